@@ -1,0 +1,52 @@
+# Everything sets itself up: python3 (>= 3.11) and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.run-$(shell cat pyproject.toml requirements.txt 2>/dev/null | cksum | cut -d' ' -f1)
+DEV_STAMP := $(VENV)/.dev-$(shell cat pyproject.toml requirements-dev.txt 2>/dev/null | cksum | cut -d' ' -f1)
+# Tests run on all cores; each worker's numpy stays on one thread.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help demo test check fix bench soak lock clean
+help:            ## what you can do
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+demo: $(RUN_STAMP)   ## the two-minute tour: a private release of simulated data, written to build/demo
+	@$(BIN)/dxp demo --write build/demo --overwrite
+test: $(DEV_STAMP)   ## all tests (a few minutes on two cores)
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not soak"
+check: $(DEV_STAMP)  ## lint, format, types, import contracts, dependencies
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/deptry src
+fix: $(DEV_STAMP)    ## format and mend what a machine can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+bench: $(DEV_STAMP)  ## speed and noise against their peers, in one run; prints the table of docs/benchmarks.md
+	$(BIN)/python -m benchmarks
+soak: $(DEV_STAMP)   ## the long forms of the tests
+	$(BIN)/pytest -q -n auto --dist worksteal -m soak
+lock: $(DEV_STAMP)   ## renew the pinned, hashed requirements
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --group build pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --group build --group test --group check pyproject.toml -o requirements-dev.txt
+clean:           ## remove everything that was made
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# uv installs several times faster than pip; where it cannot be had, pip does the same.
+define install
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv 2>/dev/null || true
+	@if test -x $(BIN)/uv; then $(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r $(1) && \
+	  $(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $(1) && \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; fi
+	@rm -f $(VENV)/.run-* ; touch $(2)
+endef
+$(RUN_STAMP):
+	$(call install,requirements.txt,$(RUN_STAMP))
+$(DEV_STAMP):
+	$(call install,requirements-dev.txt,$(RUN_STAMP))
+	@rm -f $(VENV)/.dev-* ; touch $(DEV_STAMP)

@@ -1,0 +1,88 @@
+"""d_X-privacy: say how far any two records may be told apart, and publish with the least noise that keeps it.
+
+    import dxprivacy as dx
+
+    d    = dx.metrics.euclidean(points, epsilon_per_unit=0.01)
+    plan = dx.plan(Q, d)                      # certified scales, expected error, gain; costs nothing
+    z    = dx.laplace(plan, counts)           # exact noise
+
+    session = dx.Session("policy.toml", "people.parquet", ledger="ledger.db")
+    plan    = session.plan(dx.table("sex", "native"), dx.mean_of("income", by="sex", within=50), share="25%")
+    release = session.release(plan)           # reserved first, then answered
+
+Names are loaded when first used, so that `import dxprivacy` costs nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dxprivacy import errors as errors
+    from dxprivacy.bounds import Bound as Bound
+    from dxprivacy.bounds import max_ratio as max_ratio
+    from dxprivacy.bounds import sensitivity as sensitivity
+    from dxprivacy.histogram import Histogram as Histogram
+    from dxprivacy.ledger import Ledger as Ledger
+    from dxprivacy.mechanisms import laplace as laplace
+    from dxprivacy.model import metrics as metrics
+    from dxprivacy.model.attributes import Integers as Integers
+    from dxprivacy.model.attributes import Points as Points
+    from dxprivacy.model.attributes import Property as Property
+    from dxprivacy.model.attributes import Values as Values
+    from dxprivacy.model.questions import count as count
+    from dxprivacy.model.questions import matrix as matrix
+    from dxprivacy.model.questions import mean_of as mean_of
+    from dxprivacy.model.questions import sum_of as sum_of
+    from dxprivacy.model.questions import table as table
+    from dxprivacy.model.universe import Universe as Universe
+    from dxprivacy.planning import Certificate as Certificate
+    from dxprivacy.planning import Plan as Plan
+    from dxprivacy.planning import make_plan as plan  # noqa: F401
+    from dxprivacy.policy import Policy as Policy
+    from dxprivacy.release import Release as Release
+    from dxprivacy.session import Session as Session
+
+_HOME = {
+    "Bound": ("bounds", "Bound"),
+    "Certificate": ("planning", "Certificate"),
+    "Histogram": ("histogram", "Histogram"),
+    "Integers": ("model.attributes", "Integers"),
+    "Ledger": ("ledger", "Ledger"),
+    "Plan": ("planning", "Plan"),
+    "Points": ("model.attributes", "Points"),
+    "Policy": ("policy", "Policy"),
+    "Property": ("model.attributes", "Property"),
+    "Release": ("release", "Release"),
+    "Session": ("session", "Session"),
+    "Universe": ("model.universe", "Universe"),
+    "Values": ("model.attributes", "Values"),
+    "count": ("model.questions", "count"),
+    "errors": ("errors", ""),
+    "laplace": ("mechanisms", "laplace"),
+    "matrix": ("model.questions", "matrix"),
+    "max_ratio": ("bounds", "max_ratio"),
+    "mean_of": ("model.questions", "mean_of"),
+    "metrics": ("model.metrics", ""),
+    "plan": ("planning", "make_plan"),
+    "sensitivity": ("bounds", "sensitivity"),
+    "sum_of": ("model.questions", "sum_of"),
+    "table": ("model.questions", "table"),
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module, attribute = _HOME[name]
+    except KeyError:
+        raise AttributeError(f"module 'dxprivacy' has no attribute {name!r}") from None
+    import importlib
+
+    found = importlib.import_module(f"dxprivacy.{module}")
+    value = getattr(found, attribute) if attribute else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,183 @@
+"""`max_ratio(loss, metric)`: the one function behind sensitivity, certificates and the budget.
+
+It returns the largest loss(i, j) / metric(i, j), as an exact fraction, with the pair that attains it.  Floats find the
+few pairs that could be the largest; pairs with equal integer keys are one; the rest is decided in fractions.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.bounds.covering import Cover, Loose, Move, cover
+from dxprivacy.errors import MetricError
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.metrics import Metric, PseudoMetric
+from dxprivacy.model.metrics.base import BLOCK, Pairs
+from dxprivacy.model.numbers import Exact
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The largest ratio: certainly not above `upper`, attained up to `lower` at `witness`.
+
+    `rule` names the argument why looking at few pairs was enough.  For rational metrics under an exact rule
+    `upper == lower`.
+    """
+
+    upper: Exact
+    lower: Exact
+    witness: tuple[int, int] | None
+    rule: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether upper and lower agree to 2^-50."""
+        return self.upper == self.lower or self.lower >= self.upper * (1 - Fraction(1, 1 << 50))
+
+
+def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
+    """The largest loss(i, j) / d(i, j) over all pairs, d infinite asking for nothing and 0/0 for nothing.
+
+    A pair at distance 0 that the loss separates makes it infinite.
+    """
+    if loss.universe != metric.universe:
+        raise MetricError("the question and the metric speak about different universes")
+    plan = cover(loss, metric)
+    search = _Search(loss, metric)
+    for i, j in plan.pairs(_block(loss)):
+        search.look(i, j)
+        if search.separated is not None:
+            return Bound(math.inf, math.inf, search.separated, plan.rule)
+    best, witness = search.decide()
+    upper, lower = best, best / (1 + metric.slack) if best != math.inf else best
+    for part in plan.loose:
+        ceiling, example = _loose(part, loss, metric)
+        if ceiling > upper:
+            upper = ceiling
+        search = _Search(loss, metric)
+        if example is not None:
+            search.look(*example)
+            value, pair = search.decide()
+            if value > lower:
+                lower, witness = value / (1 + metric.slack), pair
+    if plan.apart:
+        upper, lower, witness = _apart(plan, loss, metric)
+    return Bound(upper, lower, witness, plan.rule)
+
+
+def _block(loss: PseudoMetric) -> int:
+    """Smaller blocks where a pair touches many explicit rows, so that memory stays bounded."""
+    dense: int = sum(t.block.rows for t in getattr(loss, "terms", ()) if not hasattr(t.block, "factors"))
+    return max(1 << 10, min(BLOCK, (1 << 24) // max(dense, 1)))
+
+
+def ratios(loss: PseudoMetric, metric: Metric, i: Ints, j: Ints) -> Floats:
+    """Approximate ratios; 0 where the metric asks for nothing, infinite where no noise is enough."""
+    top, bottom = loss.pairwise(i, j), metric.pairwise(i, j)
+    out = np.zeros(len(i))
+    asks = np.isfinite(bottom) & (top > 0)
+    with np.errstate(divide="ignore"):
+        np.divide(top, bottom, out=out, where=asks)
+    return out
+
+
+class _Search:
+    """Keeps the pairs that may have the largest ratio."""
+
+    def __init__(self, loss: PseudoMetric, metric: Metric) -> None:
+        self.loss, self.metric = loss, metric
+        self.tolerance = 1.0 - 4.0 * (loss.error + metric.error) - 2.0**-48
+        self.largest = 0.0
+        self.kept: list[tuple[Ints, Ints, Floats]] = []
+        self.separated: tuple[int, int] | None = None
+
+    def look(self, i: Ints, j: Ints) -> None:
+        """Take in more pairs."""
+        r = ratios(self.loss, self.metric, i, j)
+        if not len(r):
+            return
+        top = float(r.max())
+        if math.isinf(top):
+            at = int(r.argmax())
+            self.separated = (int(i[at]), int(j[at]))
+            return
+        if top <= 0 or top < self.largest * self.tolerance:
+            return
+        self.largest = max(self.largest, top)
+        near = np.flatnonzero(r >= self.largest * self.tolerance)
+        i, j, r = i[near], j[near], r[near]
+        if len(near) > 64:
+            i, j, r = self._distinct(i, j, r)
+        self.kept.append((i, j, r))
+
+    def _distinct(self, i: Ints, j: Ints, r: Floats) -> tuple[Ints, Ints, Floats]:
+        keys = np.hstack([self.loss.keys(i, j), self.metric.keys(i, j)])
+        first = np.unique(keys, axis=0, return_index=True)[1]
+        return i[first], j[first], r[first]
+
+    def decide(self) -> tuple[Exact, tuple[int, int] | None]:
+        """The largest ratio in fractions, and its pair."""
+        if self.separated is not None:
+            return math.inf, self.separated
+        if not self.kept:
+            return Fraction(0), None
+        i, j, r = (np.concatenate([k[c] for k in self.kept]) for c in range(3))
+        near = r >= self.largest * self.tolerance
+        i, j, r = self._distinct(i[near], j[near], r[near])
+        best: Exact = Fraction(-1)
+        witness = (0, 0)
+        for a, b in zip(i.tolist(), j.tolist(), strict=True):
+            d = self.metric.exact(a, b)
+            value = Fraction(self.loss.exact(a, b)) / Fraction(d) if d else math.inf
+            if value > best:
+                best, witness = value, (a, b)
+        return best, witness
+
+
+def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pairs | None]:
+    """Each question in its own worst context: an upper bound, and pairs that come close to it."""
+    slack = 1.0 + 4.0 * (loss.error + metric.error) + 2.0**-48
+    best, at = 0.0, 0
+    u, v = (np.concatenate([pair[side] for pair in part.values]) for side in (0, 1))
+    total = np.zeros(len(u))
+    argument: list[tuple[Move, Ints]] = []
+    for term, move in part.terms:
+        top, where = np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
+        for start in range(0, len(u), max(1, BLOCK // len(move.contexts))):
+            stop = min(len(u), start + max(1, BLOCK // len(move.contexts)))
+            i = (u[start:stop, None] * move.stride + move.contexts).ravel()
+            j = (v[start:stop, None] * move.stride + move.contexts).ravel()
+            load = term.pairwise(i, j).reshape(stop - start, -1)
+            where[start:stop] = load.argmax(axis=1)
+            top[start:stop] = load.max(axis=1)
+        total += top
+        argument.append((move, where))
+    axes = metric.axes
+    if axes is None:
+        raise MetricError("loose moves need a sum of attributes")
+    d = axes[part.axis].pairwise(u, v)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.where(total > 0, total / d, 0.0)
+    at = int(r.argmax())
+    best = float(r[at])
+    if best == 0:
+        return Fraction(0), None
+    offsets = np.array([int(move.contexts[where[at]]) for move, where in argument], dtype=np.int64)
+    stride = part.terms[0][1].stride
+    example = (u[at] * stride + offsets, v[at] * stride + offsets)
+    return (math.inf if math.isinf(best) else Fraction(best) * Fraction(slack)), example
+
+
+def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:
+    """A constant metric and too many columns: the questions' reaches add up to an upper bound."""
+    total = sum(t.block.reach(t.weights) for t in plan.apart) * (1.0 + 8.0 * loss.error + 2.0**-48)
+    sample = np.unique(np.linspace(0, metric.universe.size - 1, 700).astype(np.int64))
+    search = _Search(loss, metric)
+    first, second = np.triu_indices(len(sample), 1)
+    search.look(sample[first], sample[second])
+    lower, witness = search.decide()
+    epsilon = metric.exact(0, 1)
+    upper: Exact = Fraction(total) / Fraction(epsilon) if epsilon else math.inf
+    return (math.inf if math.isinf(total) else upper), lower, witness

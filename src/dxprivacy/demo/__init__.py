@@ -1,0 +1,1 @@
+"""The demo: a simulated survey, and the story it tells."""

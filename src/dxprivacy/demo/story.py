@@ -1,0 +1,186 @@
+"""The demo's comparison: truth (known, because simulated), plain DP, and this policy; and what one pays for it."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.demo.survey import RESPONDENTS, write_survey
+from dxprivacy.engines import open_source
+from dxprivacy.mechanisms import SystemNoise
+from dxprivacy.planning import Plan
+from dxprivacy.planning.expected import interval
+from dxprivacy.planning.words import apart
+from dxprivacy.release import Release
+from dxprivacy.session import Session
+from dxprivacy.wording import columns, digits, tag, times, wrap
+
+QUESTIONS = ("mean elevation within 2 m", "count by state within 10")
+STATES = ("California", "Texas", "New Jersey")
+PAIRS = (("Hoboken", "New York City"), ("Chicago", "Milwaukee"))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One answer three times."""
+
+    label: str
+    unit: str
+    truth: float
+    plain: float
+    plain_width: float
+    ours: float
+    our_width: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class Price:
+    """One pair of homes: what the policy allows, what the release used, what plain DP would."""
+
+    pair: str
+    apart: str
+    allowed: float
+    used: float
+
+
+@dataclass(frozen=True)
+class Story:
+    """Everything the demo shows."""
+
+    plan: Plan
+    release: Release
+    lines: tuple[Line, ...]
+    prices: tuple[Price, ...]
+    folder: Path | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "respondents": RESPONDENTS,
+            "plain_dp_epsilon": self.plan.baselines.strict_epsilon,
+            "worst_case_epsilon": self.plan.baselines.worst_epsilon,
+            "answers": [vars(line) for line in self.lines],
+            "pairs": [vars(price) for price in self.prices],
+            "folder": str(self.folder) if self.folder else None,
+        }
+
+
+def tell(folder: Path | None, *, overwrite: bool = False) -> Story:
+    """Simulate, plan, release for real, and compare."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as hidden:
+            return _tell(Path(hidden) / "demo", None, overwrite=True)
+    return _tell(folder, folder, overwrite=overwrite)
+
+
+def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
+    write_survey(place, overwrite=overwrite)
+    with Session(place / "policy.toml", place / "people.parquet", ledger=place / "ledger.db") as session:
+        plan = session.plan(*QUESTIONS)
+        release = session.release(plan)
+        if shown is not None:
+            plan.save(place / f"plan-{plan.name}.json")
+            release.save(place / f"release-{plan.name}.json")
+            release.save(place / f"release-{plan.name}.csv")
+        # Simulated records: only here may a true answer be looked at, and only to show what noise does to it.
+        counts = open_source(place / "people.parquet").count(session.policy.universe).counts
+    exact = plan.workload.answer(counts)
+    strict = np.array(plan.baselines.strict_scales)
+    plain_noise = exact + SystemNoise().laplace(strict)
+    plain_errors = plan.errors_of(plan.baselines.strict_scales)
+    wanted = ["mean elevation", *STATES]
+    lines = []
+    for k, answer in enumerate(plan.workload.answers):
+        if answer.label in wanted:
+            truth = interval(answer, exact.tolist(), [0.0] * len(exact), RESPONDENTS)[0]
+            plain = interval(answer, plain_noise.tolist(), list(strict), RESPONDENTS)[0]
+            row = release.answers[k]
+            gain = float(plan.improvement[k])
+            width = plan.errors[k].half_width
+            plain_width = plain_errors[k].half_width
+            lines.append(Line(answer.label, answer.unit, truth, plain, plain_width, row.value, width, gain))
+    lines.sort(key=lambda line: wanted.index(line.label))
+    return Story(plan, release, tuple(lines), _prices(plan), shown)
+
+
+def _prices(plan: Plan) -> tuple[Price, ...]:
+    home = plan.metric.universe.attributes[0]
+    near, far = plan.metric.closest, plan.metric.farthest
+    pairs = [near.pair] if near else []
+    pairs += [(home.find(a), home.find(b)) for a, b in PAIRS]
+    pairs += [far.pair] if far else []
+    return tuple(
+        Price(
+            f"{home.label(i)} – {home.label(j)}",
+            apart(plan.metric, (i, j)),
+            float(plan.metric.exact(i, j)),
+            float(plan.cost.exact(i, j)),
+        )
+        for i, j in pairs
+    )
+
+
+def story_lines(story: Story) -> list[str]:
+    """The screen."""
+    plan = story.plan
+    strict, worst = plan.baselines.strict_epsilon, plan.baselines.worst_epsilon
+    places = plan.metric.universe.attributes[0].listed
+    lines = [
+        f"{RESPONDENTS:,} simulated survey respondents in {places} US places; none of your files is read.",
+        f"Policy: two homes may be told apart by at most {tag('accent', 'ε = 1 per 100 km')}.",
+        "",
+    ]
+    table = [[tag("dim", t) for t in ("", "truth*", f"plain DP, ε {digits(strict)}", "this policy", "less noise")]]
+    for k, line in enumerate(story.lines):
+        label = (
+            "mean elevation of a home" if not k else f"{'respondents in' if k == 1 else ' ' * 11 + 'in'} {line.label}"
+        )
+        table.append(
+            [
+                label,
+                _value(line.truth, line.unit),
+                f"{_value(line.plain, line.unit)}  ± {digits(line.plain_width):>6}",
+                tag("accent", f"{_value(line.ours, line.unit)}  ± {digits(line.our_width):>3}"),
+                times(line.gain),
+            ]
+        )
+    lines += columns(table, "lrrrr")
+    note = (
+        f"* simulated, so known. ± covers 95 % of the noise. ε {digits(strict)}: what our closest pair may differ by."
+    )
+    lines += [tag("dim", f"  {note}"), "", tag("bold", "What you pay for it")]
+    head = [
+        tag("dim", t) for t in ("two homes", "apart", "policy allows", "release used", f"plain DP, ε {digits(worst)}")
+    ]
+    rows = [[p.pair, p.apart, digits(p.allowed), digits(p.used), digits(worst)] for p in story.prices]
+    lines += columns([head, *rows], "lrrrr")
+    lines += [f"  {line}" for line in wrap(_verdict(story), 94)]
+    if story.folder is not None:
+        lines += ["", f"{tag('good', '✓')} written  {story.folder}: policy, places, people, plan, release, ledger"]
+        lines.append(f"{tag('dim', 'Next:')} dxp check {story.folder}/policy.toml")
+    else:
+        lines += [
+            "",
+            f"{tag('dim', 'Next:')} dxp demo --write demo/   {tag('dim', 'then')}   dxp check demo/policy.toml",
+        ]
+    return lines
+
+
+def _verdict(story: Story) -> str:
+    plan = story.plan
+    worst = plan.baselines.worst_epsilon
+    theirs = plan.errors_of(plan.baselines.worst_scales)
+    mean, count = theirs[0], theirs[-1]
+    hoboken = story.prices[1]
+    return (
+        f"ε {digits(worst)} is the worst case of our release. Plain DP at {digits(worst)} answers ± "
+        f"{digits(mean.half_width)} m and ± {digits(count.half_width)}, but lets Hoboken and New York City differ "
+        f"{worst / hoboken.allowed:.0f} times more. Under {100 * worst:.0f} km we promise more than it, beyond less."
+    )
+
+
+def _value(x: float, unit: str) -> str:
+    return f"{x:,.1f} {unit}" if unit else f"{x:,.0f}"

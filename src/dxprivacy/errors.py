@@ -1,0 +1,115 @@
+"""Every error a user can meet: what is wrong, where, and what to do next.
+
+The messages depend on public inputs only (the policy, the question, the schema), never on a record, a count or a true
+answer.  Each class carries the exit code that the command line uses.
+
+>>> print(QuestionError("no attribute “gender”", hints=[("sex", "did you mean this?")]))
+no attribute “gender”
+  → sex   did you mean this?
+"""
+
+from collections.abc import Iterable, Sequence
+
+Hint = tuple[str, str]
+
+
+class DxError(Exception):
+    """The base of all our errors: `where · what`, then details, then hints (command, why)."""
+
+    exit_code = 1
+    title = "error"
+
+    def __init__(
+        self, what: str, *, where: str = "", details: Sequence[str] = (), hints: Iterable[Hint | str] = ()
+    ) -> None:
+        self.what = what
+        self.where = where
+        self.details = tuple(details)
+        self.hints: tuple[Hint, ...] = tuple(h if isinstance(h, tuple) else (h, "") for h in hints)
+        super().__init__(self.message())
+
+    @property
+    def headline(self) -> str:
+        """`where · what` on one line."""
+        return f"{self.where} · {self.what}" if self.where else self.what
+
+    def message(self) -> str:
+        """The whole error as plain text."""
+        width = max((len(command) for command, _ in self.hints), default=0)
+        hints = [f"→ {command.ljust(width)}   {why}".rstrip() for command, why in self.hints]
+        return "\n  ".join([self.headline, *self.details, *hints])
+
+    def to_dict(self) -> dict[str, object]:
+        """The same fields for machines (`--json`)."""
+        return {
+            "error": type(self).__name__,
+            "where": self.where,
+            "what": self.what,
+            "details": list(self.details),
+            "hints": [{"do": command, "why": why} for command, why in self.hints],
+            "exit_code": self.exit_code,
+        }
+
+
+class UsageError(DxError):
+    """A call that cannot be understood: an unknown option, a wrong type, a value outside its range."""
+
+    exit_code = 2
+
+
+class PolicyError(DxError):
+    """A policy, universe or metric that is not sound."""
+
+    exit_code = 3
+
+
+class MetricError(PolicyError):
+    """A function that is not a metric, or that cannot be used as one."""
+
+
+class QuestionError(DxError):
+    """A question that cannot be asked of this universe."""
+
+    exit_code = 4
+
+
+class SeparatesIdentical(QuestionError):
+    """A question tells apart two records that the policy calls identical: no noise is enough."""
+
+
+class TooLarge(QuestionError):
+    """Numbers that would leave 64-bit integers, known from public numbers alone."""
+
+
+class NotCertified(QuestionError):
+    """A plan whose certificate does not hold; nothing may be released under it."""
+
+
+class BudgetExceeded(DxError):
+    """The ledger has too little left on some pair. Nothing was spent."""
+
+    exit_code = 5
+
+
+class DataError(DxError):
+    """Data that cannot be read, or whose schema does not fit the policy. Never about a single row."""
+
+    exit_code = 6
+
+
+class LedgerError(DxError):
+    """A ledger that cannot be trusted or used: corrupt, edited, of another dataset, locked, unwritable."""
+
+    exit_code = 7
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> list[Hint]:
+    """At most one suggestion for a misspelt name.
+
+    >>> did_you_mean("gendre", ["gender", "age"])
+    [('gender', 'did you mean this?')]
+    """
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return [(close[0], "did you mean this?")] if close else []

@@ -1,0 +1,213 @@
+"""What is left: exact decisions on the budget, and the closure that says how much a pair still has.
+
+The invariant is `sum of costs <= d` on every pair.  Each entry carries its certified share of the policy, so most
+decisions are one sum of fractions; where that sum exceeds 1, the costs are added pair by pair: budget that one question
+did not use on a pair is still there for the next.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.bounds import cover, max_ratio, ratios
+from dxprivacy.errors import BudgetExceeded, QuestionError
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.costs import LaplaceCost, SumCost
+from dxprivacy.model.metrics import Metric, all_pairs
+from dxprivacy.model.metrics.base import Pairs
+from dxprivacy.wording import digits
+
+MAX_NODES = 20_000
+SHARE_GRID = 1 << 60
+
+
+def round_share(share: Fraction) -> Fraction:
+    """Up to a grid on which 1 lies, so that sums of many shares stay short and a full plan stays full.
+
+    >>> round_share(Fraction(1)), round_share(Fraction(1, 3)) >= Fraction(1, 3)
+    (Fraction(1, 1), True)
+    """
+    return Fraction(math.ceil(share * SHARE_GRID), SHARE_GRID)
+
+
+def require_budget(
+    spent: Sequence[LaplaceCost], shares: Fraction, new: LaplaceCost, share: Fraction, metric: Metric
+) -> None:
+    """Raise BudgetExceeded unless everything together stays within the policy on every pair."""
+    if shares + share <= 1:
+        return
+    total = SumCost(metric.universe, [*spent, new])
+    bound = max_ratio(total, metric)
+    if bound.upper <= 1:
+        return
+    before = SumCost(metric.universe, spent)
+    i, j = bound.witness or (0, 1)
+    a, b = metric.universe.tell(i, j)
+    allowed, used, needs = float(metric.exact(i, j)), float(before.exact(i, j)), float(new.exact(i, j))
+    others = _short_pairs(total, metric) - 1
+    more = f" {others:,} other pairs are short." if others > 0 else ""
+    hints = []
+    fits = _fitting_factor(before, new, metric)
+    if fits > 0.0005:
+        percent = math.floor(fits * float(new_share(share)) * 1000) / 10
+        hints.append((f"--share {percent:g}%", f"fits; every error grows {digits(1 / fits)} times"))
+    if bound.rule.endswith("per question"):
+        hints.append(("ask for fewer attributes at once", "the budget could only be bounded, not computed, for these"))
+    raise BudgetExceeded(
+        "nothing spent, no data read",
+        where="budget exceeded",
+        details=[
+            f"{a} – {b} has {digits(max(allowed - used, 0.0))} left of {digits(allowed)}; this plan needs "
+            f"{digits(needs)}.{more}"
+        ],
+        hints=hints or [("a new dataset", "this ledger has nothing left for these questions")],
+    )
+
+
+def new_share(share: Fraction) -> Fraction:
+    """The share a plan was made with, as far as its cost tells."""
+    return min(share, Fraction(1))
+
+
+def _short_pairs(total: SumCost, metric: Metric) -> int:
+    return sum(int((ratios(total, metric, i, j) > 1 + 1e-9).sum()) for i, j in cover(total, metric).pairs())
+
+
+def _fitting_factor(before: SumCost, new: LaplaceCost, metric: Metric) -> float:
+    """By how much the new cost would have to shrink to fit, on the covering pairs."""
+    factor = 1.0
+    for i, j in cover(SumCost(metric.universe, [*before.costs, new]), metric).pairs():
+        d, used, wanted = metric.pairwise(i, j), before.pairwise(i, j), new.pairwise(i, j)
+        asks = np.isfinite(d) & (wanted > 0)
+        if asks.any():
+            factor = min(factor, float(((d - used)[asks] / wanted[asks]).min()))
+    return max(factor * (1 - 1e-9), 0.0)
+
+
+def remaining(spent: SumCost, metric: Metric, i: int, j: int) -> float:
+    """What is left for a pair: the shortest path of `d - spent`, which may be less than the direct difference.
+
+    On the unit line, after a question that separates only the middle of three records at scale 1, the two outer ones
+    still have d - spent = 2, but every way between them is used up: nothing is left.
+    """
+    if metric.axes is None:
+        nodes = np.arange(metric.universe.size, dtype=np.int64)
+        return _shortest(spent, metric, nodes, list(all_pairs(len(nodes))), i, j)
+    total = 0.0
+    universe = metric.universe
+    for component in _components([t.block.axes for t in spent.terms], len(metric.axes)):
+        if all(_at(universe, i, a) == _at(universe, j, a) for a in component):
+            continue
+        if len(component) == 1 and not any(component[0] in t.block.axes for t in spent.terms):
+            axis = component[0]
+            total += float(metric.axes[axis].exact(_at(universe, i, axis), _at(universe, j, axis)))
+            continue
+        nodes = np.zeros(1, dtype=np.int64)
+        for axis in component:
+            steps = np.arange(universe.shape[axis], dtype=np.int64) * universe.strides[axis]
+            nodes = (nodes[:, None] + steps).ravel()
+        start = sum(_at(universe, i, a) * universe.strides[a] for a in component)
+        stop = sum(_at(universe, j, a) * universe.strides[a] for a in component)
+        total += _shortest(spent, metric, nodes, _moves(metric, component, nodes), start, stop)
+    return total
+
+
+def _at(universe: object, cell: int, axis: int) -> int:
+    stride: int = universe.strides[axis]  # type: ignore[attr-defined]
+    size: int = universe.shape[axis]  # type: ignore[attr-defined]
+    return cell // stride % size
+
+
+def _components(scopes: Sequence[tuple[int, ...]], axes: int) -> list[list[int]]:
+    """Attributes that some question links; between components the budget adds up."""
+    label = list(range(axes))
+    for scope in scopes:
+        if scope:
+            low = min(label[a] for a in scope)
+            merged = {label[a] for a in scope}
+            label = [low if x in merged else x for x in label]
+    return [[a for a in range(axes) if label[a] == x] for x in sorted(set(label))]
+
+
+def _moves(metric: Metric, component: Sequence[int], nodes: Ints) -> list[tuple[Ints, Ints]]:
+    """One-attribute moves within the component, as positions in `nodes`."""
+    if len(nodes) > MAX_NODES:
+        raise _too_large(len(nodes))
+    universe, out = metric.universe, []
+    place = {int(cell): k for k, cell in enumerate(nodes)}
+    for axis in component:
+        contexts = nodes[universe.along(axis, nodes) == 0]
+        for u, v in (metric.axes or ())[axis].generators():
+            for base in contexts.tolist():
+                stride = universe.strides[axis]
+                first = np.array([place[int(x)] for x in u * stride + base], dtype=np.int64)
+                second = np.array([place[int(x)] for x in v * stride + base], dtype=np.int64)
+                out.append((first, second))
+    return out
+
+
+def _too_large(nodes: int) -> QuestionError:
+    return QuestionError(f"what is left depends on {nodes:,} records at once, more than we can search")
+
+
+def _shortest(
+    spent: SumCost, metric: Metric, nodes: Ints, edges: list[tuple[Ints, Ints]], start: int, stop: int
+) -> float:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    if len(nodes) > MAX_NODES:
+        raise _too_large(len(nodes))
+    first = np.concatenate([a for a, _ in edges])
+    second = np.concatenate([b for _, b in edges])
+    i, j = nodes[first], nodes[second]
+    d = metric.pairwise(i, j)
+    finite = np.isfinite(d)
+    left: Floats = np.maximum(d[finite] - spent.pairwise(i[finite], j[finite]), 0.0)
+    left = np.where(left < 1e-12 * d[finite], 0.0, left) + 1e-300  # a stored zero would mean no edge
+    graph = csr_array((left, (first[finite], second[finite])), shape=(len(nodes), len(nodes)))
+    source, target = int(np.flatnonzero(nodes == start)[0]), int(np.flatnonzero(nodes == stop)[0])
+    way = float(dijkstra(graph, directed=False, indices=source)[target])
+    return 0.0 if way < 1e-200 else way
+
+
+@dataclass(frozen=True)
+class Used:
+    """A pair and how much of its budget is used."""
+
+    pair: tuple[int, int]
+    share: float
+    spent: float
+    allowed: float
+
+
+def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
+    """The pairs with the largest part of their budget used, largest first."""
+    return _top(spent, metric, cover(spent, metric).pairs(), count) if spent.costs else []
+
+
+def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> list[Used]:
+    found: list[tuple[float, int, int]] = []
+    for i, j in pairs:
+        r = ratios(spent, metric, i, j)
+        top = np.argsort(-r, kind="stable")[:count]
+        found += [(float(r[k]), int(i[k]), int(j[k])) for k in top if r[k] > 0]
+        found = sorted(found, reverse=True)[:count]
+    return [Used((i, j), share, float(spent.exact(i, j)), float(metric.exact(i, j))) for share, i, j in found]
+
+
+def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
+    """Per attribute, the two most used pairs that differ only there; for other metrics one line for all."""
+    names = metric.universe.names
+    if metric.axes is None:
+        return {"all": most_used(spent, metric, 2)}
+    out: dict[str, list[Used]] = {name: [] for name in names}
+    if not spent.costs:
+        return out
+    plan = cover(spent, metric)
+    for move in plan.moves:
+        out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
+    return out

@@ -1,0 +1,300 @@
+"""The journal: the durable, append-only, hash-chained record under the privacy-budget ledger.
+
+It knows nothing of metrics: whether the budget suffices is decided by a callback.  What it promises:
+
+- *Reserve first.*  A `reserve` row is on the disk before `reserve` returns, so before any noise exists; `finish` stores
+  the release before it leaves.  A crash in between costs budget, never privacy.
+- *Never more than the budget.*  A row is appended only if `decide` accepted it against exactly the reserved rows that
+  precede it.  `decide` runs outside the lock, as it may take seconds, and what it saw is confirmed inside.
+- *Never new noise for an answered request.*  It is replayed from the record.
+- *Tamper-evident.*  Each row holds the hash of the one before it; `witness.py` remembers how long the chain was.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import LedgerError
+from .witness import Witness, flush_directory, in_plain_words
+
+_SCHEMA = (
+    """CREATE TABLE journal (
+        seq INTEGER PRIMARY KEY CHECK (seq > 0), kind TEXT NOT NULL CHECK (kind IN ('open', 'reserve', 'finish')),
+        request TEXT NOT NULL, body TEXT NOT NULL, content TEXT NOT NULL, at TEXT NOT NULL,
+        previous TEXT NOT NULL, hash TEXT NOT NULL, UNIQUE (kind, request)) STRICT""",
+    "CREATE TRIGGER no_update BEFORE UPDATE ON journal BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+    "CREATE TRIGGER no_delete BEFORE DELETE ON journal BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+)
+_SELECT = "SELECT seq, kind, request, body, content, at, previous, hash FROM journal "
+_ATTEMPTS = 5  # decisions outside the lock before one is made inside it
+_BATCH = 64  # rows read at a time; releases can be long
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the journal."""
+
+    seq: int
+    kind: str  # "open" | "reserve" | "finish"
+    request: str
+    body: str  # SHA-256 (hex) of the request's content: the same request must mean the same plan
+    content: str  # JSON text: the binding (open), the cost (reserve), the release (finish)
+    at: str  # ISO time, UTC
+    previous: str
+    hash: str
+
+    def digest(self) -> str:
+        """What `hash` must be: SHA-256 over the canonical JSON of all other fields."""
+        fields = json.dumps(astuple(self)[:-1], separators=(",", ":"))
+        return hashlib.sha256(fields.encode("ascii")).hexdigest()
+
+
+_START = Row(0, "", "", "", "", "", "", hash="0" * 64)  # what row 1 follows
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The stored answer of a request that was made before; nothing is spent for it."""
+
+    row: Row  # the reserve row
+    content: str  # of the finish row
+
+
+class Journal:
+    """An open journal, by `open` or `read`.  One object serves one thread; many processes may share the file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as here, Journal.open(f"{here}/ledger.db", {"dataset": "demo"}) as journal:
+    ...     entry = journal.reserve("first", "0" * 64, '{"share": 0.5}', decide=lambda reserved: None)
+    ...     done = journal.finish("first", '{"answer": 7}')
+    ...     again = journal.reserve("first", "0" * 64, '{"share": 0.5}', decide=lambda reserved: None)
+    ...     entry.seq, done.seq, again.content, journal.verify()
+    (2, 3, '{"answer": 7}', 3)
+    """
+
+    binding: dict[str, str]
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], binding: Mapping[str, str], *, timeout: float = 30.0) -> Self:
+        """The ledger at `path`, verified; made if missing, and then bound to `binding["dataset"]` for ever."""
+        journal = cls(Path(path), timeout, create=True)
+        with journal._closed_on_error():
+            if not journal._is_founded():
+                with journal._writing(create=True) as witness:
+                    if journal._tip is _START:  # else another process was faster
+                        journal._append(witness, "open", "", "", json.dumps(dict(binding), sort_keys=True))
+            journal.verify()
+            journal.binding = journal._stored_binding()
+            if (theirs := journal.binding.get("dataset")) != (ours := binding.get("dataset")):
+                hint = ("another ledger file", "one for each dataset")
+                raise journal._refusal(f"belongs to dataset “{theirs}”, not “{ours}”", hint=hint)
+            if len(journal._witness.lines()) < journal._tip.seq:
+                with journal._writing():
+                    pass  # this alone mends the line that a crash left unwritten
+        return journal
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
+        """The existing ledger at `path`, whatever it is bound to.  Makes nothing; `verify` is up to the caller."""
+        journal = cls(Path(path), timeout, create=False)
+        with journal._closed_on_error():
+            if not journal._is_founded():
+                raise journal._refusal("holds no ledger")
+            journal.binding = journal._stored_binding()
+        return journal
+
+    def __init__(self, path: Path, timeout: float, *, create: bool) -> None:
+        self.path, self._timeout = path, timeout
+        self._tip, self._reserved = _START, dict[str, Row]()  # the chain, checked up to here
+        with in_plain_words(path):
+            self._file = path.resolve()  # SQLite keeps its -wal file there, so the witness stands there too
+            self._witness = Witness(self._file, path)
+            witnessed = self._witness.lines()  # before looking for the ledger: another process may be making both
+            if self._file.is_dir():
+                raise self._refusal("is a directory", hint=("name a file", "such as ledger.db"))
+            if not self._file.exists():
+                if not create:
+                    raise self._refusal("no ledger here", hint=("dxp release … --ledger FILE", "makes one"))
+                if witnessed:  # a new ledger would forget what was spent
+                    raise self._witness.ahead(0, len(witnessed))
+                with suppress(FileExistsError):
+                    os.close(os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                flush_directory(self._file.parent)
+            self._identity = self._file.stat()
+            address = f"{self._file.as_uri()}?mode=rw"  # never makes a file by itself
+            self._db = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
+        with self._closed_on_error():
+            self._sql("PRAGMA synchronous=FULL")
+            self._sql("PRAGMA fullfsync=ON")  # macOS only; elsewhere without effect
+
+    def rows(self) -> list[Row]:
+        """All rows, oldest first, each checked against the chain."""
+        return list(self._scan(_START))
+
+    def reserve(self, request: str, body: str, content: str, decide: Callable[[list[Row]], None]) -> Row | Replay:
+        """Spend: append a reserve row if `decide(reserve rows so far)` does not raise; or replay a finished request."""
+        for _ in range(_ATTEMPTS):
+            self._catch_up()
+            if answered := self._answered(request, body):
+                return answered
+            seen = list(self._reserved.values())
+            decide(list(seen))  # a refusal is final: the journal only grows, so what is left only shrinks
+            with self._writing() as witness:
+                if len(self._reserved) == len(seen):  # append-only: the same number means the same rows
+                    return self._append(witness, "reserve", request, body, content)
+        with self._writing() as witness:  # others were faster each time: now they wait
+            if answered := self._answered(request, body):
+                return answered
+            decide(list(self._reserved.values()))
+            return self._append(witness, "reserve", request, body, content)
+
+    def finish(self, request: str, content: str) -> Row:
+        """Store the release of a reserved request, once, before it leaves."""
+        with self._writing() as witness:
+            if (reserved := self._reserved.get(request)) is None:
+                raise self._refusal(f"request “{request}” was never reserved")
+            if self._finished(request):
+                raise self._refusal(f"request “{request}” is finished already")
+            return self._append(witness, "finish", request, reserved.body, content)
+
+    def verify(self) -> int:
+        """Check every row and its witness line; the number of rows.  Raises LedgerError naming the first bad row."""
+        witnessed = self._witness.lines()  # before the rows: what is witnessed must be among them, whoever writes now
+        self._tip, self._reserved = _START, {}
+        self._catch_up(witnessed)
+        if len(witnessed) > self._tip.seq:
+            raise self._witness.ahead(self._tip.seq, len(witnessed))
+        # Again after the rows: row k is written only after line k - 1, so one line may be missing, not two.
+        if (count := len(self._witness.lines())) < self._tip.seq - 1:
+            raise self._witness.lacks(count + 1)
+        return self._tip.seq
+
+    def close(self) -> None:
+        """Give the file back."""
+        with in_plain_words(self.path):
+            self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _answered(self, request: str, body: str) -> Replay | None:
+        if (reserved := self._reserved.get(request)) is None:
+            return None
+        another = ("--request NAME", "repeat under another name; that spends again")
+        if reserved.body != body:
+            raise self._refusal(f"request id already used for another plan: “{request}”", hint=another)
+        if (finished := self._finished(request)) is None:
+            raise self._refusal(
+                f"request “{request}” (row {reserved.seq}) was reserved but never answered",
+                "A crash came in between, or it is being answered right now. Its budget is spent.",
+                hint=another,
+            )
+        return Replay(reserved, finished.content)
+
+    def _finished(self, request: str) -> Row | None:
+        found = self._sql(_SELECT + "WHERE kind = 'finish' AND request = ?", (request,))
+        row = Row(*found[0]) if found else None
+        if row and row.digest() != row.hash:
+            raise self._broken(f"row {row.seq} was changed")
+        return row
+
+    def _scan(self, tip: Row) -> Iterator[Row]:
+        """The rows after `tip`, each checked to continue the chain.
+
+        In batches, not by one cursor: an abandoned cursor would hold its old snapshot, and the lock could not be had.
+        """
+        with in_plain_words(self.path):
+            if not os.path.samestat(self._file.stat(), self._identity):  # we hold a file that nobody else sees
+                raise self._broken("the file was replaced while in use")
+        while batch := self._sql(_SELECT + "WHERE seq > ? ORDER BY seq LIMIT ?", (tip.seq, _BATCH)):
+            for row in (Row(*fields) for fields in batch):
+                if row.seq != tip.seq + 1:
+                    raise self._broken(f"row {tip.seq + 1} is missing")
+                if row.previous != tip.hash:
+                    raise self._broken(f"row {row.seq} does not continue row {tip.seq}")
+                if row.digest() != row.hash:
+                    raise self._broken(f"row {row.seq} was changed")
+                yield (tip := row)
+
+    def _catch_up(self, witnessed: Sequence[str] = ()) -> None:
+        for row in self._scan(self._tip):
+            if row.seq <= len(witnessed) and witnessed[row.seq - 1] != f"{row.seq} {row.hash}":
+                raise self._witness.differs(row.seq)
+            self._learn(row)
+
+    def _learn(self, row: Row) -> None:
+        if row.kind == "reserve":
+            self._reserved[row.request] = row
+        self._tip = row  # last: after an interrupt before this line the row is read again, which changes nothing
+
+    def _stored_binding(self) -> dict[str, str]:
+        for row in self._scan(_START):
+            return dict(json.loads(row.content))
+        raise self._broken("row 1 is missing")
+
+    @contextmanager
+    def _writing(self, *, create: bool = False) -> Iterator[int]:
+        """The lock of all writers, with the chain read to its end and witnessed; without `_append` nothing changes."""
+        with self._witness.locked(self._timeout, create=create or self._tip.seq == 1) as witness:
+            if create:
+                self._sql("PRAGMA journal_mode=WAL")  # not possible within a transaction; the file remembers it
+            try:
+                self._sql("BEGIN IMMEDIATE")
+                if create and not self._is_founded():
+                    for statement in _SCHEMA:
+                        self._sql(statement)
+                self._catch_up()
+                self._witness.settle(witness, self._tip.seq, self._tip.hash, self._tip.previous)
+                yield witness
+            finally:
+                with suppress(sqlite3.Error):  # the first error is the one to report
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+
+    def _append(self, witness: int, kind: str, request: str, body: str, content: str) -> Row:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        row = Row(self._tip.seq + 1, kind, request, body, content, now, previous=self._tip.hash, hash="")
+        row = replace(row, hash=row.digest())
+        self._sql("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+        self._sql("COMMIT")  # from here on it is spent, whatever happens
+        self._witness.append(witness, row.seq, row.hash)
+        self._learn(row)
+        return row
+
+    def _is_founded(self) -> bool:
+        """Is the table there?  Another program's database is refused rather than added to."""
+        names = {name for (name,) in self._sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if names and "journal" not in names:
+            raise self._refusal("is the database of another program, not a ledger")
+        return bool(names)
+
+    def _sql(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        with in_plain_words(self.path):
+            return self._db.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def _refusal(self, what: str, *details: str, hint: tuple[str, str] | None = None) -> LedgerError:
+        return LedgerError(what, where=str(self.path), details=details, hints=[hint] if hint else [])
+
+    def _broken(self, what: str) -> LedgerError:
+        hint = (f"restore {self.path.name} and {self._witness.path.name}", "the newest copies, taken together")
+        return self._refusal(
+            what, "It was edited or damaged after it was written; nothing is spent from it.", hint=hint
+        )

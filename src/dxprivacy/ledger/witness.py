@@ -1,0 +1,188 @@
+"""The witness: a second file that remembers the hash of every row of the journal, so that lost rows are noticed.
+
+The journal's hash chain shows that no row was changed.  It cannot show that the last rows were cut off, or that an
+older copy was put back: what those rows spent would be spent twice.  The witness can.
+
+Invariant: line k is `k hash`, for row k; the file has as many lines as the journal has rows, or one less.  It holds
+since both files are written under one lock (flock on the witness) and row k + 1 is never committed before line k is on
+the disk.  So a crash leaves at most one line unwritten or half written, and `settle` mends exactly that.
+
+What it cannot show: both files put back together from one old backup.  So keep a row's hash elsewhere, too.
+"""
+
+import errno
+import fcntl
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import LedgerError
+
+_PAUSE = 0.002  # seconds between two attempts to get the lock, which is held for about two fsyncs
+
+
+class Witness:
+    """The file `ledger.db.witness` beside `ledger.db`; `shown` is the ledger's path as the user wrote it."""
+
+    def __init__(self, ledger: Path, shown: Path) -> None:
+        self.path = ledger.with_name(ledger.name + ".witness")
+        self.shown = shown
+
+    def lines(self) -> list[str]:
+        """All finished lines; a missing file has none.  A last line without its end is in the making, and left out."""
+        with in_plain_words(self.shown):
+            try:
+                return self.path.read_bytes().decode("ascii", "replace").split("\n")[:-1]
+            except FileNotFoundError:
+                return []
+
+    @contextmanager
+    def locked(self, timeout: float, *, create: bool) -> Iterator[int]:
+        """Hold the one lock of all writers; yields the file to append to."""
+        with in_plain_words(self.shown):
+            flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0)
+            try:
+                opened = os.fdopen(os.open(self.path, flags, 0o600), "rb", buffering=0)
+            except FileNotFoundError:
+                raise self.lacks(1) from None
+        with opened:  # closing it gives the lock back, whatever happens, even kill -9
+            file = opened.fileno()
+            with in_plain_words(self.shown):
+                self._wait(file, time.monotonic() + timeout)
+                if not os.path.samestat(os.fstat(file), self.path.stat()):
+                    raise LedgerError("its witness was replaced while in use", where=str(self.shown))
+                if create:
+                    flush_directory(self.path.parent)
+            yield file
+
+    def _wait(self, file: int, deadline: float) -> None:
+        while True:
+            try:
+                return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise _LOCKED.error(self.shown) from None
+                time.sleep(_PAUSE)
+
+    def settle(self, file: int, seq: int, row_hash: str, previous: str) -> None:
+        """Under the lock: the last line must be that of the journal's last row; write it if a crash did not."""
+        with in_plain_words(self.shown):
+            size = os.fstat(file).st_size
+            tail = os.pread(file, 256, max(0, size - 256))  # longer than two lines
+        whole, _, torn = tail.rpartition(b"\n")
+        last = whole.rpartition(b"\n")[2].decode("ascii", "replace")
+        number = int(start) if (start := last.partition(" ")[0]).isdecimal() else None
+        if last == (f"{seq} {row_hash}" if seq else ""):
+            if torn:  # a line is begun only after its row is on the disk: that row is lost
+                raise self.ahead(seq, seq + 1)
+        elif last == (f"{seq - 1} {previous}" if seq > 1 else "") and seq:
+            with in_plain_words(self.shown):
+                os.ftruncate(file, size - len(torn))
+            self.append(file, seq, row_hash)
+        elif number is not None and number > seq:
+            raise self.ahead(seq, number)
+        elif number is not None and number < seq - 1:
+            raise self.lacks(number + 1)
+        else:
+            raise self.differs(seq) if last else self.lacks(1)
+
+    def append(self, file: int, seq: int, row_hash: str) -> None:
+        """Under the lock: one more line, on the disk before this returns."""
+        with in_plain_words(self.shown):
+            line = f"{seq} {row_hash}\n".encode("ascii")
+            if os.write(file, line) < len(line):
+                raise OSError(errno.ENOSPC, "short write")  # the next writer finds a torn line and mends it
+            _flush(file)
+
+    def ahead(self, rows: int, witnessed: int) -> LedgerError:
+        """The journal is shorter than it once was."""
+        return LedgerError(
+            f"the ledger {f'ends at row {rows}' if rows else 'is gone'}, but its witness knows row {witnessed}",
+            where=str(self.shown),
+            details=["Rows were cut off, or an older copy was put back: their budget would be spent twice."],
+            hints=[(f"restore {self.shown.name}", "the newest copy, with its -wal file if there is one")],
+        )
+
+    def lacks(self, row: int) -> LedgerError:
+        """The witness is shorter than a crash can explain, or gone."""
+        name = self.path.name
+        return LedgerError(
+            f"{name} lacks row {row} and later" if self.path.exists() else f"{name} is missing",
+            where=str(self.shown),
+            details=["Only the witness shows that no row was cut off the end of the ledger."],
+            hints=[(f"restore {name}", "from the newest backup; the two files belong together")],
+        )
+
+    def differs(self, row: int) -> LedgerError:
+        """Both files have the row, but not the same one."""
+        return LedgerError(
+            f"row {row} is not the row that {self.path.name} recorded",
+            where=str(self.shown),
+            details=["One of the two files was edited, or belongs to another ledger."],
+            hints=[(f"restore {self.shown.name} and {self.path.name}", "the newest copies, taken together")],
+        )
+
+
+class _Trouble:
+    """What can befall either file, in words that hold no SQL and no contents."""
+
+    def __init__(self, what: str, do: str, why: str = "") -> None:
+        self.what, self.hint = what, (do, why)
+
+    def error(self, path: Path) -> LedgerError:
+        return LedgerError(self.what, where=str(path), hints=[self.hint])
+
+
+_LOCKED = _Trouble("locked by another process", "try again", "when it has finished")
+_FULL = _Trouble("the disk is full; no answer was released", "free some space", "then repeat; earlier answers are kept")
+_DENIED = _Trouble("may not be read or written", "check the permissions of the file and of its directory")
+_NO_PATH = _Trouble("no such file or directory", "make the directory, or correct the path")
+_DISK = _Trouble("the disk reports an error; no answer was released", "check the disk", "earlier answers are kept")
+_DAMAGED = _Trouble("not a ledger, or damaged", "restore the newest copy", "with its witness")
+_CLOSED = _Trouble("closed, or opened by another thread", "open it again")
+
+_BY_ERRNO = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _DENIED),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), _NO_PATH),
+}
+_BY_SQLITE_CODE = {
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), _LOCKED),
+    **dict.fromkeys((sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN), _DENIED),
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_IOERR: _DISK,
+}
+
+
+@contextmanager
+def in_plain_words(path: Path) -> Iterator[None]:
+    """Turn errors of the file system and of SQLite into a LedgerError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise _BY_ERRNO.get(error.errno or 0, _DISK).error(path) from None
+    except sqlite3.ProgrammingError:
+        raise _CLOSED.error(path) from None
+    except (sqlite3.Error, UnicodeError) as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the kind, the rest the details
+        raise _BY_SQLITE_CODE.get(code, _DAMAGED).error(path) from None
+
+
+def flush_directory(path: Path) -> None:
+    """A new file survives a power cut only once its directory is on the disk too."""
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _flush(file: int) -> None:
+    if sys.platform == "darwin":  # there, fsync leaves the data in the drive's cache
+        fcntl.fcntl(file, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(file)

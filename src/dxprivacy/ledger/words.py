@@ -1,0 +1,92 @@
+"""The ledger on the screen: what was released, and what is left of each attribute's budget."""
+
+import math
+from datetime import datetime
+from typing import Any
+
+from dxprivacy.bounds import max_ratio
+from dxprivacy.ledger.budget import Used, used_by_attribute
+from dxprivacy.ledger.ledger import Entry, Ledger, Told
+from dxprivacy.wording import columns, digits, percent, plural, tag
+
+_BAR = 20
+
+
+def ledger_lines(ledger: Ledger) -> list[str]:
+    """The page."""
+    entries = ledger.entries()
+    far = ledger.metric.farthest
+    permitted = "no limit" if ledger.metric.has_infinite else digits(far.distance if far else 0.0)
+    lines = [
+        f"{tag('bold', plural(len(entries), 'release'))} · {tag('good', 'chain intact')} · worst case so far "
+        f"ε {digits(ledger.worst_case())} of {permitted}"
+    ]
+    if not entries:
+        return [*lines, "", "  nothing released yet"]
+    table = [[tag("dim", t) for t in ("", "date", "released", "most used", "pair")]]
+    for entry in entries:
+        share, pair = _most_used(ledger, entry)
+        table.append([str(entry.number), _date(entry.at), _short(entry.title), percent(share), pair])
+    lines += ["", *columns(table, "rllrl"), "", tag("dim", "  left, worst pair")]
+    rows = []
+    for name, used in used_by_attribute(ledger.spent, ledger.metric).items():
+        left = 1.0 - min(used[0].share, 1.0) if used else 1.0
+        full = round(_BAR * left)
+        bar = tag("accent", "━" * full) + tag("dim", "╌" * (_BAR - full))
+        rows.append([name, bar, percent(left), _pairs(ledger, used)])
+    return lines + columns(rows, "llrl")
+
+
+def _most_used(ledger: Ledger, entry: Entry) -> tuple[float, str]:
+    bound = max_ratio(entry.cost, ledger.metric)
+    words = " – ".join(ledger.universe.tell(*bound.witness)) if bound.witness else "none"
+    return float(bound.upper), words
+
+
+def _pairs(ledger: Ledger, used: list[Used]) -> str:
+    if not used:
+        return ""
+    first = " – ".join(ledger.universe.tell(*used[0].pair))
+    if len(used) < 2 or used[1].share > 0.999 * used[0].share:
+        return first
+    second = " – ".join(ledger.universe.tell(*used[1].pair))
+    return f"{first}, next {second} ({percent(max(0.0, 1 - used[1].share))})"
+
+
+def between_lines(told: Told) -> list[str]:
+    """Two records."""
+    entries = f" (entries {', '.join(str(e) for e in told.entries)})" if told.entries else ""
+    factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {digits(told.factor)}"
+    return [
+        f"  allowed {digits(told.allowed)} · spent {digits(told.spent)}{entries} · left {digits(told.left)}",
+        f"  Everything released so far shifts the odds between the two {factor}.",
+    ]
+
+
+def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
+    """For JSON."""
+    far = ledger.metric.farthest
+    return {
+        "chain": "intact",
+        "worst_case_epsilon": ledger.worst_case(),
+        "policy_worst_case_epsilon": None if ledger.metric.has_infinite or far is None else far.distance,
+        "entries": [
+            {"entry": e.number, "at": e.at, "request": e.request, "released": e.title, "share": str(e.share)}
+            for e in ledger.entries()
+        ],
+        "used_by_attribute": {
+            name: {"share": used[0].share, "pair": list(ledger.universe.tell(*used[0].pair))}
+            if used
+            else {"share": 0.0}
+            for name, used in used_by_attribute(ledger.spent, ledger.metric).items()
+        },
+    }
+
+
+def _date(at: str) -> str:
+    moment = datetime.fromisoformat(at)
+    return f"{moment.day} {moment:%b}"
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= 60 else title[:59] + "…"

@@ -1,0 +1,27 @@
+"""Where randomness comes from.  It is passed in, so that tests can replace it; the production API has no seed."""
+
+from typing import Protocol
+
+import numpy as np
+
+from dxprivacy.mechanisms.discrete_laplace import discrete_laplace
+from dxprivacy.model.arrays import Floats, Ints
+
+
+class Noise(Protocol):
+    """A source of noise."""
+
+    def laplace(self, scales: Floats) -> Ints:
+        """One discrete Laplace sample per scale; none where the scale is 0."""
+
+
+class SystemNoise:
+    """Exact samples from the operating system's entropy."""
+
+    def laplace(self, scales: Floats) -> Ints:
+        """One exact sample per positive scale, 0 where the scale is 0."""
+        out = np.zeros(len(scales), dtype=np.int64)
+        noisy = scales > 0
+        if noisy.any():
+            out[noisy] = discrete_laplace(scales[noisy])
+        return out

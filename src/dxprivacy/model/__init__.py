@@ -1,0 +1,1 @@
+"""The model: universes, metrics, questions, workloads and costs.  numpy only; no data."""

@@ -1,0 +1,264 @@
+"""Blocks: groups of rows of the workload matrix Q, never dense where structure is known.
+
+A counting, sum or mean question puts every record into at most one row with a whole weight: column i of its block is
+`value(i) * e_row(i)`.  Row and value are products over the attributes, so a block is a few short arrays however large
+the universe.  Anything else is an explicit matrix.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.universe import Universe
+
+Differences = tuple[Ints, Ints, Ints]
+"""Sparse |Q_ki - Q_kj|: for each non-zero entry the pair's position, the row, the amount."""
+
+
+class Block(ABC):
+    """Some rows of Q on the integer grid."""
+
+    universe: Universe
+    rows: int
+    unit: Fraction
+    bias: Fraction
+
+    @property
+    @abstractmethod
+    def axes(self) -> tuple[int, ...]:
+        """The attributes that matter to these rows."""
+
+    @abstractmethod
+    def moving(self, axis: int) -> Ints:
+        """Classes of values along `axis`: within a class no answer changes, in any context."""
+
+    @abstractmethod
+    def context(self, axis: int, *, uniform: bool) -> Ints:
+        """Classes of values along `axis` that make no difference to what a move along ANOTHER attribute changes.
+
+        `uniform` says that all rows of the block have the same scale.
+        """
+
+    @abstractmethod
+    def differences(self, i: Ints, j: Ints) -> Differences:
+        """|Q_ki - Q_kj| of many pairs, sparse."""
+
+    @abstractmethod
+    def answer(self, counts: Ints) -> Ints:
+        """Q x, exactly, for a histogram over the universe."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> int:
+        """The largest absolute entry."""
+
+    @abstractmethod
+    def reach(self, weights: Floats) -> float:
+        """Not less than the largest sum_k w_k |Q_ki - Q_kj| over all pairs, up to a few roundings."""
+
+    @abstractmethod
+    def dense(self) -> Ints:
+        """The matrix itself; for tests and small universes."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One attribute's part in a block: the group of each value (-1: not counted) and its whole weight."""
+
+    groups: Ints
+    values: Ints
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return int(self.groups.max(initial=-1)) + 1
+
+
+class OneHot(Block):
+    """At most one row per record, with a weight: tables, counts, sums.
+
+    `sizes` gives the number of groups per factor; rows are numbered with the last factor fastest.
+    """
+
+    def __init__(
+        self,
+        universe: Universe,
+        factors: Mapping[int, Factor],
+        sizes: Mapping[int, int],
+        *,
+        unit: Fraction = Fraction(1),
+        bias: Fraction = Fraction(0),
+    ) -> None:
+        self.universe, self.unit, self.bias = universe, unit, bias
+        self.factors = dict(factors)
+        self._axes = tuple(sorted(self.factors))
+        self._strides: dict[int, int] = {}
+        rows = 1
+        for axis in reversed(self._axes):
+            self._strides[axis] = rows
+            rows *= sizes[axis]
+        self.rows = rows
+        for axis, factor in self.factors.items():
+            excluded = (factor.groups < 0) | (factor.values == 0)
+            factor.groups[excluded], factor.values[excluded] = -1, 0
+            if len(factor.groups) != universe.shape[axis]:
+                raise QuestionError("a factor does not match its attribute")
+        if self.largest >= 1 << 53:
+            raise TooLarge("a question's numbers are too large for exact arithmetic", hints=["use larger units"])
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The attributes with a factor."""
+        return self._axes
+
+    @cached_property
+    def largest(self) -> int:
+        """The product of the largest weights."""
+        out = 1
+        for factor in self.factors.values():
+            out *= int(np.abs(factor.values).max(initial=0))
+        return out
+
+    def moving(self, axis: int) -> Ints:
+        """Same group and weight."""
+        if axis not in self.factors:
+            return np.zeros(self.universe.shape[axis], dtype=np.int64)
+        factor = self.factors[axis]
+        return _classes(np.stack([factor.groups, factor.values], axis=1))
+
+    def context(self, axis: int, *, uniform: bool) -> Ints:
+        """A move's effect is multiplied by the context's |weight|; the row matters only if scales differ."""
+        if axis not in self.factors:
+            return np.zeros(self.universe.shape[axis], dtype=np.int64)
+        factor = self.factors[axis]
+        size = np.abs(factor.values)
+        return _classes(size[:, None] if uniform else np.stack([factor.groups, size], axis=1))
+
+    def _place(self, cells: Ints) -> tuple[Ints, Ints]:
+        """Row and weight of each cell; weight 0 where the record is not counted."""
+        row = np.zeros(len(cells), dtype=np.int64)
+        value = np.ones(len(cells), dtype=np.int64)
+        for axis, factor in self.factors.items():
+            u = self.universe.along(axis, cells)
+            row += factor.groups[u] * self._strides[axis]
+            value *= factor.values[u]
+        return row, value
+
+    def differences(self, i: Ints, j: Ints) -> Differences:
+        """Within a row the weights' difference, across rows both weights."""
+        (row_i, value_i), (row_j, value_j) = self._place(i), self._place(j)
+        same = (row_i == row_j) & (value_i != 0) & (value_j != 0)
+        first = np.abs(np.where(same, value_i - value_j, value_i))
+        second = np.abs(np.where(same, 0, value_j))
+        a, b = np.flatnonzero(first), np.flatnonzero(second)
+        return (
+            np.concatenate([a, b]),
+            np.concatenate([row_i[a], row_j[b]]),
+            np.concatenate([first[a], second[b]]),
+        )
+
+    def answer(self, counts: Ints) -> Ints:
+        """Sum out what does not matter, then add each remaining cell to its row."""
+        cube = counts.reshape(self.universe.shape)
+        cube = cube.sum(axis=tuple(a for a in range(cube.ndim) if a not in self.factors), dtype=np.int64)
+        row, value = np.zeros((), dtype=np.int64), np.ones((), dtype=np.int64)
+        for position, axis in enumerate(self._axes):
+            shape = [1] * len(self._axes)
+            shape[position] = -1
+            row = row + (self.factors[axis].groups * self._strides[axis]).reshape(shape)
+            value = value * self.factors[axis].values.reshape(shape)
+        out = np.zeros(self.rows, dtype=np.int64)
+        counted = np.broadcast_to(value, cube.shape) != 0
+        np.add.at(out, np.broadcast_to(row, cube.shape)[counted], (cube * value)[counted])
+        return out
+
+    def reach(self, weights: Floats) -> float:
+        """Two rows lose and gain at most the largest weight each; within one row of one sign, once."""
+        one_sign = all((f.values >= 0).all() for f in self.factors.values())
+        return float(weights.max()) * self.largest * (1 if self.rows == 1 and one_sign else 2)
+
+    def dense(self) -> Ints:
+        """Row by row."""
+        row, value = self._place(np.arange(self.universe.size, dtype=np.int64))
+        out = np.zeros((self.rows, self.universe.size), dtype=np.int64)
+        counted = np.flatnonzero(value)
+        out[row[counted], counted] = value[counted]
+        return out
+
+
+class Explicit(Block):
+    """An explicit matrix of whole numbers, dense or scipy sparse."""
+
+    def __init__(self, universe: Universe, matrix: Any, *, unit: Fraction = Fraction(1), bias: Fraction = Fraction(0)):
+        self.universe, self.unit, self.bias = universe, unit, bias
+        if matrix.ndim != 2 or matrix.shape[1] != universe.size:
+            raise QuestionError(f"a question matrix of shape {matrix.shape}; it needs {universe.size:,} columns")
+        self.sparse = not isinstance(matrix, np.ndarray)
+        self.matrix = matrix.tocsc() if self.sparse else matrix
+        self.rows = matrix.shape[0]
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """All attributes."""
+        return tuple(range(len(self.universe.attributes)))
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest absolute entry."""
+        entries = self.matrix.data if self.sparse else self.matrix
+        return int(np.abs(entries).max(initial=0))
+
+    def moving(self, axis: int) -> Ints:
+        """Values with equal slices of the matrix; each value its own class where comparing would cost too much."""
+        n = self.universe.shape[axis]
+        if self.rows * self.universe.size > 20_000_000:
+            return np.arange(n, dtype=np.int64)
+        cube = self.dense().reshape(self.rows, *self.universe.shape)
+        return _classes(np.moveaxis(cube, axis + 1, 0).reshape(n, -1))
+
+    def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002  (rows overlap: scales never help)
+        """Values with equal slices."""
+        return self.moving(axis)
+
+    def differences(self, i: Ints, j: Ints) -> Differences:
+        """Differences of columns."""
+        if self.sparse:
+            coo = abs(self.matrix[:, i] - self.matrix[:, j]).tocoo()
+            keep = np.flatnonzero(coo.data)
+            return coo.col[keep].astype(np.int64), coo.row[keep].astype(np.int64), coo.data[keep]
+        amounts = np.abs(self.matrix[:, i] - self.matrix[:, j])
+        row, pair = np.nonzero(amounts)
+        return pair, row, amounts[row, pair]
+
+    def answer(self, counts: Ints) -> Ints:
+        """Matrix times histogram, in 64-bit integers."""
+        return np.asarray(self.matrix @ counts, dtype=np.int64)
+
+    def reach(self, weights: Floats) -> float:
+        """Each row from its least to its largest entry."""
+        top, bottom = self.matrix.max(axis=1), self.matrix.min(axis=1)
+        if self.sparse:
+            top, bottom = top.toarray().ravel(), bottom.toarray().ravel()
+        return float((weights * (top - bottom)).sum())
+
+    def dense(self) -> Ints:
+        """The matrix."""
+        return np.asarray(self.matrix.todense() if self.sparse else self.matrix, dtype=np.int64)
+
+
+def _classes(rows: Ints) -> Ints:
+    """Number the distinct rows."""
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def weigh(differences: Differences, weights: Floats, pairs: int) -> Floats:
+    """sum_k w_k |Q_ki - Q_kj| for each pair."""
+    pair, row, amount = differences
+    return np.asarray(np.bincount(pair, weights=amount * weights[row], minlength=pairs), dtype=np.float64)

@@ -1,0 +1,161 @@
+"""Questions in words, as on the command line and in files; one parser for both.
+
+    count | table | sum X | mean X    [by A, B/10, age[0,18,65]]    [where A=x and B=18..65]    [within 10 [unit]]
+
+`where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included); quote values with blanks: `state='New Jersey'`.
+"""
+
+import re
+from fractions import Fraction
+
+from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.model.numbers import exact
+from dxprivacy.model.questions import Condition, Question, condition, is_range
+
+_TOKEN = re.compile(r"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>(?:\[[^\]]*\]|[^\s=|,'"])+))""")
+_KEYWORDS = ("by", "where", "within", "and")
+_ASKS = ("count", "table", "sum", "mean")
+
+
+def parse(text: str) -> Question:
+    """A question from words.
+
+    >>> parse("mean elevation within 2 m")
+    Question(ask='mean', of='elevation', by=(), where=(), within=Fraction(2, 1), unit='m')
+    >>> parse("table sex by age/10 where native=Y").by
+    ('sex', 'age/10')
+    """
+    reader = _Reader(text)
+    ask = reader.word("a question starts with count, table, sum or mean").lower()
+    if ask not in _ASKS:
+        raise reader.error(f"“{ask}” is not something to ask", did_you_mean(ask, _ASKS) or [("count by …", "")])
+    of, by = "", []
+    if ask in ("sum", "mean"):
+        if reader.peek() == "of":
+            reader.word("")
+        of = reader.word(f"{ask} of what?", keyword=False)
+    elif ask == "table":
+        by += reader.names()
+    if reader.take("by"):
+        by += reader.names()
+    if ask == "table" and not by:
+        raise reader.error("a table of what?", [("table sex by age/10", "")])
+    where: list[tuple[str, Condition]] = []
+    if reader.take("where"):
+        where.append(reader.condition())
+        while reader.take("and"):
+            where.append(reader.condition())
+    within, unit = None, ""
+    if reader.take("within"):
+        within, unit = reader.target()
+    if reader.peek() is not None:
+        raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), _KEYWORDS))
+    return Question("count" if ask == "table" else ask, of, tuple(by), tuple(where), within, unit)
+
+
+def write(question: Question) -> str:
+    """The words of a question; parsing them gives the question again.
+
+    >>> write(parse("count by state within 10"))
+    'count by state within 10'
+    """
+    words = [question.ask]
+    if question.of:
+        words.append(question.of)
+    if question.by:
+        words.append("by " + ", ".join(question.by))
+    if question.where:
+        words.append("where " + " and ".join(f"{name}={_write_condition(c)}" for name, c in question.where))
+    if question.within is not None:
+        words.append(f"within {number_text(question.within)}" + (f" {question.unit}" if question.unit else ""))
+    return " ".join(words)
+
+
+def number_text(number: Fraction) -> str:
+    """A fraction as a decimal where it is one.
+
+    >>> number_text(Fraction(1, 4)), number_text(Fraction(10)), number_text(Fraction(1, 3))
+    ('0.25', '10', '1/3')
+    """
+    denominator = number.denominator
+    places = 0
+    while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:
+        denominator = denominator // 10 if denominator % 10 == 0 else denominator // (5 if denominator % 5 == 0 else 2)
+        places += 1
+    if denominator != 1:
+        return str(number)
+    text = f"{number.numerator * 10**places // number.denominator:0{places + 1}d}"
+    return (text[:-places] + "." + text[-places:]).rstrip("0").rstrip(".") if places else text
+
+
+def _write_condition(c: Condition) -> str:
+    if is_range(c):
+        return "..".join(number_text(Fraction(x)) for x in c)
+    return "|".join(f"'{v}'" if re.search(r"[\s=|,]|\.\.|^$", str(v)) else str(v) for v in c)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text.strip()
+        if not self.text:
+            raise UsageError("the question is empty", hints=[("count by sex", "for example")])
+        self.tokens: list[tuple[str, bool]] = []  # text, quoted
+        position = 0
+        while position < len(self.text):
+            match = _TOKEN.match(self.text, position)
+            if match is None:
+                raise self.error(f"cannot read “{self.text[position : position + 20]}”")
+            quoted = match.group("quoted")
+            self.tokens.append((quoted[1:-1], True) if quoted else (match.group("mark") or match.group("word"), False))
+            position = match.end()
+        self.at = 0
+
+    def error(self, what: str, hints: list[tuple[str, str]] | None = None) -> QuestionError:
+        return QuestionError(what, where=f"question “{self.text}”", hints=hints or [])
+
+    def peek(self) -> str | None:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else None
+
+    def take(self, word: str) -> bool:
+        here = self.at < len(self.tokens) and self.tokens[self.at] == (word, False)
+        self.at += here
+        return here
+
+    def word(self, otherwise: str, *, keyword: bool = True) -> str:
+        if self.at >= len(self.tokens):
+            raise self.error(otherwise)
+        text, quoted = self.tokens[self.at]
+        if not quoted and (text in "=|," or (not keyword and text in _KEYWORDS)):
+            raise self.error(otherwise)
+        self.at += 1
+        return text
+
+    def names(self) -> list[str]:
+        names = [self.word("by what?", keyword=False)]
+        while self.take(","):
+            names.append(self.word("by what else?", keyword=False))
+        return names
+
+    def condition(self) -> tuple[str, Condition]:
+        name = self.word("where what?", keyword=False)
+        if not self.take("="):
+            raise self.error(f"a condition on {name} needs “=”", [(f"where {name}=…", "")])
+        values = [self.word(f"{name} equals what?")]
+        quoted = self.tokens[self.at - 1][1]
+        while self.take("|"):
+            values.append(self.word(f"{name} equals what else?"))
+        if len(values) == 1 and not quoted and ".." in values[0]:
+            low, _, high = values[0].partition("..")
+            return name, condition((low, high))
+        return name, condition(values)
+
+    def target(self) -> tuple[Fraction, str]:
+        text = self.word("within how much?")
+        match = re.fullmatch(r"([0-9.eE+-]+)(.*)", text)
+        number = exact(match.group(1) if match else text, what="within")
+        if number <= 0:
+            raise self.error(f"a target is positive; “{text}” is not")
+        unit = match.group(2) if match else ""
+        if not unit and self.peek() is not None and self.peek() not in _KEYWORDS:
+            unit = self.word("")
+        return Fraction(number), unit

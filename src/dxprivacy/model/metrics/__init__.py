@@ -1,0 +1,247 @@
+"""Metrics: how far any two records may be told apart.
+
+Each function here builds a `Metric` from plain Python values; the classes live beside it.
+
+>>> from dxprivacy.model import metrics
+>>> d = metrics.euclidean([[0, 0], [3, 4]], epsilon_per_unit=0.01)
+>>> d.exact(0, 1)
+Fraction(1, 20)
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.errors import MetricError, UsageError, did_you_mean
+from dxprivacy.model.arrays import Floats
+from dxprivacy.model.attributes import Integers, Points, Values
+from dxprivacy.model.metrics.base import Extreme, Metric, PseudoMetric, all_pairs
+from dxprivacy.model.metrics.matrix import Matrix, Tightened, per_value_table
+from dxprivacy.model.metrics.other import WithOther
+from dxprivacy.model.metrics.points import PLACES, Euclidean, GreatCircle, Places
+from dxprivacy.model.metrics.product import AttributeSum, half_reach
+from dxprivacy.model.metrics.simple import Constant, Line
+from dxprivacy.model.numbers import Exact, Number, budget, exact
+from dxprivacy.model.universe import Universe
+
+__all__ = [
+    "PLACES",
+    "AttributeSum",
+    "Constant",
+    "Euclidean",
+    "Extreme",
+    "GreatCircle",
+    "Line",
+    "Matrix",
+    "Metric",
+    "Places",
+    "PseudoMetric",
+    "Tightened",
+    "WithOther",
+    "all_pairs",
+    "attributes",
+    "constant",
+    "euclidean",
+    "from_matrix",
+    "great_circle",
+    "half_reach",
+    "line",
+    "per_value",
+    "per_value_table",
+]
+
+
+def constant(universe: Universe | int, epsilon: Number) -> Constant:
+    """Plain epsilon-differential privacy: the same budget for every two records.
+
+    >>> constant(3, 0.5).exact(0, 2)
+    Fraction(1, 2)
+    """
+    return Constant(_universe(universe), budget(epsilon))
+
+
+def line(universe: Universe | int, epsilon: Number, *, per: Number = 1) -> Line:
+    """Records in order: `epsilon` for every `per` steps apart.
+
+    >>> line(121, 0.5, per=10).exact(17, 18)
+    Fraction(1, 20)
+    """
+    u = _universe(universe)
+    return Line(u, range(u.size), _per_unit(epsilon, per))
+
+
+def per_value(budgets: Mapping[str, Number], *, name: str = "element") -> Matrix:
+    """Each value has its own budget; two values share the smaller one, closed to a metric.
+
+    >>> d = per_value({"asylum": 0.1, "citizen": 2, "resident": 2})
+    >>> d.exact(1, 2), d.tightened[0].written
+    (Fraction(1, 5), Fraction(2, 1))
+    """
+    table = per_value_table([budget(e, what=f"epsilon of {v}") for v, e in budgets.items()])
+    return Matrix.of(Universe.listed(budgets, name=name), _objects(table))
+
+
+def euclidean(points: object, *, epsilon_per_unit: Number) -> Euclidean:
+    """Straight-line distance, so much epsilon per unit of length.
+
+    >>> float(euclidean([[0.0], [2.0]], epsilon_per_unit=0.5).exact(0, 1))
+    1.0
+    """
+    u, coordinates = _points(points)
+    return Euclidean(u, coordinates, Fraction(_per_unit(epsilon_per_unit, 1)))
+
+
+def great_circle(points: object, *, epsilon_per_km: Number) -> GreatCircle:
+    """Distance on the Earth between (latitude, longitude) in degrees, so much epsilon per kilometre.
+
+    >>> round(float(great_circle([[41.85, -87.65], [43.04, -87.91]], epsilon_per_km=1).exact(0, 1)), 1)
+    134.0
+    """
+    u, coordinates = _points(points)
+    return GreatCircle(u, coordinates, Fraction(_per_unit(epsilon_per_km, 1)))
+
+
+def from_matrix(matrix: object, *, universe: Universe | None = None, strict: bool = False) -> Matrix:
+    """Any symmetric table of distances; closed by shortest paths (see `.tightened`), or refused with `strict=True`.
+
+    >>> from_matrix([[0, 1, 5], [1, 0, 1], [5, 1, 0]]).exact(0, 2)
+    Fraction(2, 1)
+    """
+    rows = _objects(matrix) if isinstance(matrix, (list, tuple)) else np.asarray(matrix)
+    n = rows.shape[0] if rows.ndim else 0
+    if n < 1:
+        raise MetricError("a matrix of distances needs at least one row")
+    return Matrix.of(universe or _without_other(n), rows, strict=strict)
+
+
+def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, Number]]) -> AttributeSum | Metric:
+    """The sum over attributes: epsilon per attribute, per value (a mapping), or with a distance `{epsilon, per}`.
+
+    >>> u = Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=120)])
+    >>> d = attributes(u, {"sex": 1, "age": {"epsilon": 0.5, "per": 10}})
+    >>> i, j = u.index([{"sex": "M", "age": 30}, {"sex": "F", "age": 40}]).tolist()
+    >>> d.exact(i, j)
+    Fraction(3, 2)
+    """
+    for name in epsilons:
+        if name not in universe.names:
+            raise MetricError(f"no attribute “{name}”", hints=did_you_mean(name, universe.names))
+    missing = [name for name in universe.names if name not in epsilons]
+    if missing:
+        raise MetricError(f"no epsilon for {', '.join(missing)}", hints=["unknown means refuse: say inf for public"])
+    axes = []
+    for attribute in universe.attributes:
+        given = epsilons[attribute.name]
+        alone = Universe([attribute])
+        if not isinstance(given, Mapping):
+            axes.append(discrete(alone, budget(given, what=f"epsilon of {attribute.name}")))
+        elif "per" in given and isinstance(attribute, Integers):
+            axes.append(stepped(alone, attribute, _per_unit(given["epsilon"], given["per"])))
+        elif isinstance(attribute, Values):
+            budgets = {value: budget(e, what=f"epsilon of {value}") for value, e in given.items()}
+            axes.append(valued(alone, attribute, budgets))
+        else:
+            raise MetricError(f"{attribute.name} cannot have {dict(given)!r} as its epsilon")
+    return AttributeSum(universe, axes)
+
+
+# -- one attribute, `other` included: what policies are compiled to ----------------------------------------------------
+
+
+def discrete(alone: Universe, epsilon: Exact, other: Exact | None = None) -> Metric:
+    """The same epsilon between any two values; `other` counts as one more value unless given its own."""
+    (attribute,) = alone.attributes
+    if other is None or not attribute.has_other:
+        return Constant(alone, epsilon)
+    return WithOther(alone, Constant(_without_other(attribute.listed), epsilon), other)
+
+
+def stepped(alone: Universe, attribute: Integers, per_unit: Exact, other: Exact | None = None) -> Metric:
+    """Whole numbers on a line, `other` half the reach away."""
+    inner = _without_other(attribute.listed)
+    return _star(alone, Line(inner, range(attribute.low, attribute.high + 1), per_unit), per_unit, other)
+
+
+def valued(alone: Universe, attribute: Values, budgets: Mapping[str, Exact], other: Exact | None = None) -> Matrix:
+    """Each value its own budget; `other` has the largest listed one unless given its own."""
+    for value in budgets:
+        if value not in attribute.values:
+            raise MetricError(f"{attribute.name} has no value {value!r}", hints=did_you_mean(value, attribute.values))
+    missing = [v for v in attribute.values if v not in budgets]
+    if missing:
+        raise MetricError(f"{attribute.name}: no epsilon for {', '.join(missing)}", hints=["unknown means refuse"])
+    listed = [budgets[v] for v in attribute.values]
+    if attribute.has_other:
+        listed.append(max(listed) if other is None else other)
+    return Matrix.of(alone, _objects(per_value_table(listed)))
+
+
+def placed(alone: Universe, attribute: Points, kind: str, per_unit: Fraction, other: Exact | None = None) -> Metric:
+    """Points with a distance of the given kind, `other` half the reach away."""
+    base = PLACES[kind](_without_other(attribute.listed), attribute.coordinates, per_unit)
+    return _star(alone, base, per_unit, other)
+
+
+def _star(alone: Universe, base: Metric, fallback: Exact, other: Exact | None) -> Metric:
+    (attribute,) = alone.attributes
+    if not attribute.has_other:
+        base._universe = alone
+        return base
+    radius = half_reach(base) if other is None else other
+    return WithOther(alone, base, radius if radius or other is not None else fallback)
+
+
+def _without_other(n: int) -> Universe:
+    return Universe([Integers(name="element", low=0, high=n - 1, has_other=False)])
+
+
+def _per_unit(epsilon: Number, per: Number) -> Exact:
+    unit = exact(per, what="per")
+    if unit <= 0:
+        raise UsageError(f"per is {per}; a positive distance is needed")
+    e = budget(epsilon)
+    return math.inf if e == math.inf else Fraction(e) / Fraction(unit)
+
+
+def _universe(universe: Universe | int) -> Universe:
+    if isinstance(universe, Universe):
+        return universe
+    if isinstance(universe, bool) or not isinstance(universe, (int, np.integer)) or universe < 1:
+        raise UsageError(f"a universe, or its number of elements, is needed; got {universe!r}")
+    return _without_other(int(universe))
+
+
+def _points(points: object) -> tuple[Universe, Floats]:
+    try:
+        coordinates = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MetricError("points must be an array of numbers, one row per point") from None
+    if coordinates.ndim == 1 and len(coordinates):
+        coordinates = coordinates[:, None]
+    if coordinates.ndim != 2 or not coordinates.size:
+        raise MetricError(f"points of shape {coordinates.shape}; one row of coordinates per point is needed")
+    if not np.isfinite(coordinates).all():
+        raise MetricError("coordinates must be finite numbers")
+    ids = tuple(str(k) for k in range(len(coordinates)))
+    return Universe([Points(name="point", ids=ids, coordinates=coordinates, has_other=False)]), coordinates
+
+
+def _objects(rows: object) -> "np.ndarray[tuple[int, ...], np.dtype[np.object_]]":
+    """A nested list as an array of exact numbers."""
+    try:
+        given = [[exact(v, allow_infinite=True) for v in row] for row in rows]  # type: ignore[attr-defined]
+    except TypeError:
+        raise MetricError("distances must be rows of numbers") from None
+    if not given or any(len(row) != len(given) for row in given):
+        raise MetricError(f"distances must be square: {len(given)} rows of {len(given[0]) if given else 0}")
+    out = np.empty((len(given), len(given)), dtype=object)
+    for k, row in enumerate(given):
+        out[k] = row
+    return out
+
+
+def tightened_pairs(metric: Metric) -> Iterable[Tightened]:
+    """What closing tightened, for metrics that report it."""
+    return metric.tightened if isinstance(metric, Matrix) else ()

@@ -1,0 +1,115 @@
+"""One more element, `other`, at the same distance from all: the place of invalid entries."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import MetricError
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.metrics.base import BLOCK, Extreme, Metric, Pairs
+from dxprivacy.model.numbers import Exact, common_tick
+from dxprivacy.model.universe import Universe
+
+
+class WithOther(Metric):
+    """A metric on all but the last element, which is `radius` away from each of them.
+
+    The detour over `other` has length 2 * radius, so the distance of u and v is min(base(u, v), 2 * radius): the
+    shortest paths of the base's generators together with the star around `other`.  From half the largest distance on,
+    nothing gets tightened.
+    """
+
+    kind = "with-other"
+
+    def __init__(self, universe: Universe, base: Metric, radius: Exact) -> None:
+        super().__init__(universe)
+        if universe.size != base.universe.size + 1:
+            raise MetricError("`other` adds exactly one element")
+        if base.tick is not None and base.farthest is not None and base.farthest.distance > 2.0**60 * float(base.tick):
+            raise MetricError("distances beyond the range of numbers we work with")
+        self.base = base
+        self.radius = radius
+        self.error = base.error + 2.0**-50
+        self.slack = base.slack
+        self.last = base.universe.size
+
+    @cached_property
+    def _common(self) -> Fraction | None:
+        tick = self.base.tick
+        if tick is None or self.radius == math.inf:
+            return tick
+        common = common_tick([tick, Fraction(self.radius)])
+        far = self.base.farthest.distance if self.base.farthest else 0.0
+        return common if max(far, 2.0 * float(self.radius)) / float(common) < 2.0**60 else None
+
+    @property
+    def tick(self) -> Fraction | None:
+        """A tick common to the base and the radius."""
+        return self._common
+
+    def _split(self, i: Ints, j: Ints) -> tuple[Any, Ints, Ints]:
+        outside = (i == self.last) | (j == self.last)
+        return outside, np.where(outside, 0, i), np.where(outside, 0, j)
+
+    def ticks(self, i: Ints, j: Ints) -> Ints:
+        """Exact distances in the common tick."""
+        tick, base_tick = self._common, self.base.tick
+        if tick is None or base_tick is None:
+            return super().ticks(i, j)
+        outside, a, b = self._split(i, j)
+        inner = self.base.ticks(a, b)
+        inner = np.where(inner < 0, inner, inner * np.int64(base_tick / tick))
+        radius = np.int64(-1) if self.radius == math.inf else np.int64(self.radius / tick)
+        if radius >= 0:
+            inner = np.where((inner < 0) | (inner > 2 * radius), 2 * radius, inner)
+        return np.where(outside, np.where(i == j, 0, radius), inner)
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """min(base, 2 radius), and the radius to `other`."""
+        outside, a, b = self._split(i, j)
+        inner = np.minimum(self.base.pairwise(a, b), 2.0 * float(self.radius))
+        return np.where(outside, np.where(i == j, 0.0, float(self.radius)), inner)
+
+    def exact(self, i: int, j: int) -> Exact:
+        """min(base, 2 radius), and the radius to `other`."""
+        if i == j:
+            return Fraction(0)
+        if self.last in (i, j):
+            return self.radius
+        return min(self.base.exact(i, j), 2 * self.radius)
+
+    def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
+        """The base's generators and the star around `other`."""
+        yield from self.base.generators(block)
+        for a in range(0, self.last, block):
+            inner = np.arange(a, min(a + block, self.last), dtype=np.int64)
+            yield inner, np.full(len(inner), self.last, dtype=np.int64)
+
+    @cached_property
+    def farthest(self) -> Extreme | None:
+        """The base's, unless the detour is shorter."""
+        far, radius = self.base.farthest, float(self.radius)
+        if far is None or math.isinf(radius) or self.base.has_infinite or far.distance > 2 * radius:
+            return super().farthest
+        return far if far.distance >= radius else Extreme(radius, (0, self.last))
+
+    @cached_property
+    def has_infinite(self) -> bool:
+        """Whether some difference is public."""
+        return self.radius == math.inf
+
+    @property
+    def tightens(self) -> bool:
+        """Whether a detour over `other` is shorter than some direct distance."""
+        far = self.base.farthest
+        return self.radius < math.inf and (
+            self.base.has_infinite or (far is not None and far.distance > 2 * self.radius)
+        )
+
+    def spec(self) -> dict[str, Any]:
+        """Base and radius."""
+        return {"kind": self.kind, "radius": str(self.radius), "base": self.base.spec()}

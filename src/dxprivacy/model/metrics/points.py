@@ -1,0 +1,131 @@
+"""Distances between places: Euclidean in any dimension, great circle on the Earth.
+
+These distances are irrational: `exact` is a certified rational lower bound (MATH section 4), computed in integers only,
+so it is the same on every machine.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dxprivacy.errors import MetricError
+from dxprivacy.model import distances
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.metrics.base import Metric
+from dxprivacy.model.universe import Universe, digest_of
+
+_TABLE_UP_TO = 2_000
+
+
+class Places(Metric):
+    """Places in space, so much epsilon for every unit of distance."""
+
+    slack = Fraction(1, 1 << 59)
+    unit: ClassVar[str] = ""
+
+    def __init__(self, universe: Universe, coordinates: Floats, per_unit: Fraction) -> None:
+        super().__init__(universe)
+        self.coordinates = np.ascontiguousarray(coordinates, dtype=np.float64)
+        if self.coordinates.ndim != 2 or len(self.coordinates) != universe.size:
+            raise MetricError(f"coordinates of shape {self.coordinates.shape} for {universe.size} elements")
+        if not np.isfinite(self.coordinates).all():
+            raise MetricError("coordinates must be finite numbers")
+        size = np.abs(self.coordinates)
+        if ((size > 1e150) | ((size > 0) & (size < 1e-250))).any():
+            # Outside, float64 distances run out of digits and could not be trusted as a filter.
+            raise MetricError("coordinates must be 0 or between 1e-250 and 1e150 in size")
+        if not 0 < per_unit < float("inf"):
+            raise MetricError(f"epsilon per unit of distance is {per_unit}; it must be positive and finite")
+        self.per_unit = per_unit
+        self._rows: list[list[float]] = self.coordinates.tolist()
+        self._cache: dict[tuple[int, int], Fraction] = {}
+
+    @abstractmethod
+    def lengths(self, i: Ints, j: Ints) -> Floats:
+        """How far apart, in the unit of distance."""
+
+    @abstractmethod
+    def length_floor(self, i: int, j: int) -> Fraction:
+        """A certified rational not above that, within `slack`."""
+
+    @cached_property
+    def _table(self) -> Floats:
+        n = self.universe.size
+        row, column = np.divmod(np.arange(n * n, dtype=np.int64), n)
+        return (self.lengths(row, column) * float(self.per_unit)).reshape(n, n)
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Length times epsilon per unit; looked up where the table of all pairs is small."""
+        if self.universe.size <= _TABLE_UP_TO and len(i) > 1:
+            return self._table[i, j]
+        return self.lengths(i, j) * float(self.per_unit)
+
+    def exact(self, i: int, j: int) -> Fraction:
+        """A certified lower bound of length times epsilon per unit."""
+        pair = (i, j) if i < j else (j, i)
+        if pair not in self._cache:
+            self._cache[pair] = self.length_floor(*pair) * self.per_unit
+        return self._cache[pair]
+
+    def spec(self) -> dict[str, Any]:
+        """Coordinates and price."""
+        rows = [[c.hex() for c in row] for row in self._rows]
+        return {"kind": self.kind, "per_unit": str(self.per_unit), "coordinates": digest_of(rows)}
+
+
+class Euclidean(Places):
+    """Straight-line distance between points.
+
+    >>> d = Euclidean(Universe.listed("ab"), np.array([[0.0, 0.0], [3.0, 4.0]]), Fraction(1, 100))
+    >>> d.exact(0, 1)
+    Fraction(1, 20)
+    """
+
+    kind = "euclidean"
+    error = distances.EUCLIDEAN_ERROR + 2.0**-51
+
+    def lengths(self, i: Ints, j: Ints) -> Floats:
+        """Euclidean lengths."""
+        return distances.euclidean(self.coordinates[i], self.coordinates[j])
+
+    def length_floor(self, i: int, j: int) -> Fraction:
+        """By integer square roots."""
+        return distances.euclidean_floor(self._rows[i], self._rows[j])
+
+
+class GreatCircle(Places):
+    """Distance along the Earth's surface, in kilometres, between (latitude, longitude) in degrees."""
+
+    kind = "great-circle"
+    unit = "km"
+    error = distances.GREAT_CIRCLE_ERROR + 2.0**-50
+
+    def __init__(self, universe: Universe, coordinates: Floats, per_unit: Fraction) -> None:
+        super().__init__(universe, coordinates, per_unit)
+        if self.coordinates.shape[1] != 2:
+            raise MetricError("great-circle distance needs latitude and longitude")
+        latitude, longitude = self.coordinates.T
+        if (np.abs(latitude) > 90).any() or (np.abs(longitude) > 360).any():
+            raise MetricError(
+                "latitudes lie between -90 and 90 degrees, longitudes between -360 and 360",
+                hints=["check that latitude comes first"],
+            )
+
+    def lengths(self, i: Ints, j: Ints) -> Floats:
+        """Kilometres."""
+        return distances.great_circle(self.coordinates[i], self.coordinates[j]) * float(distances.RADIUS_KM)
+
+    def length_floor(self, i: int, j: int) -> Fraction:
+        """Kilometres, by integer intervals for the trigonometry."""
+        (a, b), (c, d) = self._rows[i], self._rows[j]
+        return distances.great_circle_floor((a, b), (c, d)) * distances.RADIUS_KM
+
+
+PLACES: dict[str, Callable[[Universe, Floats, Fraction], Places]] = {
+    Euclidean.kind: Euclidean,
+    GreatCircle.kind: GreatCircle,
+}

@@ -1,0 +1,90 @@
+"""Exact numbers: how they come in, and how they leave towards the safe side.
+
+Distances round down and costs round up.  Every function here that rounds says in which direction.
+"""
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TypeAlias
+
+from dxprivacy.errors import UsageError
+
+Exact: TypeAlias = Fraction | float
+"""A rational number, or `math.inf`; no other float."""
+
+Number: TypeAlias = int | float | str | Decimal | Fraction
+
+
+def exact(value: object, *, what: str = "number", allow_infinite: bool = False) -> Exact:
+    """The exact value of what was written; a float counts as the decimal that it prints as.
+
+    `0.1` means one tenth, as in a policy file, not the binary number next to it.
+
+    >>> exact(0.1), exact("2.50"), exact(3)
+    (Fraction(1, 10), Fraction(5, 2), Fraction(3, 1))
+    """
+    if isinstance(value, bool) or value is None:
+        raise UsageError(f"{what} is {value!r}; a number is needed")
+    if isinstance(value, Fraction):
+        return value
+    try:
+        decimal = Decimal(str(value).strip())
+    except InvalidOperation:
+        raise UsageError(f"{what} is {str(value)[:60]!r}; a number is needed") from None
+    if decimal.is_infinite() and decimal > 0 and allow_infinite:
+        return math.inf
+    if not decimal.is_finite():
+        raise UsageError(f"{what} is {value}; a finite number is needed")
+    if abs(decimal.adjusted()) > 300:
+        raise UsageError(f"{what} is {value}; that is beyond the range of numbers we work with")
+    return Fraction(decimal)
+
+
+def budget(value: object, *, what: str = "epsilon") -> Exact:
+    """A privacy budget: a non-negative number, or infinity for public.
+
+    >>> budget("inf"), budget("0.5")
+    (inf, Fraction(1, 2))
+    """
+    number = exact(value, what=what, allow_infinite=True)
+    if number < 0:
+        raise UsageError(f"{what} is {value}; a budget is at least 0")
+    return number
+
+
+def round_up(value: Exact) -> float:
+    """The least float64 that is not below `value`.
+
+    >>> Fraction(round_up(Fraction(1, 3))) >= Fraction(1, 3)
+    True
+    """
+    nearest = float(value)
+    if nearest == math.inf or Fraction(nearest) >= value:
+        return nearest
+    return math.nextafter(nearest, math.inf)
+
+
+def round_down(value: Exact) -> float:
+    """The largest float64 that is not above `value`."""
+    nearest = float(value)
+    if value == math.inf or (nearest != math.inf and Fraction(nearest) <= value):
+        return nearest
+    return math.nextafter(nearest, -math.inf)
+
+
+def common_tick(numbers: Iterable[Fraction]) -> Fraction:
+    """The largest number of which all given ones are whole multiples (0 if all are 0).
+
+    >>> common_tick([Fraction(1, 2), Fraction(1, 3)])
+    Fraction(1, 6)
+    """
+    tick = Fraction(0)
+    for x in numbers:
+        if x:
+            tick = Fraction(
+                math.gcd(tick.numerator * x.denominator, x.numerator * tick.denominator),
+                tick.denominator * x.denominator,
+            )
+    return tick

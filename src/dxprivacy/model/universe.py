@@ -1,0 +1,152 @@
+"""The universe: every record that could occur, as a product of attributes, with an index for each.
+
+Cell index = mixed radix over the attributes, the last one fastest (numpy's C order).  A universe given as a plain list
+of elements is a product of one attribute.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.attributes import Attribute, Values
+
+MAX_CELLS = 1 << 28
+
+
+def digest_of(spec: object) -> str:
+    """SHA-256 of a canonical JSON form."""
+    return hashlib.sha256(json.dumps(spec, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+class Universe:
+    """A product of named attributes.
+
+    >>> u = Universe([Values(name="sex", values=("M", "F"), has_other=False),
+    ...               Values(name="native", values=("Y", "N"), has_other=False)])
+    >>> u.size, u.index([{"sex": "F", "native": "Y"}]).tolist(), u.record(3)
+    (4, [2], {'sex': 'F', 'native': 'N'})
+    """
+
+    def __init__(self, attributes: Iterable[Attribute]) -> None:
+        self.attributes: tuple[Attribute, ...] = tuple(attributes)
+        if not self.attributes:
+            raise PolicyError("a universe needs at least one attribute")
+        names = [a.name for a in self.attributes]
+        for name in names:
+            if names.count(name) > 1:
+                raise PolicyError(f"attribute {name} is declared twice")
+        self.shape: tuple[int, ...] = tuple(a.size for a in self.attributes)
+        size = 1
+        for n in self.shape:
+            size *= n
+        self.size: int = size
+        if size > MAX_CELLS:
+            raise PolicyError(
+                f"{size:,} possible records are more than the {MAX_CELLS:,} we can count in memory",
+                hints=["use fewer attributes, or wider steps"],
+            )
+
+    @classmethod
+    def listed(cls, elements: Iterable[object], *, name: str = "element") -> "Universe":
+        """A universe given element by element, without `other`.
+
+        >>> Universe.listed(["a", "b", "c"]).size
+        3
+        """
+        return cls([Values(name=name, values=tuple(str(e) for e in elements), has_other=False)])
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Universe) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Universe({self.size:,} cells = {' × '.join(f'{a.name} {a.size}' for a in self.attributes)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in order."""
+        return tuple(a.name for a in self.attributes)
+
+    def axis(self, name: str) -> int:
+        """The position of an attribute."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise QuestionError(
+                f"no attribute “{name}”",
+                details=[f"there are: {', '.join(self.names)}"],
+                hints=did_you_mean(name, self.names),
+            ) from None
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How far the cell index moves for one step along each attribute."""
+        out, stride = [], 1
+        for n in reversed(self.shape):
+            out.append(stride)
+            stride *= n
+        return tuple(reversed(out))
+
+    def along(self, axis: int, cells: Ints) -> Ints:
+        """The value index along one attribute, of many cells."""
+        return np.asarray(cells // self.strides[axis] % self.shape[axis], dtype=np.int64)
+
+    def index(self, records: Sequence[Mapping[str, object]]) -> Ints:
+        """Cells of many records; unlisted values go to `other`."""
+        cells = np.zeros(len(records), dtype=np.int64)
+        for attribute, stride in zip(self.attributes, self.strides, strict=True):
+            try:
+                column = [record[attribute.name] for record in records]
+            except KeyError:
+                raise QuestionError(f"a record lacks {attribute.name}") from None
+            cells += attribute.encode(column) * stride
+        return cells
+
+    def record(self, cell: int) -> dict[str, str]:
+        """The record in a cell, as labels."""
+        if not 0 <= cell < self.size:
+            raise QuestionError(f"there is no cell {cell}; the universe has {self.size:,}")
+        return {
+            a.name: a.label(cell // stride % a.size) for a, stride in zip(self.attributes, self.strides, strict=True)
+        }
+
+    def records(self, cells: Iterable[int]) -> list[dict[str, str]]:
+        """Records of many cells."""
+        return [self.record(int(cell)) for cell in cells]
+
+    def tell(self, i: int, j: int) -> tuple[str, str]:
+        """Two cells in words, naming only the attributes in which they differ.
+
+        >>> u = Universe([Values(name="sex", values=("M", "F")), Values(name="native", values=("Y", "N"))])
+        >>> u.tell(0, 1)
+        ('Y', 'N')
+        """
+        a, b = self.record(i), self.record(j)
+        differing = [attribute for attribute in self.attributes if a[attribute.name] != b[attribute.name]]
+        numeric = [x for x in differing if x.kind == "integers"]
+        plain = len(differing) == 1 and (not numeric or len(self.attributes) == 1)
+
+        def say(record: dict[str, str]) -> str:
+            return ", ".join(record[x.name] if plain else f"{x.name} {record[x.name]}" for x in differing)
+
+        return say(a), say(b)
+
+    @cached_property
+    def digest(self) -> str:
+        """What identifies this universe."""
+        return digest_of(self.spec())
+
+    def spec(self) -> list[dict[str, Any]]:
+        """All public facts, canonically."""
+        return [a.spec() for a in self.attributes]

@@ -1,0 +1,141 @@
+"""A workload: questions bound to a universe, as rows of integers, with the recipe from rows to answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.blocks import Block, Differences, weigh
+from dxprivacy.model.universe import Universe
+
+
+@dataclass(frozen=True)
+class Linear:
+    """An answer that is one row times `factor`, for a mean also divided by the public number of records."""
+
+    row: int
+    factor: Fraction
+    bias: Fraction = Fraction(0)
+    per_record: bool = False
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A mean over a group whose size is private: centre + factor * row[top] / row[bottom], within [low, high]."""
+
+    top: int
+    bottom: int
+    factor: Fraction
+    centre: Fraction
+    low: Fraction
+    high: Fraction
+    bias: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One number that the user gets: what it is called, its unit, the target asked for, and its recipe."""
+
+    label: str
+    question: int
+    recipe: Linear | Ratio
+    unit: str = ""
+    within: Fraction | None = None
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The rows it is made of."""
+        return (self.recipe.row,) if isinstance(self.recipe, Linear) else (self.recipe.top, self.recipe.bottom)
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Q (K x N) on the integer grid, in blocks."""
+
+    universe: Universe
+    blocks: tuple[Block, ...]
+    answers: tuple[Answer, ...]
+    titles: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.blocks or not self.rows:
+            raise UsageError("ask at least one question")
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """The first row of each block."""
+        return tuple(int(x) for x in np.cumsum([0] + [b.rows for b in self.blocks])[:-1])
+
+    @cached_property
+    def rows(self) -> int:
+        """K."""
+        return sum(b.rows for b in self.blocks)
+
+    @cached_property
+    def units(self) -> tuple[Fraction, ...]:
+        """What one step on the grid means, per row."""
+        return tuple(b.unit for b in self.blocks for _ in range(b.rows))
+
+    @cached_property
+    def block_of(self) -> Ints:
+        """The block of each row."""
+        return np.repeat(np.arange(len(self.blocks)), [b.rows for b in self.blocks]).astype(np.int64)
+
+    @property
+    def largest(self) -> int:
+        """The largest absolute entry on the grid."""
+        return max(b.largest for b in self.blocks)
+
+    def differences(self, i: Ints, j: Ints) -> Differences:
+        """|Q_ki - Q_kj|, sparse, over all rows."""
+        parts = [b.differences(i, j) for b in self.blocks]
+        return (
+            np.concatenate([p[0] for p in parts]),
+            np.concatenate([p[1] + offset for p, offset in zip(parts, self.offsets, strict=True)]),
+            np.concatenate([p[2] for p in parts]),
+        )
+
+    def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """sum_k w_k |Q_ki - Q_kj| for each pair."""
+        return weigh(self.differences(i, j), weights, len(i))
+
+    def answer(self, counts: Ints) -> Ints:
+        """Q x in 64-bit integers."""
+        return np.concatenate([b.answer(counts) for b in self.blocks])
+
+    def dense(self) -> Ints:
+        """The whole matrix; for tests and small universes."""
+        return np.vstack([b.dense() for b in self.blocks])
+
+
+def stack(workloads: Sequence[Workload]) -> Workload:
+    """Several workloads over one universe as one."""
+    if not workloads:
+        raise UsageError("ask at least one question")
+    universe = workloads[0].universe
+    blocks: list[Block] = []
+    answers: list[Answer] = []
+    titles: list[str] = []
+    rows = 0
+    for w in workloads:
+        if w.universe != universe:
+            raise QuestionError("questions about different universes cannot be asked together")
+        for answer in w.answers:
+            recipe = _shifted(answer.recipe, rows)
+            answers.append(Answer(answer.label, answer.question + len(titles), recipe, answer.unit, answer.within))
+        blocks += w.blocks
+        titles += w.titles
+        rows += w.rows
+    return Workload(universe, tuple(blocks), tuple(answers), tuple(titles))
+
+
+def _shifted(recipe: Linear | Ratio, rows: int) -> Linear | Ratio:
+    from dataclasses import replace
+
+    if isinstance(recipe, Linear):
+        return replace(recipe, row=recipe.row + rows)
+    return replace(recipe, top=recipe.top + rows, bottom=recipe.bottom + rows)

@@ -1,0 +1,75 @@
+"""What plain differential privacy would give for the same questions: always two baselines.
+
+*strict*  plain DP as strict as our closest pair (epsilon = share * min d): it keeps every promise we make, at a price;
+*loose*   plain DP at our worst case (epsilon = the largest loss of the plan): it answers well, but protects close pairs
+          far less.
+
+Plain DP splits its epsilon evenly over the questions and answers each with its own sensitivity.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.bounds import max_ratio
+from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.metrics import Constant, Metric
+from dxprivacy.model.workload import Workload
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Epsilons and scales of both baselines, and the pairs that set them."""
+
+    strict_epsilon: float
+    strict_pair: tuple[int, int] | None
+    strict_scales: tuple[float, ...]
+    worst_epsilon: float
+    worst_pair: tuple[int, int] | None
+    worst_scales: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "strict_epsilon": self.strict_epsilon if np.isfinite(self.strict_epsilon) else None,
+            "worst_case_epsilon": self.worst_epsilon if np.isfinite(self.worst_epsilon) else None,
+        }
+
+
+def baselines(workload: Workload, metric: Metric, cost: LaplaceCost, share: Fraction) -> Baselines:
+    """Both baselines for a planned workload; plain DP gets the same share of its epsilon."""
+    universe = metric.universe
+    sensitivities = plain_sensitivities(workload)
+    near = metric.closest
+    strict = near.distance * float(share) if near else float("inf")
+    worst = max_ratio(cost, Constant(universe, Fraction(1)))
+    loosest = float(worst.upper)
+    return Baselines(
+        strict,
+        near.pair if near else None,
+        plain_scales(workload, sensitivities, strict),
+        loosest,
+        worst.witness,
+        plain_scales(workload, sensitivities, loosest),
+    )
+
+
+def plain_sensitivities(workload: Workload) -> tuple[float, ...]:
+    """Each block's ordinary l1 sensitivity: the largest change by replacing one record."""
+    out = []
+    for block in workload.blocks:
+        alone = Workload(workload.universe, (block,), ())
+        ones = LaplaceCost(alone, np.ones(block.rows))
+        out.append(float(max_ratio(ones, Constant(workload.universe, Fraction(1))).upper))
+    return tuple(out)
+
+
+def plain_scales(workload: Workload, sensitivities: tuple[float, ...], epsilon: float) -> tuple[float, ...]:
+    """Scales per row if epsilon is split evenly over the questions that need noise."""
+    noisy = sum(s > 0 for s in sensitivities)
+    per_block = [
+        0.0 if not s or np.isinf(epsilon) else noisy * s / epsilon if epsilon else np.inf for s in sensitivities
+    ]
+    return tuple(float(per_block[b]) for b in workload.block_of)

@@ -1,0 +1,168 @@
+"""A plan: the noise each answer will get, with its certificate and its expected error.  It costs nothing."""
+
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import UsageError
+from dxprivacy.model.arrays import Floats
+from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.metrics import Metric
+from dxprivacy.model.questions import Stack, from_dict
+from dxprivacy.model.universe import digest_of
+from dxprivacy.model.workload import Workload
+from dxprivacy.planning.baselines import Baselines, baselines
+from dxprivacy.planning.certificate import Certificate, certify
+from dxprivacy.planning.expected import ErrorOf, expected, groups_per_question
+
+FORMAT = "dxprivacy-plan/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Scales for every row of a workload, certified against a policy."""
+
+    questions: Stack
+    workload: Workload
+    metric: Metric = field(repr=False)
+    scales: tuple[float, ...]
+    share: Fraction
+    method: str
+    rows: int | None
+    title: str = ""
+    dataset: str = ""
+
+    @cached_property
+    def cost(self) -> LaplaceCost:
+        """What a release would cost, pair by pair."""
+        return LaplaceCost(self.workload, self.scales)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The proof that these very scales keep the policy; computed from them, never carried along."""
+        return certify(self.cost, self.metric)
+
+    @cached_property
+    def errors(self) -> tuple[ErrorOf, ...]:
+        """Expected error per answer."""
+        groups = groups_per_question(self.workload)
+        return tuple(expected(a, self.scales, self.rows, groups[a.question]) for a in self.workload.answers)
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        """What plain differential privacy would give."""
+        return baselines(self.workload, self.metric, self.cost, self.share)
+
+    @property
+    def expected_rmse(self) -> Floats:
+        """Root mean square error per answer."""
+        return np.array([e.rmse for e in self.errors])
+
+    @cached_property
+    def improvement(self) -> Floats:
+        """Per answer: the error of plain DP as strict as our closest pair, divided by ours; inf for exact answers."""
+        ours = np.array([e.half_width for e in self.errors])
+        theirs = np.array([e.half_width for e in self.errors_of(self.baselines.strict_scales)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fine = np.array([e.rmse for e in self.errors_of(self.baselines.strict_scales)]) / self.expected_rmse
+            return np.where(ours > 0, theirs / ours, np.where(np.isnan(fine), 1.0, fine))
+
+    def errors_of(self, scales: tuple[float, ...]) -> tuple[ErrorOf, ...]:
+        """Expected errors of the same answers with other scales, for comparison."""
+        groups = groups_per_question(self.workload)
+        return tuple(expected(a, scales, self.rows, groups[a.question]) for a in self.workload.answers)
+
+    @cached_property
+    def request(self) -> str:
+        """The plan's own name: a digest of everything that matters to a release."""
+        return digest_of(
+            {
+                "metric": self.metric.digest,
+                "dataset": self.dataset,
+                "questions": self.questions.to_dict(),
+                "scales": [s.hex() for s in self.scales],
+                "share": str(self.share),
+                "rows": self.rows,
+            }
+        )
+
+    @property
+    def name(self) -> str:
+        """The first digits of the digest, for people and file names."""
+        return self.request[:4]
+
+    def __str__(self) -> str:
+        from dxprivacy.planning.words import plan_lines
+        from dxprivacy.wording import plain
+
+        return "\n".join(plain(line) for line in plan_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: everything needed to check the plan again, and what a person wants to know."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "request": self.request,
+            "policy": {"title": self.title, "dataset": self.dataset, "metric": self.metric.digest},
+            "universe": self.metric.universe.digest,
+            "questions": self.questions.to_dict(),
+            "rows": self.rows,
+            "share": str(self.share),
+            "method": self.method,
+            "scales": [s.hex() for s in self.scales],
+            "certificate": self.certificate.to_dict(),
+            "answers": [
+                {
+                    "label": answer.label,
+                    "question": self.workload.titles[answer.question],
+                    "unit": answer.unit,
+                    "within": None if answer.within is None else str(answer.within),
+                    "rmse": error.rmse,
+                    "typical_error": error.typical,
+                    "half_width_95": error.half_width,
+                    "gain": float(gain) if np.isfinite(gain) else None,
+                    "exact": all(self.scales[r] == 0 for r in answer.rows),
+                }
+                for answer, error, gain in zip(self.workload.answers, self.errors, self.improvement, strict=True)
+            ],
+            "baselines": self.baselines.to_dict(),
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plan as JSON."""
+        target = Path(path)
+        try:
+            target.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {target}: {error.strerror}") from None
+        return target
+
+
+def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:
+    """A plan back from JSON, certified anew: what the file says about itself is not believed."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UsageError("not a plan of this version", hints=["dxp plan … writes one"])
+    try:
+        if data["policy"]["metric"] != metric.digest or data["policy"]["dataset"] != dataset:
+            raise UsageError(
+                "the plan was made for another policy, or another version of it", hints=["dxp plan … plans again"]
+            )
+        questions = Stack(tuple(from_dict(q) for q in data["questions"]))
+        scales = tuple(float.fromhex(s) for s in data["scales"])
+        share, rows = Fraction(data["share"]), data["rows"]
+        method = str(data["method"])
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 0):
+            raise ValueError("rows")
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+        raise UsageError("the plan file is damaged", hints=["dxp plan … plans again"]) from None
+    if not 0 < share <= 1:
+        raise UsageError("the plan file is damaged: its share is not between 0 and 1")
+    workload = questions.on(metric.universe)
+    plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset)
+    plan.certificate.require(at_most=share)
+    return plan

@@ -1,0 +1,236 @@
+"""From questions and a policy to a certified plan.  Never sees data."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.bounds import max_ratio
+from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, UsageError
+from dxprivacy.model.arrays import Floats
+from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.grid import require_room
+from dxprivacy.model.metrics import Metric
+from dxprivacy.model.numbers import exact, round_up
+from dxprivacy.model.questions import gather
+from dxprivacy.model.workload import Linear, Ratio, Workload
+from dxprivacy.planning.baselines import plain_sensitivities
+from dxprivacy.planning.certificate import Certificate, certify
+from dxprivacy.planning.expected import groups_per_question, target_scales
+from dxprivacy.planning.plan import Plan
+from dxprivacy.planning.scales import Constraints, constraints, fill, own_precision
+
+METHODS = ("auto", "equal-split", "same-scale", "fill")
+LARGEST_SCALE = 2.0**52
+_SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
+
+
+def make_plan(
+    questions: Any,
+    metric: Metric,
+    *,
+    method: str = "auto",
+    share: object = 1,
+    rows: int | None = None,
+    title: str = "",
+    dataset: str = "",
+) -> Plan:
+    """The least noise we know that keeps the policy.
+
+    >>> from dxprivacy.model import metrics
+    >>> plan = make_plan([[1, 1, 0, 0]], metrics.constant(4, 0.1))
+    >>> plan.scales, plan.certificate.ratio
+    ((10.0,), Fraction(1, 1))
+    """
+    if method not in METHODS:
+        raise UsageError(f"no method “{method}”", hints=[f"one of {', '.join(METHODS)}"])
+    granted = parse_share(share)
+    asked = gather(questions)
+    workload = asked.on(metric.universe)
+    _require_rows(workload, rows)
+    if rows is not None:
+        require_room(workload.largest, rows, where="plan")
+    task = _Task(workload, metric, granted, _targets(workload, rows))
+    scales, certificate, used = _propose(task, method)
+    if max(scales, default=0.0) >= LARGEST_SCALE:
+        raise NotCertified("the noise would be larger than any answer", hints=["the policy is too strict for this"])
+    plan = Plan(asked, workload, metric, scales, granted, used, rows, title, dataset)
+    plan.__dict__["certificate"] = certificate  # just computed for these scales: no need to do it twice
+    return plan
+
+
+def parse_share(share: object) -> Fraction:
+    """`"25%"`, 0.25 or a fraction, in (0, 1].
+
+    >>> parse_share("25%")
+    Fraction(1, 4)
+    """
+    text = str(share).strip()
+    value = exact(text[:-1], what="share") / 100 if text.endswith("%") else exact(share, what="share")
+    if not 0 < value <= 1:
+        raise UsageError(f"share is {share}; it must be more than 0 and at most 100 %")
+    return Fraction(value)
+
+
+def _require_rows(workload: Workload, rows: int | None) -> None:
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 0):
+        raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
+    needs = any(isinstance(a.recipe, Ratio) or a.recipe.per_record for a in workload.answers)
+    if needs and not rows:
+        raise QuestionError(
+            "the error of a mean depends on the number of records, which is public",
+            hints=[("--rows 20000", "in Python: rows=20000")],
+        )
+
+
+def _targets(workload: Workload, rows: int | None) -> Floats:
+    """Per row the scale that is good enough; 0 where no target was given."""
+    out = np.zeros(workload.rows)
+    groups = groups_per_question(workload)
+    untargeted = {r for a in workload.answers if a.within is None for r in a.rows}
+    for answer in workload.answers:
+        for row, scale in target_scales(answer, rows, groups[answer.question]).items():
+            if row not in untargeted:
+                out[row] = min(out[row], scale) if out[row] else scale
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    workload: Workload
+    metric: Metric
+    share: Fraction
+    targets: Floats
+
+    @property
+    def units(self) -> Floats:
+        return np.array([float(u) for u in self.workload.units])
+
+    @cached_property
+    def reference(self) -> Floats:
+        plain = np.array([s or 1.0 for s in plain_sensitivities(self.workload)])[self.workload.block_of]
+        return np.where(self.targets > 0, self.targets, plain)
+
+    def certified(self, scales: Floats) -> tuple[tuple[float, ...], Certificate]:
+        """Repair by the common factor that is missing, if any, and certify."""
+        for _ in range(3):
+            proposal = tuple(float(s) for s in scales)
+            certificate = certify(LaplaceCost(self.workload, proposal), self.metric)
+            if certificate.ratio <= self.share:
+                return proposal, certificate
+            if certificate.ratio == math.inf:
+                break
+            factor = round_up(Fraction(certificate.ratio) / self.share) * (1 + 2.0**-51)
+            scales = np.array([s * factor for s in proposal])
+        raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
+
+
+def _propose(task: _Task, method: str) -> tuple[tuple[float, ...], Certificate, str]:
+    same = _same_scale(task)
+    if method == "same-scale" or (method == "auto" and task.workload.rows == 1):
+        return *same, "same-scale"
+    system = constraints(task.workload, task.metric, task.share)
+    if system is None:
+        if method in ("auto", "same-scale"):
+            return *same, "same-scale"
+        raise NotCertified(f"too many pairs for method “{method}”", hints=[("method=same-scale", "works at any size")])
+    if method == "equal-split":
+        return *task.certified(_equal_split(task, system)), "equal-split"
+    candidates = [task.certified(s) for s in _filled(task, system)]
+    best = min(candidates, key=lambda c: _objective(task, c[0]))
+    if method == "auto" and _objective(task, same[0]) <= _objective(task, best[0]) * (1 + 1e-9):
+        return *same, "same-scale"
+    return *best, "fill"
+
+
+def _objective(task: _Task, scales: tuple[float, ...]) -> float:
+    """Squared errors, each answer measured by its target, or else by what plain DP with epsilon 1 would need."""
+    return float(np.sum((np.array(scales) / task.reference) ** 2))
+
+
+def _same_scale(task: _Task) -> tuple[tuple[float, ...], Certificate]:
+    """Strategy 2: one scale, in the answers' units, equal to the joint sensitivity; exact, rounded up once."""
+    workload = task.workload
+    free = _free_rows(task)
+    smallest = min(u for k, u in enumerate(workload.units) if not free[k]) if not free.all() else Fraction(1)
+    relative = [0.0 if free[k] else round_up(smallest / u) for k, u in enumerate(workload.units)]
+    bound = max_ratio(LaplaceCost(workload, relative), task.metric)
+    if bound.upper == math.inf:
+        raise _separates(task, bound.witness)
+    scale = Fraction(bound.upper) / task.share
+    scales = np.array([round_up(scale * Fraction(r)) if r else 0.0 for r in relative])
+    return task.certified(np.where(scales > 0, np.maximum(scales, task.targets), 0.0))
+
+
+def _free_rows(task: _Task) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Rows that no finite distance limits: constant over the universe, or differing only where the policy is public.
+
+    Their answers are exact.
+    """
+    workload = task.workload
+    free = np.zeros(workload.rows, dtype=bool)
+    for block, start in zip(workload.blocks, workload.offsets, strict=True):
+        alone = Workload(workload.universe, (block,), ())
+        if max_ratio(LaplaceCost(alone, np.ones(block.rows)), task.metric).upper == 0:
+            free[start : start + block.rows] = True
+        elif not hasattr(block, "factors"):  # explicit rows may each be constant on their own
+            matrix = block.dense()
+            for row in range(block.rows):
+                if (matrix[row] == matrix[row, 0]).all():
+                    free[start + row] = True
+    return free
+
+
+def _equal_split(task: _Task, system: Constraints) -> Floats:
+    """Strategy 1: every row that needs noise gets the same part of the budget."""
+    own = own_precision(system)
+    parts = int(np.isfinite(own).sum() if len(own) == task.workload.rows else task.workload.rows)
+    return _as_scales(task, own / max(parts, 1), system)
+
+
+def _filled(task: _Task, system: Constraints) -> list[Floats]:
+    """Progressive filling, in the proportions of strategy 1, of strategy 2 and of the targets."""
+    own = own_precision(system)
+    finite = np.isfinite(own)
+    wanted = np.full(system.count, np.inf)
+    with np.errstate(divide="ignore"):
+        np.minimum.at(wanted, system.variable, np.where(task.targets > 0, 1.0 / task.targets, np.inf))
+        caps = np.where(finite, wanted, 0.0)
+    units = np.zeros(system.count)
+    np.maximum.at(units, system.variable, task.units)
+    proportions = [np.where(finite, own, 0.0), np.where(finite, units, 0.0)]
+    if np.isfinite(wanted).any():
+        proportions.append(np.where(finite, np.where(np.isfinite(wanted), wanted, own), 0.0))
+    return [_as_scales(task, np.where(finite, fill(system, p, caps), np.inf), system) for p in proportions]
+
+
+def _as_scales(task: _Task, precision: Floats, system: Constraints) -> Floats:
+    """From w per variable to scales per row: safely larger, never below the target, 0 where nothing limits."""
+    w = precision[system.variable]
+    with np.errstate(divide="ignore"):
+        scales = np.where(np.isfinite(w), _SAFETY / w, 0.0)
+    scales = np.where(scales <= task.targets * _SAFETY**2, task.targets, scales)
+    return np.where(np.isfinite(w), scales, 0.0)
+
+
+def _separates(task: _Task, pair: tuple[int, int] | None) -> SeparatesIdentical:
+    a, b = task.metric.universe.tell(*(pair or (0, 0)))
+    question = ""
+    if pair is not None:
+        rows = task.workload.differences(np.array([pair[0]]), np.array([pair[1]]))[1]
+        for answer in task.workload.answers:
+            if set(answer.rows) & set(rows.tolist()):
+                question = task.workload.titles[answer.question]
+                break
+    return SeparatesIdentical(
+        "separates records the policy calls identical",
+        where=f"question “{question}”",
+        details=[f"{a} and {b} have ε 0: no noise is enough."],
+        hints=["group them together, or give the pair an ε above 0"],
+    )
+
+
+__all__ = ["METHODS", "Linear", "make_plan", "parse_share"]

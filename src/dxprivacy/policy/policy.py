@@ -1,0 +1,62 @@
+"""A policy: the file that gives every pair of records its epsilon, for ever."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.model.metrics import Metric
+from dxprivacy.model.universe import Universe
+from dxprivacy.policy.compiler import compile_policy
+from dxprivacy.policy.source import PolicyFile
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A compiled policy.
+
+    >>> policy = Policy.parse('''
+    ... title = "Survey"
+    ... dataset = "survey-1"
+    ... [attributes.sex]
+    ... values = ["M", "F"]
+    ... epsilon = 1.0
+    ... ''')
+    >>> policy.universe.size, policy.metric.exact(0, 1)
+    (3, Fraction(1, 1))
+    """
+
+    title: str
+    dataset: str
+    version: str
+    universe: Universe
+    metric: Metric
+    file: PolicyFile
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Policy":
+        """Read a policy file (TOML)."""
+        return cls._of(PolicyFile.read(path))
+
+    @classmethod
+    def parse(cls, text: str, *, folder: str | Path = ".") -> "Policy":
+        """A policy from text; files it names are relative to `folder`."""
+        return cls._of(PolicyFile.parse(text, Path(folder) / "policy.toml"))
+
+    @classmethod
+    def _of(cls, file: PolicyFile) -> "Policy":
+        c = compile_policy(file)
+        return cls(c.title, c.dataset, c.version, c.universe, c.metric, file)
+
+    @property
+    def digest(self) -> str:
+        """Identifies the universe and every distance."""
+        return self.metric.digest
+
+    def check(self) -> Any:
+        """What the policy promises and what to look at twice; prints as a page."""
+        from dxprivacy.policy.check import check
+
+        return check(self)
+
+    def __repr__(self) -> str:
+        return f"Policy({self.title!r}, dataset {self.dataset!r}, {self.universe!r})"

@@ -1,0 +1,58 @@
+"""Building a release from noisy integers: post-processing only."""
+
+import importlib.metadata
+from typing import Any
+
+from dxprivacy.model.arrays import Ints
+from dxprivacy.planning import Plan
+from dxprivacy.planning.expected import interval
+from dxprivacy.release.release import Release, Row
+from dxprivacy.wording import digits
+
+
+def build_release(plan: Plan, z: Ints, records: int, *, ledger: str, entry: int, at: str, so_far: float) -> Release:
+    """Answers, intervals and the promise.
+
+    `so_far` is the worst case of everything in the ledger, this release included.
+    """
+    noisy = [int(v) for v in z]
+    scales = list(plan.scales)
+    rows = []
+    for answer in plan.workload.answers:
+        value, low, high = interval(answer, noisy, scales, records)
+        exact = all(plan.scales[r] == 0 for r in answer.rows)
+        rows.append(Row(answer.label, plan.workload.titles[answer.question], value, low, high, answer.unit, exact))
+    facts: dict[str, Any] = {
+        "request": plan.request,
+        "policy": {"title": plan.title, "dataset": plan.dataset, "metric": plan.metric.digest},
+        "universe": plan.metric.universe.digest,
+        "questions": plan.questions.to_dict(),
+        "share": str(plan.share),
+        "scales": [s.hex() for s in plan.scales],
+        "certificate": plan.certificate.to_dict(),
+        "ledger": {"file": ledger, "entry": entry, "at": at},
+        "worst_case_epsilon": _finite(plan.baselines.worst_epsilon),
+        "software": f"dxprivacy {importlib.metadata.version('dxprivacy')}",
+    }
+    return Release(plan.name, tuple(rows), promise(plan, records, ledger, so_far), records, facts)
+
+
+def promise(plan: Plan, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
+    """The three sentences printed on every release."""
+    n = plan.metric.universe.size
+    far = plan.metric.farthest
+    permits = "no limit" if plan.metric.has_infinite else f"up to ε = {digits(far.distance if far else 0.0)}"
+    return (
+        "If any one record i is replaced by another record j, the probability of any set of outputs of this release "
+        f"changes by at most the factor e^L(i,j); the number of records ({records:,}) is treated as public.",
+        f"Added over every release in {ledger}, L(i,j) stays at or below the policy's ε for each of the "
+        f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
+        "at all.",
+        f"In plain differential-privacy terms this release is ε = {digits(plan.baselines.worst_epsilon)}, all releases "
+        f"so far ε = {digits(so_far)}, and the policy permits {permits}; someone with several records, or with "
+        "attributes that reveal one another, is protected less than this says.",
+    )
+
+
+def _finite(x: float) -> float | None:
+    return x if x < float("inf") else None

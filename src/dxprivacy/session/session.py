@@ -1,0 +1,141 @@
+"""The whole path: policy, plan, ledger, count, noise, release - in that order, and in no other."""
+
+import json
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.engines import open_source
+from dxprivacy.errors import UsageError
+from dxprivacy.ledger import Entry, Ledger
+from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows
+from dxprivacy.planning import Plan, load_plan, make_plan
+from dxprivacy.policy import Policy
+from dxprivacy.release import Release, build_release, from_json
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A release, and whether it was answered before (then nothing was spent)."""
+
+    release: Release
+    replayed: bool
+    entry: int
+
+
+class Session:
+    """A policy, its data and its ledger.
+
+    Planning looks at nothing but the policy and the public number of records; releasing reserves first.
+    """
+
+    def __init__(
+        self, policy: Policy | str | Path, data: object, *, ledger: str | Path, noise: Noise | None = None
+    ) -> None:
+        self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
+        self.source = open_source(data)
+        self.source.check(self.policy.universe)
+        self.ledger = Ledger.open(ledger, self.policy.metric, dataset=self.policy.dataset)
+        self._noise: Noise = noise or SystemNoise()
+        self._rows: int | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of records: public, because a record is replaced and never added or removed."""
+        if self._rows is None:
+            self._rows = self.source.rows()
+        return self._rows
+
+    def plan(self, *questions: Any, share: object = 1, method: str = "auto") -> Plan:
+        """The noise each answer would get; nothing is spent and no record is read."""
+        return make_plan(
+            list(questions),
+            self.policy.metric,
+            method=method,
+            share=share,
+            rows=self.rows,
+            title=self.policy.title,
+            dataset=self.policy.dataset,
+        )
+
+    def release(self, plan: Plan, *, request: str = "") -> Release:
+        """Reserve, count, add noise, store, return.  The same plan again returns the stored release.
+
+        Give a `request` name to answer the same plan anew, at its full cost.
+        """
+        return self.answer(plan, request=request).release
+
+    def answer(self, plan: Plan, *, request: str = "") -> Outcome:
+        """As `release`, saying also whether it was answered before."""
+        if plan.metric.digest != self.policy.digest or plan.dataset != self.policy.dataset:
+            raise UsageError("the plan was made for another policy", hints=["session.plan(…)"])
+        certificate = plan.certificate.require(at_most=plan.share)
+        name = f"{plan.request[:16]} {request}".strip()
+        entry = self.ledger.reserve(plan.cost, plan.questions, request=name, share=Fraction(certificate.ratio))
+        if not isinstance(entry, Entry):
+            stored = from_json(entry)
+            return Outcome(stored, True, int(stored.facts["ledger"]["entry"]))
+        histogram = self.source.count(self.policy.universe)
+        z = noisy_rows(plan, histogram, self._noise)
+        release = build_release(
+            plan,
+            z,
+            histogram.total,
+            ledger=self.ledger.path.name,
+            entry=entry.number,
+            at=entry.at,
+            so_far=self.ledger.worst_case(),
+        )
+        self.ledger.finish(name, release.to_json())
+        return Outcome(release, False, entry.number)
+
+    def load_plan(self, path: str | Path) -> Plan:
+        """A plan from its file, certified anew."""
+        return read_plan(path, self.policy)
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        self.ledger.close()
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_plan(path: str | Path, policy: Policy) -> Plan:
+    """A plan from its file, bound to a policy and certified anew."""
+    return load_plan(read_json(path), policy.metric, dataset=policy.dataset, title=policy.title)
+
+
+def write_plan(plan: Plan, path: str | Path, policy: str | Path) -> None:
+    """Write a plan with the place of its policy, so that a release needs no more than the plan and the data."""
+    target = Path(path)
+    data = plan.to_dict()
+    try:
+        data["policy"]["file"] = os.path.relpath(Path(policy).resolve(), target.resolve().parent)
+        target.write_text(json.dumps(data, indent=1, ensure_ascii=False), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror}") from None
+
+
+def policy_of(plan: str | Path) -> Path:
+    """The policy file that a written plan names."""
+    data = read_json(plan)
+    try:
+        return Path(plan).parent / str(data["policy"]["file"])
+    except (KeyError, TypeError):
+        raise UsageError(f"{plan} does not name its policy", hints=[("--policy FILE", "")]) from None
+
+
+def read_json(path: str | Path) -> Any:
+    """A JSON file, or our error."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path} is not JSON", hints=["dxp plan … writes a plan"]) from None

@@ -1,0 +1,105 @@
+"""How numbers and screens are worded: three significant digits, aligned columns, and marks that carry the meaning.
+
+Screens are built as plain lines with style tags, so that the same text can be printed by a library call and coloured
+by the command line.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+_TAG = re.compile(r"⟦/?[a-z]*⟧")
+
+
+def tag(style: str, text: str) -> str:
+    """Mark text with a style: dim, bold, accent, good, warn, bad."""
+    return f"⟦{style}⟧{text}⟦/⟧" if text else text
+
+
+def plain(text: str) -> str:
+    """The text without its tags.
+
+    >>> plain(tag("bold", "x") + " y")
+    'x y'
+    """
+    return _TAG.sub("", text)
+
+
+def digits(x: float) -> str:
+    """Three significant digits, thousands separated.
+
+    >>> digits(1498.7), digits(0.00831), digits(12.53), digits(float("inf")), digits(0)
+    ('1,499', '0.00831', '12.5', '∞', '0')
+    """
+    if math.isinf(x):
+        return "∞" if x > 0 else "−∞"
+    if x != x:
+        return "?"
+    if x == 0:
+        return "0"
+    size = abs(x)
+    if size < 1e-6 or size >= 1e15:
+        return f"{x:.2e}"
+    places = max(0, 2 - math.floor(math.log10(size)))
+    text = f"{x:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def times(x: float) -> str:
+    """A factor, two significant digits.
+
+    >>> times(149.9), times(7.53), times(1.04)
+    ('150×', '7.5×', '1×')
+    """
+    if not math.isfinite(x):
+        return "∞×" if x > 0 else "–"
+    if x >= 100:
+        return f"{round(x, -1 if x < 1000 else -2):,.0f}×"
+    if x >= 10:
+        return f"{x:.0f}×"
+    return f"{x:.2g}×"
+
+
+def percent(x: float) -> str:
+    """A share as per cent; what is too little to matter is 0.
+
+    >>> percent(0.25), percent(1e-12)
+    ('25 %', '0 %')
+    """
+    return f"{digits(100 * x) if x >= 1e-6 else '0'} %"
+
+
+def columns(rows: Iterable[Sequence[str]], align: str, *, indent: int = 2, gap: int = 2) -> list[str]:
+    """Align cells: `l` left, `r` right; widths without tags.
+
+    >>> columns([["a", "1"], ["bcd", "22"]], "lr")
+    ['  a     1', '  bcd  22']
+    """
+    table = [list(row) for row in rows]
+    widths = [max((len(plain(row[c])) for row in table), default=0) for c in range(len(align))]
+    out = []
+    for row in table:
+        cells = []
+        for cell, width, side in zip(row, widths, align, strict=True):
+            pad = " " * (width - len(plain(cell)))
+            cells.append(cell + pad if side == "l" else pad + cell)
+        out.append((" " * indent + (" " * gap).join(cells)).rstrip())
+    return out
+
+
+def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
+    """Plain text in lines, the following ones indented; a sign stays with its number."""
+    import textwrap
+
+    tied = re.sub(r"(±|ε|ε =|=) (?=[\d∞−-])", lambda m: m.group(0).replace(" ", "\u00a0"), text)
+    lines = textwrap.wrap(tied, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]
+
+
+def plural(n: int, word: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "answer"), plural(1200, "answer")
+    ('1 answer', '1,200 answers')
+    """
+    return f"{n:,} {word}" + ("" if n == 1 else "s")
