@@ -6,8 +6,15 @@ Each step is printed once it is acknowledged, so that the reader knows what must
 import resource
 import sys
 from collections.abc import Iterable
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from types import ModuleType
+
+if __name__ == "__main__":  # the journal needs no numpy: without the package's own imports a worker starts at once
+    package = ModuleType("dxprivacy.ledger")
+    package.__path__ = [str(Path(find_spec("dxprivacy").origin).with_name("ledger"))]
+    sys.modules["dxprivacy.ledger"] = package
 
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger.journal import Journal, Replay, Row
@@ -41,6 +48,7 @@ def say(*words: object) -> None:
 
 def go(path: Path, me: str, answer_size: int = 10) -> None:
     """Reserve and answer without end."""
+    say("ready")
     with Journal.open(path, BINDING) as journal:
         for step in count():
             name = f"{me}/{step}"

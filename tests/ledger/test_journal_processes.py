@@ -63,7 +63,8 @@ def test_verifying_while_another_process_writes_raises_no_false_alarm(tmp_path):
     path = tmp_path / "ledger.db"
     worker = start("go", path, 0)
     try:
-        worker.stdout.readline()
+        worker.stdout.readline()  # ready
+        worker.stdout.readline()  # the first row is written
         with Journal.read(path) as journal:
             counts = [journal.verify()]
             while len(counts) < 100 or counts[-1] < counts[0] + 10:  # however slow the disk
@@ -82,8 +83,9 @@ def kill_many_times(path, kills, seed):
     for kill in range(kills):
         with start("go", path, kill) as worker:
             try:
-                if chance.random() < 0.2:  # while it starts, makes or mends the ledger
-                    time.sleep(chance.uniform(0.03, 0.3))
+                assert worker.stdout.readline() == "ready\n"
+                if chance.random() < 0.2:  # while it makes, verifies or mends the ledger
+                    time.sleep(chance.uniform(0, 0.03))
                     said = ""
                 else:
                     said = worker.stdout.readline()

@@ -141,7 +141,7 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
         values = tuple(closest_between(along, moving))
         if not values:
             continue
-        contexts = _contexts(touching, axis, metric)
+        contexts = _contexts(touching, axis, metric, MAX_PAIRS)
         stride = universe.strides[axis]
         pairs = sum(len(u) for u, _ in values)
         if contexts is not None and pairs * len(contexts) <= max(MAX_PAIRS, pairs):
@@ -149,7 +149,7 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
             continue
         own = []
         for term in touching:
-            alone = _contexts([term], axis, metric)
+            alone = _contexts([term], axis, metric, MAX_ALL_PAIRS)
             if alone is None or pairs * len(alone) > MAX_ALL_PAIRS:
                 raise NotCertified("a question over too many combinations to check", hints=["ask for fewer attributes"])
             own.append((term, Move(axis, stride, values, alone)))
@@ -162,14 +162,14 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
     return Cover(rule, tuple(moves), tuple(loose))
 
 
-def _contexts(terms: Sequence[Term], axis: int, metric: Metric) -> Ints | None:
-    """Representative contexts, as offsets of the cell index; None if there are too many."""
+def _contexts(terms: Sequence[Term], axis: int, metric: Metric, limit: int) -> Ints | None:
+    """Representative contexts, as offsets of the cell index; None if there are more than `limit`."""
     universe = metric.universe
     offsets = np.zeros(1, dtype=np.int64)
     for other in sorted({x for t in terms for x in t.block.axes} - {axis}):
         classes = [t.block.context(other, uniform=t.uniform) for t in terms if other in t.block.axes]
         chosen = _representatives(_joint(classes, universe.shape[other])) * universe.strides[other]
-        if len(offsets) * len(chosen) > MAX_PAIRS:
+        if len(offsets) * len(chosen) > limit:
             return None
         offsets = (offsets[:, None] + chosen).ravel()
     return offsets

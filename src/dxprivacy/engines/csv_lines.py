@@ -13,9 +13,9 @@ reach another row:
 So line breaks inside quotes are not supported: they end the row.  Convert such files to Parquet.
 """
 
+import sys
 from collections import Counter
-from collections.abc import Hashable, Iterator
-from operator import itemgetter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -64,14 +64,14 @@ class CsvFile:
         with self._open() as handle:
             self._header(handle)
             for block in self._blocks(handle):
-                tally = _tally(block, self._delimiter, positions)
-                keys = list(tally)
-                columns = list(zip(*keys, strict=True)) if len(positions) > 1 else [keys]
-                cells: Ints = np.zeros(len(keys), dtype=np.int64)
-                for texts, read, stride in zip(columns, readers, universe.strides, strict=True):
+                lines = _distinct(block)
+                rows = _split(lines, self._delimiter, max(positions) + 1)
+                cells: Ints = np.zeros(len(rows), dtype=np.int64)
+                for position, read, stride in zip(positions, readers, universe.strides, strict=True):
+                    texts = [row[position] for row in rows]
                     index = {text: read(text) for text in set(texts)}
-                    cells += stride * np.fromiter(map(index.__getitem__, texts), dtype=np.int64, count=len(keys))
-                np.add.at(counts, cells, np.fromiter(tally.values(), dtype=np.int64, count=len(keys)))
+                    cells += stride * np.fromiter(map(index.__getitem__, texts), dtype=np.int64, count=len(texts))
+                np.add.at(counts, cells, np.fromiter(lines.values(), dtype=np.int64, count=len(lines)))
         return Histogram(universe, counts)
 
     def _positions(self, universe: Universe) -> list[int]:
@@ -125,8 +125,8 @@ class CsvFile:
             yield rest.decode("utf-8", errors="replace")
 
 
-def split_quoted(line: str, delimiter: str) -> list[str]:
-    """The fields of one line that may contain quotes.
+def split_quoted(line: str, delimiter: str, at_most: int = sys.maxsize) -> list[str]:
+    """The first fields of one line that may contain quotes.
 
     >>> split_quoted('"a,b",c"d,"e ""f"" g",""', ",")
     ['a,b', 'c"d', 'e "f" g', '']
@@ -146,26 +146,25 @@ def split_quoted(line: str, delimiter: str) -> list[str]:
             at = close + 1 if close >= 0 else len(line)
             text = "".join(parts)
         end = line.find(delimiter, at)
-        if end < 0:
-            fields.append(text + line[at:])
+        fields.append(text + (line[at:] if end < 0 else line[at:end]))
+        if end < 0 or len(fields) == at_most:
             return fields
-        fields.append(text + line[at:end])
         at = end + 1
 
 
-def _tally(block: str, delimiter: str, positions: list[int]) -> "Counter[Hashable]":
-    """How often each combination of raw texts stands in the wanted fields; a plain text if only one is wanted."""
+def _distinct(block: str) -> "Counter[str]":
+    """The lines of a block and how often each stands there; one carriage return before each line feed is dropped."""
     if "\r" in block:
         block = block.replace("\r\n", "\n").removesuffix("\r")
-    lines, quoted = block.split("\n"), []
-    if '"' in block:
-        quoted = [line for line in lines if '"' in line]
-        lines = [line for line in lines if '"' not in line]
-    pick, splits = itemgetter(*positions), max(positions) + 1
-    missing = [""] * splits
-    try:
-        tally: Counter[Hashable] = Counter(map(pick, [line.split(delimiter, splits) for line in lines]))
-    except IndexError:  # a line with too few fields: the same, with empty fields behind
-        tally = Counter(map(pick, [line.split(delimiter, splits) + missing for line in lines]))
-    tally.update(map(pick, [split_quoted(line, delimiter) + missing for line in quoted]))
-    return tally
+    return Counter(block.split("\n"))
+
+
+def _split(lines: Iterable[str], delimiter: str, wanted: int) -> list[list[str]]:
+    """The fields of each line, at least the wanted number of them."""
+    rows = [
+        line.split(delimiter, wanted) if '"' not in line else split_quoted(line, delimiter, wanted) for line in lines
+    ]
+    if min(map(len, rows)) < wanted:
+        missing = [""] * wanted
+        rows = [row + missing for row in rows]
+    return rows

@@ -110,10 +110,11 @@ class DuckSource:
                 terms.append(f"{stride} * CASE WHEN {inside} THEN k{k} - ({attribute.low}) ELSE {other} END")
                 continue
             text = f"r{k}" if column.kind in (Kind.TEXT, Kind.UNTYPED, Kind.TRUTH) else whole
-            keys.append(f"CAST({text} AS VARCHAR) AS k{k}")
+            # Bytes, not text: the join looks at its least and greatest key, and stops at text that is not UTF-8.
+            keys.append(f"encode(CAST({text} AS VARCHAR)) AS k{k}")
             joins.append(f"LEFT JOIN d{k} ON d{k}.listed = k{k}")
             terms.append(f"{stride} * coalesce(d{k}.position, {other})")
-            domain = "SELECT unnest($texts::VARCHAR[]) AS listed, unnest(range($size)) AS position"
+            domain = "SELECT encode(unnest($texts::VARCHAR[])) AS listed, unnest(range($size)) AS position"
             texts = list(listed_texts(attribute))
             con.execute(f"CREATE TEMP TABLE d{k} AS {domain}", {"texts": texts, "size": len(texts)})
         raw = ", ".join(f"r{k}" for k in range(len(keys)))

@@ -90,7 +90,7 @@ def euclidean(points: object, *, epsilon_per_unit: Number) -> Euclidean:
     1.0
     """
     u, coordinates = _points(points)
-    return Euclidean(u, coordinates, Fraction(_per_unit(epsilon_per_unit, 1)))
+    return Euclidean(u, coordinates, _price(epsilon_per_unit))
 
 
 def great_circle(points: object, *, epsilon_per_km: Number) -> GreatCircle:
@@ -100,7 +100,7 @@ def great_circle(points: object, *, epsilon_per_km: Number) -> GreatCircle:
     134.0
     """
     u, coordinates = _points(points)
-    return GreatCircle(u, coordinates, Fraction(_per_unit(epsilon_per_km, 1)))
+    return GreatCircle(u, coordinates, _price(epsilon_per_km))
 
 
 def from_matrix(matrix: object, *, universe: Universe | None = None, strict: bool = False) -> Matrix:
@@ -203,6 +203,13 @@ def _per_unit(epsilon: Number, per: Number) -> Exact:
         raise UsageError(f"per is {per}; a positive distance is needed")
     e = budget(epsilon)
     return math.inf if e == math.inf else Fraction(e) / Fraction(unit)
+
+
+def _price(epsilon: Number) -> Fraction:
+    price = budget(epsilon, what="epsilon per unit of distance")
+    if price == math.inf:
+        raise MetricError("epsilon per unit of distance is infinite; say metrics.constant(n, inf) for public places")
+    return Fraction(price)
 
 
 def _universe(universe: Universe | int) -> Universe:

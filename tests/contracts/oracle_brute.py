@@ -1,0 +1,46 @@
+"""The slow truth: all pairs, in whole numbers over one common denominator; shares no code with the fast paths."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.model.costs import SumCost
+
+
+class Brute:
+    """All pairs of a metric and a workload's dense matrix, kept so that many scales can be tried."""
+
+    def __init__(self, workloads, metric) -> None:
+        n = metric.universe.size
+        assert n <= 130, "all pairs in fractions take long"
+        self.i, self.j = np.triu_indices(n, 1)
+        self.d = [metric.exact(a, b) for a, b in zip(self.i.tolist(), self.j.tolist(), strict=True)]
+        Q = np.vstack([w.dense() for w in workloads])
+        self.amounts = np.abs(Q[:, self.i] - Q[:, self.j]).T.astype(object)
+
+    def worst(self, scales):
+        """The largest loss / distance; infinite distances ask for nothing, a scale of 0 separates without limit."""
+        noisy = [k for k, s in enumerate(scales) if s]
+        exact = [k for k, s in enumerate(scales) if not s]
+        inverse = {k: 1 / Fraction(scales[k]) for k in noisy}
+        common = math.lcm(*(f.denominator for f in inverse.values())) if inverse else 1
+        weights = np.array([int(inverse[k] * common) for k in noisy], dtype=object)
+        loads = self.amounts[:, noisy] @ weights if noisy else np.zeros(len(self.d), dtype=object)
+        separated = self.amounts[:, exact].any(axis=1) if exact else np.zeros(len(self.d), dtype=bool)
+        best = Fraction(0)
+        for load, apart, d in zip(loads.tolist(), separated.tolist(), self.d, strict=True):
+            if d == math.inf or (not load and not apart):
+                continue
+            if d == 0 or apart:
+                return math.inf
+            if load * best.denominator * d.denominator > best.numerator * common * d.numerator:
+                best = Fraction(load, common) / d
+        return best
+
+
+def brute(loss, metric):
+    """The largest loss / distance over all pairs."""
+    costs = loss.costs if isinstance(loss, SumCost) else (loss,)
+    scales = [s for c in costs for s in c.scales.tolist()]
+    return Brute([c.workload for c in costs], metric).worst(scales)

@@ -1,0 +1,102 @@
+"""Certificates against exact fractions: on accept, on refuse, and one ulp below the tight scale."""
+
+import math
+import random
+from fractions import Fraction as F
+
+import pytest
+from mpmath import iv, mp
+
+from contracts.oracle_brute import Brute
+from contracts.random_models import random_metric, random_questions, random_scales
+from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.metrics import GreatCircle, WithOther
+from dxprivacy.model.numbers import round_up
+from dxprivacy.planning import certify
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_hundred_random_cases_with_rational_metrics_agree_with_fractions(seed):
+    rng = random.Random(seed)
+    done = 0
+    while done < 100:
+        metric = random_metric(rng, plain=rng.random() < 0.8)
+        workload = random_questions(rng, metric.universe).on(metric.universe)
+        if workload.universe.size > 60:
+            continue
+        scales = random_scales(rng, workload)
+        cost = LaplaceCost(workload, scales)
+        brute = Brute([workload], metric)
+        truth = brute.worst(scales)
+        assert certify(cost, metric).ratio == truth
+        done += 1
+        if truth in (0, math.inf):
+            continue
+        # Scale to the tight point: there it is accepted; one ulp below, exactly if the fractions say so.
+        tight = [round_up(F(s) * truth) for s in scales]
+        for proposal in (tight, [math.nextafter(s, 0) for s in tight]):
+            candidate = LaplaceCost(workload, proposal)
+            assert (certify(candidate, metric).ratio <= 1) == (brute.worst(proposal) <= 1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_for_places_accepting_is_true_in_interval_arithmetic_and_refusing_is_tight(seed):
+    rng = random.Random(1000 + seed)
+    iv.prec = mp.prec = 200
+    done = 0
+    while done < 15:
+        metric = random_metric(rng, places=True, plain=True, axes=1)
+        base = metric.base if isinstance(metric, WithOther) else metric
+        if base.kind not in ("euclidean", "great-circle"):
+            continue
+        workload = random_questions(rng, metric.universe).on(metric.universe)
+        cost = LaplaceCost(workload, random_scales(rng, workload))
+        ratio = certify(cost, metric).ratio
+        if ratio in (0, math.inf):
+            continue
+        done += 1
+        for factor in (ratio, ratio * (1 - F(1, 2**40)), ratio * (1 - F(1, 2**38))):
+            candidate = LaplaceCost(workload, [round_up(F(s) * factor) for s in cost.scales.tolist()])
+            accepted = certify(candidate, metric).ratio <= 1
+            low, high = worst_load(candidate, metric, base)
+            if accepted:
+                assert low <= 1  # never accepted against the truth
+                assert high <= 1 + 1e-40 or low <= 1
+            else:
+                assert high > 1 - mp.mpf(2) ** -40  # refused only within 2^-40 of tight
+
+
+def worst_load(cost, metric, base):
+    """The largest loss / true distance, as an interval."""
+    low = high = mp.mpf(0)
+    for i in range(metric.universe.size):
+        for j in range(i):
+            loss = cost.exact(i, j)
+            if not loss:
+                continue
+            d = true_distance(metric, base, i, j)
+            r = iv.mpf(loss.numerator) / loss.denominator / d
+            low, high = max(low, mp.mpf(r.a)), max(high, mp.mpf(r.b))
+    return low, high
+
+
+def true_distance(metric, base, i, j):
+    price = iv.mpf(base.per_unit.numerator) / base.per_unit.denominator
+    radius = getattr(metric, "radius", None)
+    if radius is not None and metric.last in (i, j):
+        return iv.mpf(F(radius).numerator) / F(radius).denominator
+    p, q = base.coordinates[i].tolist(), base.coordinates[j].tolist()
+    if isinstance(base, GreatCircle):
+        rad = iv.pi / 180
+        (a, b), (c, d) = ([iv.mpf(x) * rad for x in point] for point in (p, q))
+        h = iv.sin((a - c) / 2) ** 2 + iv.cos(a) * iv.cos(c) * iv.sin((b - d) / 2) ** 2
+        root = iv.sqrt(h)
+        ends = [2 * mp.asin(mp.mpf(root.a)), 2 * mp.asin(min(mp.mpf(root.b), mp.mpf(1)))]
+        length = iv.mpf(ends) * iv.mpf(63710088) / 10000
+    else:
+        length = iv.sqrt(sum((iv.mpf(x) - iv.mpf(y)) ** 2 for x, y in zip(p, q, strict=True)))
+    own = price * length
+    if radius is not None and radius != math.inf:
+        cap = 2 * iv.mpf(F(radius).numerator) / F(radius).denominator
+        return iv.mpf([min(own.a, cap.a), min(own.b, cap.b)])
+    return own

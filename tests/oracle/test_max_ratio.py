@@ -1,0 +1,150 @@
+"""Every fast path of max_ratio against all pairs, in exact fractions."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.oracle_brute import brute
+from contracts.random_models import random_metric, random_questions, random_scales
+from dxprivacy.bounds import covering, max_ratio, sensitivity
+from dxprivacy.errors import MetricError
+from dxprivacy.model import metrics
+from dxprivacy.model.attributes import Integers, Values
+from dxprivacy.model.costs import LaplaceCost, SumCost
+from dxprivacy.model.questions import count, gather, mean_of, sum_of, table
+from dxprivacy.model.universe import Universe
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_max_ratio_equals_all_pairs_in_fractions(rng):
+    metric = random_metric(rng)
+    workload = random_questions(rng, metric.universe).on(metric.universe)
+    scales = random_scales(rng, workload)
+    if rng.random() < 0.1:
+        scales[rng.randrange(len(scales))] = 0.0
+    loss = LaplaceCost(workload, scales)
+    bound = max_ratio(loss, metric)
+    assert bound.upper == brute(loss, metric)
+    assert bound.lower == bound.upper
+    if bound.witness is not None and bound.upper not in (0, math.inf):
+        assert loss.exact(*bound.witness) / metric.exact(*bound.witness) == bound.upper
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_max_ratio_with_irrational_distances_is_an_upper_bound_within_two_to_the_minus_fifty(rng):
+    metric = random_metric(rng, places=True)
+    workload = random_questions(rng, metric.universe).on(metric.universe)
+    loss = LaplaceCost(workload, random_scales(rng, workload))
+    bound = max_ratio(loss, metric)
+    truth = brute(loss, metric)
+    assert bound.upper == truth
+    assert bound.lower <= bound.upper
+    assert bound.exact
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_sums_of_costs_are_compared_like_single_ones(rng):
+    metric = random_metric(rng)
+    costs = []
+    for _ in range(rng.randint(1, 3)):
+        workload = random_questions(rng, metric.universe).on(metric.universe)
+        costs.append(LaplaceCost(workload, random_scales(rng, workload)))
+    total = SumCost(metric.universe, costs)
+    assert max_ratio(total, metric).upper == brute(total, metric)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_too_many_contexts_give_a_sound_upper_bound_that_says_so(rng):
+    """The same instances, forced onto the loose rules: never below the truth, and labelled."""
+    metric = random_metric(rng, axes=3)
+    workload = random_questions(rng, metric.universe).on(metric.universe)
+    loss = LaplaceCost(workload, random_scales(rng, workload))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covering, "MAX_PAIRS", 0)
+        patch.setattr(covering, "_CONSTANT_COLUMNS", 0)
+        bound = max_ratio(loss, metric)
+    truth = brute(loss, metric)
+    assert bound.upper >= truth >= bound.lower
+    if bound.upper > truth:
+        assert "upper bound" in bound.rule
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_reducing_to_the_closest_pair_of_two_classes_loses_nothing(rng):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covering, "_DENSE_CLASSES", 0)
+        metric = random_metric(rng, places=True)
+        workload = random_questions(rng, metric.universe).on(metric.universe)
+        loss = LaplaceCost(workload, random_scales(rng, workload))
+        plain = max_ratio(loss, metric)
+    assert max_ratio(loss, metric).upper == plain.upper
+
+
+def test_one_metric_can_be_compared_with_another():
+    line, constant = metrics.line(9, 1), metrics.constant(9, 2)
+    assert max_ratio(line, constant).upper == 4
+    assert max_ratio(constant, line).upper == 2
+
+
+def test_different_universes_cannot_be_compared():
+    with pytest.raises(MetricError):
+        max_ratio(metrics.line(3, 1), metrics.line(4, 1))
+
+
+def test_many_values_in_few_classes_are_reduced_to_the_closest_pair():
+    d = metrics.line(1000, 1)
+    row = (np.arange(1000) // 250 % 2).astype(float)
+    b = sensitivity(row, d)
+    assert (b.upper, b.rule) == (1, "line")
+
+
+def test_a_marginal_of_many_values_has_sensitivity_two():
+    u = Universe([Values(name="a", values=tuple(map(str, range(42)))), Values(name="b", values=("x", "y"))])
+    d = metrics.attributes(u, {"a": 1, "b": 1})
+    assert sensitivity(table("a"), d).upper == 2
+    assert sensitivity(table("a", "b"), d).upper == 2
+
+
+def test_a_million_cells_are_certified_without_looking_at_them():
+    names = "abcdef"
+    u = Universe([Values(name=n, values=tuple(map(str, range(9)))) for n in names])
+    d = metrics.attributes(u, dict.fromkeys(names, 1))
+    pairs = [table(x, y) for x in names for y in names if x < y]
+    workload = gather(*pairs, count(a="1", b="2")).on(u)
+    bound = max_ratio(LaplaceCost(workload, np.ones(workload.rows)), d)
+    assert bound.upper == 11  # five tables per attribute change by 2 each, and the count by 1
+    assert bound.exact
+
+
+def test_a_query_that_separates_records_at_distance_zero_is_infinite_at_that_pair():
+    d = metrics.from_matrix([[0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    bound = sensitivity([[1, 0, 0]], d)
+    assert (bound.upper, bound.witness) == (math.inf, (0, 1))
+
+
+def test_zero_distances_do_not_matter_to_a_query_that_does_not_separate_them():
+    d = metrics.from_matrix([[0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    assert sensitivity([[1, 1, 0]], d).upper == 1
+
+
+def test_sensitivity_is_in_the_questions_own_units():
+    d = metrics.constant(3, "0.5")
+    assert sensitivity([[0.25, 0, 1]], d).upper == 2
+    u = Universe([Integers(name="age", low=0, high=100, has_other=False)])
+    line = metrics.attributes(u, {"age": {"epsilon": "0.5", "per": 10}})
+    assert sensitivity(sum_of("age"), line).upper == 20
+
+
+def test_mixed_units_add_up_in_one_unit():
+    u = Universe([Integers(name="age", low=0, high=4, has_other=False)])
+    d = metrics.attributes(u, {"age": 1})
+    both = sensitivity(gather(sum_of("age"), mean_of("age", by="age")), d)
+    assert both.exact

@@ -1,0 +1,204 @@
+"""Universes and questions: indices both ways, structured rows against dense ones, words and JSON both ways."""
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.check_workload import check_workload
+from contracts.random_models import random_metric, random_questions
+from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
+from dxprivacy.model.attributes import Integers, Points, Property, Values
+from dxprivacy.model.grammar import parse, write
+from dxprivacy.model.grid import array_to_grid, require_room, to_grid
+from dxprivacy.model.questions import count, from_dict, gather, matrix, mean_of, sum_of, table
+from dxprivacy.model.universe import Universe
+
+
+def survey() -> Universe:
+    home = Points(
+        name="home",
+        ids=("1", "2", "3"),
+        coordinates=np.array([[0.0, 0], [1, 1], [2, 2]]),
+        facts=(
+            Property("name", ("Ahaus", "Bonn", "Bonn")),
+            Property("state", ("NW", "NW", "RP")),
+            Property("elevation", ("50", "60.5", "-3"), "m"),
+        ),
+    )
+    return Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=99, unit="years"), home])
+
+
+def test_index_and_record_are_inverse():
+    u = survey()
+    cells = np.arange(u.size)
+    assert np.array_equal(u.index(u.records(cells)), cells)
+
+
+def test_unlisted_values_go_to_other_and_unicode_is_ordinary():
+    u = Universe([Values(name="größe", values=("klein", "groß", "🙂"))])
+    assert u.index([{"größe": "🙂"}, {"größe": None}, {"größe": "GROẞ"}]).tolist() == [2, 3, 3]
+
+
+def test_names_that_occur_twice_are_told_apart_by_a_property():
+    home = survey().attributes[2]
+    assert [home.label(k) for k in range(4)] == ["Ahaus", "Bonn, NW", "Bonn, RP", "other"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_structured_questions_equal_their_dense_matrix(rng):
+    metric = random_metric(rng, places=True)
+    asked = random_questions(rng, metric.universe)
+    workload = asked.on(metric.universe)
+    check_workload(workload)
+    again = gather(*[from_dict(q) for q in asked.to_dict()]).on(metric.universe)
+    assert np.array_equal(again.dense(), workload.dense())
+    assert again.units == workload.units
+
+
+def test_a_table_counts_each_listed_combination_once():
+    w = table("sex", "age/50").on(survey())
+    assert [a.label for a in w.answers] == ["M, 0–49", "M, 50–99", "F, 0–49", "F, 50–99"]
+    assert w.dense().sum(axis=0).max() == 1
+
+
+def test_a_where_range_includes_both_ends():
+    u = survey()
+    row = count(age=(18, 65)).on(u).dense()[0].reshape(u.shape)
+    assert row[0, 17, 0] == 0
+    assert row[0, 18, 0] == 1
+    assert row[0, 65, 0] == 1
+    assert row[0, 66, 0] == 0
+
+
+def test_properties_are_found_by_short_and_by_long_name():
+    u = survey()
+    assert np.array_equal(table("state").on(u).dense(), table("home.state").on(u).dense())
+    assert [a.label for a in table("state").on(u).answers] == ["NW", "RP"]
+
+
+def test_decimals_stay_exact_on_the_grid():
+    w = sum_of("elevation").on(survey())
+    numbers = {int(a) * w.units[0] for a in w.dense()[0]}
+    assert numbers == {50, F("60.5"), -3, F("28.75")}  # the last is the middle, for `other`
+    assert w.answers[0].unit == "m"
+
+
+def test_other_weighs_the_middle_in_sums():
+    u = survey()
+    row = sum_of("age").on(u).dense()[0].reshape(u.shape)
+    assert row[0, 100, 0] * sum_of("age").on(u).units[0] == F(99, 2)
+
+
+def test_a_mean_by_group_needs_a_sum_and_a_count():
+    w = mean_of("age", by="sex").on(survey())
+    assert len(w.blocks) == 2
+    assert len(w.answers) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "count",
+        "count by sex",
+        "count by sex, age/10 within 5",
+        "mean elevation within 2 m",
+        "sum age by state where sex=F and age=18..65",
+        "count where state=NW|RP",
+        "count where name='New Jersey'",
+        "count by age[0,18,65]",
+        "mean age by sex where home.state=NW within 0.25 years",
+    ],
+)
+def test_words_and_questions_are_inverse(text):
+    question = parse(text)
+    assert write(question) == text
+    assert parse(write(question)) == question
+    assert from_dict(question.to_dict()) == question
+
+
+def test_the_words_table_and_of_are_understood():
+    assert parse("table sex by age/10").by == ("sex", "age/10")
+    assert parse("mean of age").of == "age"
+    assert parse("count within 2m").unit == "m"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "  ", "cuont by sex", "mean", "table", "count by", "count where", "count where age", "count where age=",
+     "count within", "count within x", "count within -3", "count within 0", "count by sex sex", "count by sex,",
+     "count where age=9..1", "count where age=a..b", "count '", "count by 'sex", "mean by sex", "∞",
+     "count within 1e999"],
+)  # fmt: skip
+def test_unreadable_questions_are_refused_with_our_error(text):
+    with pytest.raises(DxError):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "needle"),
+    [
+        ("count by gender", "no attribute"),
+        ("count by stat", "did you mean state"),
+        ("count where sex=X", "no value"),
+        ("count where state=XX", "no value"),
+        ("mean sex", "no numbers"),
+        ("count by sex/10", "no numbers"),
+        ("count by age/0", "steps"),
+        ("count by age[9,3]", "grow"),
+        ("count by sex, sex", "only once"),
+        ("mean elevation within 2 km", "target is in km"),
+        ("count within 3 m", "no unit"),
+        ("count where age=200..300", "no possible record"),
+    ],
+)
+def test_questions_that_do_not_fit_the_universe_say_why(text, needle):
+    with pytest.raises(QuestionError, match=needle):
+        parse(text).on(survey())
+
+
+@pytest.mark.parametrize(
+    "rows", [[[1, float("nan")]], [[float("inf"), 0]], [[1], [2, 3]], [["x"]], [], [[]], np.zeros((2, 2, 2)), [[1e300]]]
+)
+def test_bad_matrices_are_refused(rows):
+    with pytest.raises(DxError):
+        gather(matrix(rows)).on(Universe.listed("ab"))
+
+
+def test_a_matrix_of_the_wrong_width_is_refused():
+    with pytest.raises(QuestionError, match="columns"):
+        matrix([[1, 2, 3]]).on(Universe.listed("ab"))
+    with pytest.raises(QuestionError, match="labels"):
+        matrix([[1, 2]], labels=["a", "b"])
+
+
+def test_only_questions_can_be_asked():
+    for nonsense in (5, None, object(), [], {}):
+        with pytest.raises(UsageError):
+            gather(nonsense)
+    with pytest.raises(UsageError):
+        table()
+    with pytest.raises(UsageError):
+        count(within=0)
+    with pytest.raises(UsageError):
+        count(age=(1, 2, 3))
+
+
+def test_grids_are_exact_where_they_can_be_and_bounded_where_not():
+    assert to_grid([F(1, 10), F(3)]).bias == 0
+    assert array_to_grid(np.array([0.5, 3.0, -1.25])).unit == F(1, 4)
+    fine = array_to_grid(np.array([1 / 3, 1.0]))
+    assert 0 < fine.bias < F(1, 2**30)
+    assert abs(F(1 / 3) - int(fine.whole[0]) * fine.unit) <= fine.bias
+    third = to_grid([F(1, 3**40), F(1)])
+    assert all(
+        abs(int(w) * third.unit - x) <= third.bias for w, x in zip(third.whole, [F(1, 3**40), F(1)], strict=True)
+    )
+
+
+def test_overflow_is_refused_from_public_numbers():
+    with pytest.raises(TooLarge):
+        require_room(1 << 40, 1 << 30, where="plan")
