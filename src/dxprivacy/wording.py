@@ -87,6 +87,15 @@ def columns(rows: Iterable[Sequence[str]], align: str, *, indent: int = 2, gap: 
     return out
 
 
+def short(text: str, width: int) -> str:
+    """At most so many characters; what is cut off is marked.
+
+    >>> short("Saint-Louis-du-Ha! Ha!", 12)
+    'Saint-Louis…'
+    """
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
     """Plain text in lines, the following ones indented; a sign stays with its number."""
     import textwrap

@@ -6,6 +6,7 @@ import sys
 import traceback
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,15 @@ def test_text_for_whole_numbers_is_refused_from_the_schema(kind, tmp_path):
     error = refusal(lambda: source.check(UNIVERSE))
     assert error.headline == f"{source.name} does not fit · column age is text, the policy needs whole numbers"
     assert "Only the schema was read. Single bad rows (age 10, NULL) never stop a release" in str(error)
+
+
+@pytest.mark.parametrize("dtype", ["object", "str"])
+def test_what_pandas_infers_as_text_may_be_numbers(dtype):
+    frame = pd.DataFrame({"age": pd.Series(["3", " 4.0", "3.5", None], dtype=dtype)})
+    counts = open_source(frame).count(Universe([Integers(name="age", low=3, high=4)])).counts
+    assert counts.tolist() == [1, 1, 2]
+    declared = open_source(frame.astype({"age": "string"}))
+    assert "column age is text" in refusal(lambda: declared.check(Universe([Integers(name="age", low=3, high=4)]))).what
 
 
 UNFIT = {
@@ -253,6 +263,17 @@ def test_a_file_without_permission_is_refused(tmp_path):
         path = build(kind, people(), tmp_path)
         path.chmod(0)
         assert "permission denied" in refusal(lambda path=path: open_source(path)).what
+
+
+@pytest.mark.parametrize(("error", "what"), [(PermissionError, "permission denied"), (OSError, "cannot be opened")])
+def test_a_file_that_the_system_does_not_open_is_refused(error, what, tmp_path, monkeypatch):
+    path = build("parquet", people(), tmp_path)
+
+    def refuse(*_args, **_kwargs):
+        raise error(PLANTED)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert what in refusal(lambda: open_source(path)).what
 
 
 @pytest.mark.parametrize("data", [None, 3, b"people.csv", [1], {"sex": ["M"]}, pl.LazyFrame({"sex": ["M"]})], ids=str)

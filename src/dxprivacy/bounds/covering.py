@@ -26,7 +26,7 @@ from dxprivacy.model.metrics.base import BLOCK, Pairs
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
 _DENSE_CLASSES = 2_000
-_CONSTANT_COLUMNS = 6_000
+_CONSTANT_COLUMNS = 2_500
 
 
 @dataclass(frozen=True)

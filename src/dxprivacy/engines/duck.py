@@ -251,8 +251,7 @@ class FrameTable:
 
 def _described(con: "Connection", name: str, select: str, parameters: dict[str, Any]) -> Column:
     """The kind of the one column of a SELECT, which is bound but not run over any row."""
-    described = con.execute(f"{select} LIMIT 0", parameters).description
-    declared: Any = described[0][1]
+    declared: Any = con.sql(f"{select} LIMIT 0", params=parameters).types[0]
     kind = _KINDS.get(declared.id)
     if kind:
         return Column(name, kind)

@@ -78,8 +78,9 @@ class PolarsFrame:
         return int(self._frame.height)
 
     def declared(self, position: int) -> tuple[Kind | None, str]:
-        """Arrow says the kind."""
-        return None, f"of type {self._frame.dtypes[position]}"
+        """Arrow says the kind, except of columns that hold nothing."""
+        dtype = str(self._frame.dtypes[position])
+        return Kind.NOTHING if dtype == "Null" else None, f"of type {dtype}"
 
     def take(self, positions: Sequence[int], *, rows: bool) -> object:
         """The columns at these positions as c0, c1, ..."""
@@ -101,8 +102,9 @@ class ArrowTable:
         return int(self._table.num_rows)
 
     def declared(self, position: int) -> tuple[Kind | None, str]:
-        """Arrow says the kind."""
-        return None, f"of type {self._table.schema.field(position).type}"
+        """Arrow says the kind, except of columns that hold nothing."""
+        declared = str(self._table.schema.field(position).type)
+        return Kind.NOTHING if declared == "null" else None, f"of type {declared}"
 
     def take(self, positions: Sequence[int], *, rows: bool) -> object:
         """The columns at these positions as c0, c1, ..."""

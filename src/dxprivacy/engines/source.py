@@ -74,7 +74,7 @@ def find_columns(
             raise DataError(
                 f"attribute {attribute.name} has no “other”, so rows that fit no value would have no cell",
                 where=where,
-                hints=[("other = true", f"let {attribute.name} count such rows as “other”")],
+                hints=[("has_other=True", f"lets {attribute.name} count such rows as “other”")],
             )
         if not isinstance(attribute, (Values, Integers, Points)):
             raise DataError(f"attribute {attribute.name} is of a kind that cannot be counted yet", where=where)

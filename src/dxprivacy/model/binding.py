@@ -213,13 +213,30 @@ def bind(question: Question, universe: Universe) -> Workload:
 
 
 def bind_matrix(question: Matrix, universe: Universe) -> Workload:
-    """Explicit rows."""
-    block = Explicit(universe, question.whole, unit=question.factor, bias=question.bias)
+    """Explicit rows; where each record counts in at most one row, the structure is used."""
+    block: Block = Explicit(universe, question.whole, unit=question.factor, bias=question.bias)
+    block = _one_hot(question, universe) or block
     labels = question.labels or tuple(f"row {k + 1}" for k in range(block.rows))
     answers = tuple(
         Answer(label, 0, Linear(k, block.unit, block.bias), "", question.within) for k, label in enumerate(labels)
     )
     return Workload(universe, (block,), answers, (str(question),))
+
+
+def _one_hot(question: Matrix, universe: Universe) -> OneHot | None:
+    """A matrix with at most one entry per column, over one attribute, is a table."""
+    from scipy.sparse import coo_array
+
+    entries = coo_array(question.whole)
+    entries.sum_duplicates()
+    entries.eliminate_zeros()
+    if len(universe.attributes) != 1 or len(np.unique(entries.col)) != entries.nnz or not entries.nnz:
+        return None
+    groups = np.full(universe.size, -1, dtype=np.int64)
+    values = np.zeros(universe.size, dtype=np.int64)
+    groups[entries.col], values[entries.col] = entries.row, entries.data
+    sizes = {0: question.whole.shape[0]}
+    return OneHot(universe, {0: Factor(groups, values)}, sizes, unit=question.factor, bias=question.bias)
 
 
 def _block(

@@ -50,6 +50,11 @@ class Block(ABC):
     def differences(self, i: Ints, j: Ints) -> Differences:
         """|Q_ki - Q_kj| of many pairs, sparse."""
 
+    def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """sum_k w_k |Q_ki - Q_kj| for each pair."""
+        pair, row, amount = self.differences(i, j)
+        return np.asarray(np.bincount(pair, weights=amount * weights[row], minlength=len(i)), dtype=np.float64)
+
     @abstractmethod
     def answer(self, counts: Ints) -> Ints:
         """Q x, exactly, for a histogram over the universe."""
@@ -237,6 +242,12 @@ class Explicit(Block):
         row, pair = np.nonzero(amounts)
         return pair, row, amounts[row, pair]
 
+    def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """Dense rows at once; infinite weights go the sparse way, where 0 times infinity does not arise."""
+        if self.sparse or not np.isfinite(weights).all():
+            return super().loads(i, j, weights)
+        return np.asarray(weights @ np.abs(self.matrix[:, i] - self.matrix[:, j]), dtype=np.float64)
+
     def answer(self, counts: Ints) -> Ints:
         """Matrix times histogram, in 64-bit integers."""
         return np.asarray(self.matrix @ counts, dtype=np.int64)
@@ -256,9 +267,3 @@ class Explicit(Block):
 def _classes(rows: Ints) -> Ints:
     """Number the distinct rows."""
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def weigh(differences: Differences, weights: Floats, pairs: int) -> Floats:
-    """sum_k w_k |Q_ki - Q_kj| for each pair."""
-    pair, row, amount = differences
-    return np.asarray(np.bincount(pair, weights=amount * weights[row], minlength=pairs), dtype=np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.blocks import Block, weigh
+from dxprivacy.model.blocks import Block
 from dxprivacy.model.numbers import Exact
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
@@ -29,7 +29,7 @@ class Term:
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """This part's losses."""
-        return weigh(self.block.differences(i, j), self.weights, len(i))
+        return self.block.loads(i, j, self.weights)
 
 
 class LaplaceCost:

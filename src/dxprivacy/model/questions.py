@@ -94,14 +94,16 @@ class Matrix:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the non-zero entries."""
-        rows, columns = self.whole.nonzero()
-        entries = np.asarray(self.whole[rows, columns]).reshape(-1)
+        from scipy.sparse import coo_array
+
+        entries = coo_array(self.whole)
+        entries.sum_duplicates()
         return {
             "ask": "matrix",
             "shape": list(self.whole.shape),
-            "rows": [int(r) for r in rows],
-            "columns": [int(c) for c in columns],
-            "entries": [int(e) for e in entries],
+            "rows": entries.row.tolist(),
+            "columns": entries.col.tolist(),
+            "entries": entries.data.tolist(),
             "factor": str(self.factor),
             "bias": str(self.bias),
             "labels": list(self.labels),

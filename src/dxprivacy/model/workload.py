@@ -9,7 +9,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.blocks import Block, Differences, weigh
+from dxprivacy.model.blocks import Block, Differences
 from dxprivacy.model.universe import Universe
 
 
@@ -101,7 +101,10 @@ class Workload:
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
         """sum_k w_k |Q_ki - Q_kj| for each pair."""
-        return weigh(self.differences(i, j), weights, len(i))
+        total = np.zeros(len(i))
+        for block, start in zip(self.blocks, self.offsets, strict=True):
+            total += block.loads(i, j, weights[start : start + block.rows])
+        return total
 
     def answer(self, counts: Ints) -> Ints:
         """Q x in 64-bit integers."""

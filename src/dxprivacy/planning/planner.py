@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.bounds import max_ratio
+from dxprivacy.bounds import cover, max_ratio
 from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, UsageError
 from dxprivacy.model.arrays import Floats
+from dxprivacy.model.blocks import OneHot
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.grid import require_room
 from dxprivacy.model.metrics import Metric
@@ -168,26 +169,25 @@ def _same_scale(task: _Task) -> tuple[tuple[float, ...], Certificate]:
 def _free_rows(task: _Task) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     """Rows that no finite distance limits: constant over the universe, or differing only where the policy is public.
 
-    Their answers are exact.
+    Their answers are exact.  The covering pairs tell it for each explicit row, and for structured blocks as a whole.
     """
     workload = task.workload
-    free = np.zeros(workload.rows, dtype=bool)
+    free = np.ones(workload.rows, dtype=bool)
     for block, start in zip(workload.blocks, workload.offsets, strict=True):
-        alone = Workload(workload.universe, (block,), ())
-        if max_ratio(LaplaceCost(alone, np.ones(block.rows)), task.metric).upper == 0:
-            free[start : start + block.rows] = True
-        elif not hasattr(block, "factors"):  # explicit rows may each be constant on their own
-            matrix = block.dense()
-            for row in range(block.rows):
-                if (matrix[row] == matrix[row, 0]).all():
-                    free[start + row] = True
+        alone = LaplaceCost(Workload(workload.universe, (block,), ()), np.ones(block.rows))
+        if isinstance(block, OneHot):
+            free[start : start + block.rows] = max_ratio(alone, task.metric).upper == 0
+            continue
+        for i, j in cover(alone, task.metric).pairs(1 << 12):
+            asks = np.isfinite(task.metric.pairwise(i, j))
+            free[start + block.differences(i[asks], j[asks])[1]] = False
     return free
 
 
 def _equal_split(task: _Task, system: Constraints) -> Floats:
     """Strategy 1: every row that needs noise gets the same part of the budget."""
     own = own_precision(system)
-    parts = int(np.isfinite(own).sum() if len(own) == task.workload.rows else task.workload.rows)
+    parts = int(np.isfinite(own[system.variable]).sum())
     return _as_scales(task, own / max(parts, 1), system)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from dxprivacy.bounds import Cover, cover
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.blocks import OneHot
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.workload import Workload
@@ -43,12 +44,11 @@ def constraints(workload: Workload, metric: Metric, share: Fraction) -> Constrai
     """The system for a workload, or None where it would be too large (or can only be bounded)."""
     from scipy.sparse import csr_array
 
-    by_row = metric.axes is not None and len(metric.axes) == 1
     probe = LaplaceCost(workload, np.ones(workload.rows))
     plan: Cover = cover(probe, metric)
     if plan.loose or plan.apart or plan.size > MAX_ENTRIES // 4:
         return None
-    variable = np.arange(workload.rows, dtype=np.int64) if by_row else workload.block_of
+    variable = _variables(workload, metric)
     entries, parts, pairs, limits, seen = 0, [], [], [], 0
     for i, j in plan.pairs(1 << 13):
         d = metric.pairwise(i, j)
@@ -68,6 +68,19 @@ def constraints(workload: Workload, metric: Metric, share: Fraction) -> Constrai
     loads.sum_duplicates()
     i, j = (np.concatenate([p[c] for p in pairs] or [np.zeros(0, dtype=np.int64)]) for c in range(2))
     return Constraints(loads, np.concatenate(limits or [np.zeros(0)]), (i, j), variable)
+
+
+def _variables(workload: Workload, metric: Metric) -> Ints:
+    """Rows that may get scales of their own.
+
+    Over several attributes the covering pairs of a structured block assume one scale for all its rows.
+    """
+    single = metric.axes is not None and len(metric.axes) == 1
+    labels: list[int] = []
+    for block in workload.blocks:
+        first = labels[-1] + 1 if labels else 0
+        labels += [first] * block.rows if isinstance(block, OneHot) and not single else range(first, first + block.rows)
+    return np.array(labels, dtype=np.int64)
 
 
 def own_precision(system: Constraints) -> Floats:

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dxprivacy.model.attributes import Attribute, Integers
-from dxprivacy.model.metrics import Matrix, Metric, WithOther
+from dxprivacy.model.attributes import OTHER, Attribute, Integers
+from dxprivacy.model.metrics import Extreme, Matrix, Metric, Places, WithOther
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.policy import Policy
-from dxprivacy.wording import columns, digits, plain, plural, tag, wrap
+from dxprivacy.wording import columns, digits, plain, plural, short, tag, wrap
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,12 @@ class Check:
                 }
                 for r, (_, size) in zip(self.rows, self.sizes, strict=True)
             ],
-            "worst_case_epsilon": _finite(self.worst_case),
+            "worst_case_epsilon": None if self.public else self.worst_case,
+            "largest_finite_epsilon": self.worst_case,
+            "identical": [list(pair) for pair in self.identical],
+            "tightened": [
+                {"pair": [a, b], "written": _finite(written), "kept": kept} for a, b, written, kept in self.tightened
+            ],
             "warnings": [{"kind": w.kind, "text": w.text} for w in self.warnings],
         }
 
@@ -86,18 +91,18 @@ def check(policy: Policy) -> Check:
     axes = policy.metric.axes or (policy.metric,)
     rows, warnings, identical, tightened = [], [], [], []
     for attribute, metric in zip(policy.universe.attributes, axes, strict=True):
-        row, found = _row(attribute, metric), _tightened(attribute, metric)
+        found = _tightened(attribute, metric)
+        row = _row(attribute, metric, bool(found))
         rows.append(row)
         tightened += found
-        same = [(attribute.label(i), attribute.label(j)) for i, j in metric.identical]
+        same = [_labels(attribute, pair) for pair in metric.identical]
         identical += same
         if found:
             warnings.append(_tightened_warning(attribute, metric, found))
-        if row.public:
-            warnings.append(_public_warning(attribute, metric))
+        if row.public or metric.has_infinite:
+            warnings.append(_public_warning(attribute, metric, row))
         if same:
-            text = f"{plural(len(same), 'pair')} of {attribute.name} have ε 0: no question may separate them."
-            warnings.append(Notice("identical", f"{text} --list identical"))
+            warnings.append(_identical_warning(attribute, metric, len(same)))
     if len(rows) > 1:
         warnings += _correlation(rows)
     far = policy.metric.farthest
@@ -116,77 +121,123 @@ def check(policy: Policy) -> Check:
     )
 
 
-def _row(attribute: Attribute, metric: Metric) -> Row:
-    listed = _listed(metric)
-    near, far = listed.closest, listed.farthest
-    if isinstance(attribute, Integers) and near is not None:
+@dataclass(frozen=True)
+class _Listed:
+    """The extremes among the listed values: `other` is explained apart."""
+
+    near: Extreme | None
+    far: Extreme | None
+    public: bool
+
+
+def _listed(attribute: Attribute, metric: Metric) -> _Listed:
+    if attribute.listed == 1 or not attribute.has_other:
+        return _Listed(metric.closest, metric.farthest, metric.has_infinite)
+    if isinstance(metric, WithOther):
+        base, most = metric.base, 2 * float(metric.radius)
+        near, far = base.closest, base.farthest
+        if not metric.tightens:
+            return _Listed(near, far, base.has_infinite)
+        # The way over `other` caps every distance.
+        capped = [Extreme(min(x.distance, most), x.pair) for x in (near, far) if x and most > 0]
+        if base.has_infinite:
+            capped = [*capped, Extreme(most, (0, 1))]
+        return _Listed(capped[0], capped[-1], False) if capped else _Listed(None, None, False)
+    if isinstance(metric, Matrix):
+        inner = Universe.listed(range(attribute.listed))
+        metric = Matrix(inner, metric._table[:-1, :-1], metric._tick)
+    return _Listed(metric.closest, metric.farthest, metric.has_infinite)
+
+
+def _row(attribute: Attribute, metric: Metric, tightened: bool) -> Row:
+    listed = _listed(attribute, metric)
+    near, far = listed.near, listed.far
+    none = math.inf if listed.public else 0.0
+    if isinstance(attribute, Integers) and attribute.listed > 1 and near is not None:
         strictest = f"neighbouring {attribute.unit or 'values'}"
     else:
-        strictest = _pair(attribute, near.pair if near else None)
+        strictest = _pair(attribute, near)
     return Row(
         attribute.name,
         strictest,
-        near.distance if near else (math.inf if listed.has_infinite else 0.0),
-        _pair(attribute, far.pair if far else None),
-        far.distance if far else (math.inf if listed.has_infinite else 0.0),
-        listed.has_infinite,
-        bool(_tightened(attribute, metric)),
+        near.distance if near else none,
+        _pair(attribute, far),
+        far.distance if far else none,
+        listed.public,
+        tightened,
     )
 
 
-def _listed(metric: Metric) -> Metric:
-    """The metric among listed values: `other` is explained apart."""
-    if isinstance(metric, WithOther) and not metric.tightens:
-        return metric.base
-    if isinstance(metric, Matrix) and metric.universe.attributes[0].has_other:
-        inner = Universe.listed(range(metric.universe.size - 1))
-        return Matrix(inner, metric._table[:-1, :-1], metric._tick)
-    return metric
-
-
-def _pair(attribute: Attribute, pair: tuple[int, int] | None) -> str:
-    if pair is None:
-        pair = (0, 1) if attribute.listed > 1 else None
-    return f"{attribute.label(pair[0])} – {attribute.label(pair[1])}" if pair else "–"
-
-
-def _tightened(attribute: Attribute, metric: Metric) -> list[tuple[str, str, float, float]]:
-    if not isinstance(metric, Matrix):
-        return []
-    listed = [t for t in metric.tightened if max(t.pair) < attribute.listed]
-    return [(*_labels(attribute, t.pair), float(t.written), float(t.kept)) for t in listed]
+def _pair(attribute: Attribute, at: Extreme | None) -> str:
+    return " – ".join(_labels(attribute, at.pair if at else (0, 1)))
 
 
 def _labels(attribute: Attribute, pair: tuple[int, int]) -> tuple[str, str]:
     return attribute.label(pair[0]), attribute.label(pair[1])
 
 
+def _tightened(attribute: Attribute, metric: Metric) -> list[tuple[str, str, float, float]]:
+    """Listed pairs that keep less than was written; of those that `other` caps, the farthest stands for all."""
+    if isinstance(metric, WithOther) and metric.tightens and attribute.listed > 1:
+        far = metric.base.farthest
+        written = math.inf if metric.base.has_infinite or far is None else far.distance
+        pair = far.pair if far and not metric.base.has_infinite else (0, 1)
+        return [(*_labels(attribute, pair), written, 2 * float(metric.radius))]
+    if not isinstance(metric, Matrix):
+        return []
+    listed = [t for t in metric.tightened if max(t.pair) < attribute.listed]
+    return [(*_labels(attribute, t.pair), float(t.written), float(t.kept)) for t in listed]
+
+
 def _tightened_warning(attribute: Attribute, metric: Metric, found: list[tuple[str, str, float, float]]) -> Notice:
-    first = next(t for t in getattr(metric, "tightened", ()) if max(t.pair) < attribute.listed)
     a, b, written, kept = found[0]
-    via = attribute.label(first.via)
-    legs = [float(metric.exact(first.pair[0], first.via)), float(metric.exact(first.via, first.pair[1]))]
+    if isinstance(metric, WithOther):
+        radius = float(metric.radius)
+        via, legs = OTHER, [radius, radius]
+        links, more = f" links them, like every pair of {attribute.name} beyond {digits(kept)}.", ""
+    else:
+        first = next(t for t in getattr(metric, "tightened", ()) if max(t.pair) < attribute.listed)
+        via = attribute.label(first.via)
+        legs = [float(metric.exact(first.pair[0], first.via)), float(metric.exact(first.via, first.pair[1]))]
+        more = "" if len(found) == 1 else f" {plural(len(found) - 1, 'more pair')}: --list tightened"
+        links = " links them."
     wants = "" if math.isinf(written) else f" To keep {digits(written)}, raise {via} to {digits(written / 2)}."
-    more = "" if len(found) == 1 else f" {plural(len(found) - 1, 'more pair')}: --list tightened"
-    text = (
-        f"{a} – {b}: you wrote {digits(written)}, the policy keeps {digits(kept)}. {a} is {digits(legs[0])} from "
-        f"{via}, {b} is {digits(legs[1])}, and {digits(legs[0])} + {digits(legs[1])} already links them.{wants}{more}"
+    near = (
+        f"Each is {digits(legs[0])} from {via}"
+        if legs[0] == legs[1]
+        else f"{a} is {digits(legs[0])} from {via}, {b} is {digits(legs[1])}"
     )
-    return Notice("tightened", text)
+    return Notice(
+        "tightened",
+        f"{a} – {b}: you wrote {digits(written)}, the policy keeps {digits(kept)}. {near}, and {digits(legs[0])} + "
+        f"{digits(legs[1])} already{links}{wants}{more}",
+    )
 
 
-def _public_warning(attribute: Attribute, metric: Metric) -> Notice:
-    listed = _listed(metric)
-    if listed.closest is None:
-        return Notice("public", f"{attribute.name}: answers may reveal anyone’s {attribute.name} exactly.")
-    return Notice("public", f"{attribute.name}: some differences are public; answers may reveal them exactly.")
+def _public_warning(attribute: Attribute, metric: Metric, row: Row) -> Notice:
+    name = attribute.name
+    if not row.public:
+        return Notice("public", f"{name}: answers may reveal exactly whether anyone’s {name} is missing or invalid.")
+    if metric.closest is None:
+        return Notice("public", f"{name}: answers may reveal anyone’s {name} exactly.")
+    return Notice("public", f"{name}: some differences are public; answers may reveal them exactly.")
+
+
+def _identical_warning(attribute: Attribute, metric: Metric, count: int) -> Notice:
+    """Places that share coordinates, or values whose epsilon is 0."""
+    base = metric.base if isinstance(metric, WithOther) else metric
+    which = f"{plural(count, 'pair')} of {attribute.name}" + (" or more" if count >= 1000 else "")
+    have = "shares its coordinates" if count == 1 else "share their coordinates"
+    why = f"{have} (ε 0)" if isinstance(base, Places) else "has ε 0" if count == 1 else "have ε 0"
+    return Notice("identical", f"{which} {why}: no question may separate them. --list identical")
 
 
 def _correlation(rows: list[Row]) -> list[Notice]:
-    """The strictest and the loosest attribute, if they are ten times apart."""
-    strict = min(rows, key=lambda r: r.strictest_epsilon)
-    loose = max(rows, key=lambda r: r.strictest_epsilon)
-    if strict is loose or loose.strictest_epsilon < 10 * strict.strictest_epsilon:
+    """The best and the least protected attribute, if they are ten times apart."""
+    strict = min(rows, key=lambda r: r.loosest_epsilon)
+    loose = max(rows, key=lambda r: math.inf if r.public else r.loosest_epsilon)
+    reach = math.inf if loose.public else loose.loosest_epsilon
+    if strict is loose or math.isinf(strict.strictest_epsilon) or reach < 10 * strict.loosest_epsilon:
         return []
     return [
         Notice(
@@ -201,10 +252,10 @@ def _correlation(rows: list[Row]) -> list[Notice]:
 def check_lines(page: Check, listing: str = "") -> list[str]:
     """The page as lines; `listing` adds all identical, tightened or public entries."""
     product = " × ".join(f"{name} {size:,}" for name, size in page.sizes)
-    shape = f"{page.cells:,} possible records" + (f" = {product}" if len(page.sizes) > 1 else "")
+    shape = plural(page.cells, "possible record") + (f" = {product}" if len(page.sizes) > 1 else "")
     lines = [
         f"{tag('good', '✓')} valid · {tag('bold', page.title)} · one record replaced, n public",
-        f"  {shape}",
+        *(f"  {line}" for line in wrap(shape, 94, "    ")),
         tag("dim", "  every attribute also has “other”, for missing and invalid entries"),
         "",
     ]
@@ -213,13 +264,18 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
     for r in page.rows:
         strict = digits(r.strictest_epsilon) + (" " + tag("warn", "!") if math.isinf(r.strictest_epsilon) else "")
         loose = "public" if r.public else digits(r.loosest_epsilon) + (" " + tag("warn", "!") if r.tightened else "")
-        table.append([r.attribute, r.strictest, strict, "" if r.public else r.loosest, loose])
+        table.append(
+            [short(r.attribute, 24), short(r.strictest, 48), strict, "" if r.public else short(r.loosest, 48), loose]
+        )
     lines += columns(table, "llrlr")
-    worst = f"ε {digits(page.worst_case)}" if page.worst_case else "none"
-    tail = "; no limit on public differences." if page.public else "."
+    if page.public and not page.worst_case:
+        worst, tail = "no limit", ": everything is public."
+    else:
+        worst = f"ε {digits(page.worst_case)}"
+        tail = ", over all releases ever" + ("; no limit on public differences." if page.public else ".")
     lines += [
         "",
-        f"  Worst case in plain-DP terms: {tag('bold', worst)}, over all releases ever{tail}",
+        f"  Worst case in plain-DP terms: {tag('bold', worst)}{tail}",
         "  One plan usually uses far less; dxp plan says how much.",
     ]
     if page.warnings:
@@ -228,10 +284,15 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
             text = wrap(w.text, 82)
             lines.append(f"{tag('warn', '! ' + w.kind.ljust(13))}{text[0]}")
             lines += [" " * 15 + more for more in text[1:]]
-    if listing == "identical":
-        lines += ["", *(f"  {a} – {b}: ε 0" for a, b in page.identical)]
-    elif listing == "tightened":
-        lines += ["", *(f"  {a} – {b}: wrote {digits(w)}, keeps {digits(k)}" for a, b, w, k in page.tightened)]
-    elif listing == "public":
-        lines += ["", *(f"  {r.attribute}" for r in page.rows if r.public)]
-    return lines
+    return lines + _listing(page, listing) if listing else lines
+
+
+def _listing(page: Check, kind: str) -> list[str]:
+    """Every entry of one kind."""
+    if kind == "identical":
+        found = [f"{a} – {b}: ε 0" for a, b in page.identical]
+    elif kind == "tightened":
+        found = [f"{a} – {b}: you wrote {digits(w)}, the policy keeps {digits(k)}" for a, b, w, k in page.tightened]
+    else:
+        found = [w.text for w in page.warnings if w.kind == "public"]
+    return ["", tag("bold", f"  {kind}"), *(f"  {line}" for line in found or ["none"])]

@@ -1,15 +1,16 @@
 """Files of points: an id, coordinates, and further columns that are public properties."""
 
 import csv
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from dxprivacy.errors import PolicyError
+from dxprivacy.errors import PolicyError, did_you_mean
 from dxprivacy.model.arrays import Floats
-from dxprivacy.model.attributes import Property
+from dxprivacy.model.attributes import OTHER, Property
 
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 
@@ -28,42 +29,98 @@ def read_places(path: Path, units: Mapping[str, str], identifier: str = "") -> P
 
     The id is the column named `id` (or as told), else the first; coordinates are latitude and longitude, or x, y (z).
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.reader(file, strict=True))
-    except FileNotFoundError:
-        raise PolicyError("no such file", where=str(path), hints=["paths are relative to the policy file"]) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise PolicyError("not a CSV file in UTF-8", where=str(path)) from None
-    except OSError as error:
-        raise PolicyError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    if len(rows) < 2:
-        raise PolicyError("needs a header line and at least one point", where=str(path))
-    header = [name.strip() for name in rows[0]]
-    if len(set(header)) != len(header) or "" in header:
-        raise PolicyError("column names must be different and not empty", where=f"{path}:1")
-    for number, row in enumerate(rows[1:], 2):
-        if len(row) != len(header):
-            raise PolicyError(f"{len(row)} fields instead of {len(header)}", where=f"{path}:{number}")
-    columns = {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
-    key = _identifier(header, identifier, path)
-    names, geographic = _coordinate_names(header, path)
-    coordinates = np.column_stack([_numbers(columns[name], name, path) for name in names])
+    table = _read(path)
+    key = _identifier(table.header, identifier, path)
+    names, geographic = _coordinate_names(table.header, path)
+    _require_ids(table, key)
+    bounds = (90.0, 360.0) if geographic else (math.inf,) * len(names)
+    coordinates = np.column_stack([_numbers(table, n, most) for n, most in zip(names, bounds, strict=True)])
     facts = tuple(
-        Property(name, tuple(entries), units.get(name, ""))
-        for name, entries in columns.items()
+        Property(name, tuple(table.column(name)), units.get(name, ""))
+        for name in table.header
         if name != key and name not in names
     )
-    unknown = [name for name in units if name not in {fact.name for fact in facts}]
-    if unknown:
-        raise PolicyError(f"no property “{unknown[0]}” to give a unit", where=str(path))
-    return PlacesFile(tuple(columns[key]), coordinates, geographic, facts)
+    known = [fact.name for fact in facts]
+    for name in units:
+        if name not in known:
+            raise PolicyError(
+                f"no property “{name}” to give a unit",
+                where=str(path),
+                hints=did_you_mean(name, known) or [f"properties: {', '.join(known) or 'none'}"],
+            )
+    return PlacesFile(tuple(table.column(key)), coordinates, geographic, facts)
+
+
+class _Table(NamedTuple):
+    path: Path
+    header: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+
+    def column(self, name: str) -> list[str]:
+        position = self.header.index(name)
+        return [row[position].strip() for row in self.rows]
+
+    def error(self, what: str, row: int, hint: str) -> PolicyError:
+        return PolicyError(what, where=f"{self.path}:{self.lines[row]}", hints=[hint])
+
+
+def _read(path: Path) -> _Table:
+    rows, lines = [], []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            for row in reader:
+                if row:  # an empty line is no point
+                    rows.append(row)
+                    lines.append(reader.line_num)
+    except FileNotFoundError:
+        raise PolicyError("no such file", where=str(path), hints=["paths are relative to the policy file"]) from None
+    except OSError as error:
+        hint = "points names one CSV file"
+        raise PolicyError(f"cannot be read: {error.strerror}", where=str(path), hints=[hint]) from None
+    except (UnicodeDecodeError, csv.Error, ValueError):
+        raise PolicyError(
+            "not a CSV file in UTF-8", where=str(path), hints=["save it as UTF-8, with commas and a header line"]
+        ) from None
+    if len(rows) < 2:
+        hint = "id,latitude,longitude"
+        raise PolicyError("needs a header line and at least one point", where=str(path), hints=[(hint, "for example")])
+    header = [name.strip() for name in rows[0]]
+    if len(set(header)) != len(header) or "" in header:
+        hint = "rename one of them" if "" not in header else "give every column a name"
+        raise PolicyError("column names must be different and not empty", where=f"{path}:{lines[0]}", hints=[hint])
+    table = _Table(path, header, rows[1:], lines[1:])
+    for k, row in enumerate(table.rows):
+        if len(row) != len(header):
+            what = f"{len(row)} fields instead of {len(header)}"
+            raise table.error(what, k, "quote fields that contain commas")
+    return table
 
 
 def _identifier(header: list[str], wanted: str, path: Path) -> str:
     if wanted and wanted not in header:
-        raise PolicyError(f"no column “{wanted}”", where=f"{path}:1", details=[f"there are: {', '.join(header)}"])
+        raise PolicyError(
+            f"no column “{wanted}”",
+            where=f"{path}:1",
+            details=[f"there are: {', '.join(header)}"],
+            hints=did_you_mean(wanted, header),
+        )
     return wanted or ("id" if "id" in header else header[0])
+
+
+def _require_ids(table: _Table, key: str) -> None:
+    """Ids are what data cells are compared with: each once, none empty, none that we need ourselves."""
+    seen: dict[str, int] = {}
+    for k, entry in enumerate(table.column(key)):
+        if not entry:
+            raise table.error(f"{key} is empty", k, "give every point an id")
+        if entry == OTHER:
+            raise table.error(f"{key} is “other”, which is ours for invalid entries", k, "give the point another id")
+        if entry in seen:
+            what = f"{key} {entry[:60]!r} is listed twice, first in line {seen[entry]}"
+            raise table.error(what, k, "leave one of them out")
+        seen[entry] = table.lines[k]
 
 
 def _coordinate_names(header: list[str], path: Path) -> tuple[list[str], bool]:
@@ -76,15 +133,23 @@ def _coordinate_names(header: list[str], path: Path) -> tuple[list[str], bool]:
     if plane:
         return plane, False
     raise PolicyError(
-        "no coordinates", where=f"{path}:1", details=["columns latitude and longitude, or x and y, are needed"]
+        "no coordinates",
+        where=f"{path}:1",
+        details=[f"there are: {', '.join(header)}"],
+        hints=["columns latitude and longitude, or x and y, are needed"],
     )
 
 
-def _numbers(entries: list[str], name: str, path: Path) -> Floats:
-    out = np.empty(len(entries))
-    for k, entry in enumerate(entries):
+def _numbers(table: _Table, name: str, most: float) -> Floats:
+    out = np.empty(len(table.rows))
+    for k, entry in enumerate(table.column(name)):
         try:
             out[k] = float(entry)
         except ValueError:
-            raise PolicyError(f"{name} is {entry[:40]!r}, a number is needed", where=f"{path}:{k + 2}") from None
+            out[k] = math.nan
+        if not math.isfinite(out[k]):
+            raise table.error(f"{name} is {entry[:40]!r}; a number is needed", k, "leave the point out, or mend it")
+        if abs(out[k]) > most:
+            what = f"{name} is {entry[:40]}; it lies between -{most:g} and {most:g} degrees"
+            raise table.error(what, k, "check that latitude and longitude are not swapped")
     return out

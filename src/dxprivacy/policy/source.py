@@ -2,12 +2,32 @@
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import Hint, PolicyError, did_you_mean
+
+_SHOWN = 100
+_LONGEST_NUMBER = 40
+_LONG_INTEGER = re.compile(
+    r"(?<![\w.\"'-])[+-]?(?:0x[0-9a-fA-F_]{15,}|0o[0-7_]{21,}|0b[01_]{63,}|[0-9][0-9_]{18,})(?![\w.])"
+)
+# How tomllib words what people get wrong most often, and how we do.
+_IN_OUR_WORDS = (
+    (r"Cannot overwrite a value", "this key is given twice"),
+    (r"Cannot declare .* twice", "this table is given twice"),
+    (r"Cannot mutate immutable namespace .*", "this table is complete already and cannot be added to"),
+    (r"Invalid value", "the value cannot be read; text needs quotes"),
+    (r"Invalid statement", "a line is “key = value” or “[table]”"),
+    (r"Expected '=' after a key in a key/value pair", "“=” is missing after the key"),
+    (r"Expected newline or end of document after a statement", "something follows the value on its line"),
+    (r"Unclosed array", "a list is not closed; “]” is missing"),
+    (r"Unterminated string", "a text is not closed; its quote is missing"),
+    (r"Illegal character '\\n'", "a text is not closed; its quote is missing"),
+)
 
 
 @dataclass(frozen=True)
@@ -23,30 +43,54 @@ class PolicyFile:
         """Read a file."""
         file = Path(path)
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
             raise PolicyError(
-                "no such file", where=str(file), hints=[("dxp demo --write demo/", "writes one")]
+                "no such file", where=str(file), hints=[("dxp demo --write demo/", "writes one to start from")]
             ) from None
         except UnicodeDecodeError:
             raise PolicyError("not UTF-8 text", where=str(file), hints=["save the policy as UTF-8"]) from None
         except OSError as error:
-            raise PolicyError(f"cannot be read: {error.strerror}", where=str(file)) from None
+            raise PolicyError(
+                f"cannot be read: {error.strerror}", where=str(file), hints=["name a policy file, such as policy.toml"]
+            ) from None
+        except ValueError:  # a NUL in the path
+            raise PolicyError("cannot be a file name", where=repr(str(file))) from None
         return cls.parse(text, file)
 
     @classmethod
     def parse(cls, text: str, path: Path | None = None) -> "PolicyFile":
         """Parse text."""
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+        unread = cls({}, text, path)
         try:
-            tables = tomllib.loads(text.replace("\r\n", "\n"), parse_float=Decimal)
+            tables = tomllib.loads(text, parse_float=_decimal)
         except tomllib.TOMLDecodeError as error:
-            match = re.search(r"line (\d+)", str(error))
-            line = int(match.group(1)) if match else None
-            what = re.sub(r" \(at .*\)", "", str(error))
-            raise cls({}, text, path).error(f"not valid TOML: {what}", line=line) from None
+            raise unread._syntax(str(error)) from None
+        except _BadNumber as bad:
+            line = next((k for k, shown in enumerate(text.split("\n"), 1) if bad.text in shown), None)
+            raise unread.error(bad.what, line=line, hints=["write an ordinary number, such as 0.5"]) from None
         except RecursionError:
-            raise cls({}, text, path).error("nested too deeply") from None
+            raise unread.error("nested too deeply", hints=["a policy needs no more than [attributes.NAME]"]) from None
+        except ValueError:  # Python refuses to read integers of thousands of digits
+            raise unread._too_long() from None
+        if _has_long_integer(tables):
+            raise unread._too_long()
         return cls(tables, text, path)
+
+    def _syntax(self, message: str) -> PolicyError:
+        match = re.search(r"\(at line (\d+)", message)
+        line = int(match.group(1)) if match else self.text.rstrip().count("\n") + 1
+        what = re.sub(r" \(at [^()]*\)$", "", message)
+        for theirs, ours in _IN_OUR_WORDS:
+            if re.fullmatch(theirs, what, re.DOTALL):
+                what = ours
+        return self.error(f"not valid TOML: {what}", line=line)
+
+    def _too_long(self) -> PolicyError:
+        lines = enumerate(self.text.split("\n"), 1)
+        line = next((number for number, shown in lines if _LONG_INTEGER.search(shown)), None)
+        return self.error("a whole number has more than 64 bits", line=line, hints=["write a smaller number"])
 
     @property
     def name(self) -> str:
@@ -56,8 +100,8 @@ class PolicyFile:
     def line_of(self, section: str, key: str = "") -> int | None:
         """The line of a key within a section such as `attributes.age`, or of the section's header."""
         inside, header = section == "", None
-        for number, line in enumerate(self.text.splitlines(), 1):
-            opened = re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?", line)
+        for number, line in enumerate(self.text.split("\n"), 1):
+            opened = re.match(r"\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$", line)
             if opened:
                 inside = _bare(opened.group(1)) == section
                 header = number if inside else header
@@ -73,26 +117,62 @@ class PolicyFile:
         key: str = "",
         line: int | None = None,
         details: tuple[str, ...] = (),
-        hints: "list[Hint | str] | None" = None,
+        hints: Iterable[Hint | str] = (),
     ) -> PolicyError:
         """An error at a place in the file, showing that line."""
         line = line or (self.line_of(section, key) if section or key else None)
-        lines = self.text.splitlines()
-        shown = (f"{line:>5} │ {lines[line - 1].strip()}",) if line and line <= len(lines) else ()
-        where = f"{self.name}:{line}" if line else f"{self.name}, {section}" if section else self.name
-        return PolicyError(what, where=where, details=(*shown, *details), hints=hints or [])
+        lines = self.text.split("\n")
+        shown = (f"{line:>5} │ {_short(lines[line - 1].strip())}",) if line and line <= len(lines) else ()
+        where = f"{self.name}:{line}" if line else f"{self.name}, {_short(section)}" if section else self.name
+        return PolicyError(what, where=where, details=(*shown, *details), hints=hints)
 
-    def only(self, table: dict[str, Any], known: tuple[str, ...], section: str) -> None:
-        """Refuse keys that mean nothing: unknown means refuse."""
-        for key in table:
-            if key not in known:
-                close = did_you_mean(key, known)
+    def made(self, error: PolicyError) -> bool:
+        """Whether an error names a place in this file already."""
+        return error.where == self.name or error.where.startswith((f"{self.name}:", f"{self.name}, "))
+
+    def only(self, table: dict[str, Any], known: tuple[str, ...], section: str, key: str = "") -> None:
+        """Refuse keys that mean nothing: unknown means refuse.  `key` is where an inline table stands."""
+        for name in table:
+            if name not in known:
                 raise self.error(
-                    f"“{key}” means nothing here",
+                    f"“{_short(name)}” means nothing here",
                     section=section,
-                    key=key,
-                    hints=[*close] or [f"known: {', '.join(known)}"],
+                    key=key or name,
+                    hints=[*did_you_mean(name[:_SHOWN], known)] or [f"known: {', '.join(known)}"],
                 )
+
+
+class _BadNumber(Exception):
+    def __init__(self, text: str, what: str) -> None:
+        self.text, self.what = text, what
+
+
+def _decimal(text: str) -> Decimal:
+    """An exact decimal, of a size that can be computed with."""
+    shown = text if len(text) <= _LONGEST_NUMBER else text[: _LONGEST_NUMBER - 1] + "…"
+    if len(text) > _LONGEST_NUMBER:
+        raise _BadNumber(text, f"{shown} has more digits than we work with")
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise _BadNumber(text, f"{shown} is beyond the range of numbers we work with") from None
+    if number.is_finite() and abs(number.adjusted()) > 300:
+        raise _BadNumber(text, f"{shown} is beyond the range of numbers we work with")
+    return number
+
+
+def _has_long_integer(tables: dict[str, Any]) -> bool:
+    waiting: list[Any] = [tables]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, int) and item.bit_length() > 63:
+            return True
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    return False
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def _bare(section: str) -> str:
