@@ -8,11 +8,12 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-_TAG = re.compile(r"⟦/?[a-z]*⟧")
+STYLES = ("dim", "bold", "accent", "good", "warn", "bad")
+_TAG = re.compile(rf"⟦(?:/|{'|'.join(STYLES)})⟧")
 
 
 def tag(style: str, text: str) -> str:
-    """Mark text with a style: dim, bold, accent, good, warn, bad."""
+    """Mark text with one of the styles."""
     return f"⟦{style}⟧{text}⟦/⟧" if text else text
 
 
@@ -108,7 +109,13 @@ def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
 def plural(n: int, word: str) -> str:
     """A number with its noun.
 
-    >>> plural(1, "answer"), plural(1200, "answer")
-    ('1 answer', '1,200 answers')
+    >>> plural(1, "answer"), plural(1200, "answer"), plural(2, "sex"), plural(3, "county"), plural(4, "survey day")
+    ('1 answer', '1,200 answers', '2 sexes', '3 counties', '4 survey days')
     """
-    return f"{n:,} {word}" + ("" if n == 1 else "s")
+    if n == 1:
+        many = word
+    elif re.search(r"[^aeiou]y$", word):
+        many = word[:-1] + "ies"
+    else:
+        many = word + ("es" if re.search(r"(s|x|z|ch|sh)$", word) else "s")
+    return f"{n:,} {many}"

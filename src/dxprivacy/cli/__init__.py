@@ -1,9 +1,12 @@
 """The command line `dxp`.  Commands are loaded when they are called; help loads nothing heavy."""
 
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
+
+if TYPE_CHECKING:
+    from dxprivacy.errors import UsageError
 
 _COMMANDS = {
     "demo": "A private release of simulated data, beside plain DP: the two-minute tour.",
@@ -13,9 +16,15 @@ _COMMANDS = {
     "ledger": "What was spent and what is left, pair by pair.",
 }
 _REFUSED = {
-    "--epsilon": "ε belongs to the policy file, where it is given per attribute or per distance",
-    "--seed": "noise comes from the operating system; a seed would let anyone subtract it",
-    "--force": "nothing can be forced: a refusal protects someone",
+    "--epsilon": (
+        "ε belongs to the policy file, where it is given per attribute or per distance",
+        [("--share 25%", "uses a part of every pair's ε"), ("within 10", "in a question: stops at good enough")],
+    ),
+    "--seed": (
+        "noise comes from the operating system; a seed would let anyone subtract it",
+        [("dxp release …", "the same plan again returns the stored release, at no cost")],
+    ),
+    "--force": ("nothing can be forced: a refusal protects someone", [("dxp ledger …", "shows what is left")]),
 }
 
 
@@ -23,9 +32,14 @@ class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
+            from dxprivacy.errors import UsageError, did_you_mean
+
+            if ctx.resilient_parsing:
+                return None
+            hints = did_you_mean(cmd_name, _COMMANDS) or [("dxp --help", "lists the commands")]
+            raise UsageError(f"no command “{cmd_name}”", hints=hints)
         import importlib
 
         command: click.Command = importlib.import_module(f"dxprivacy.cli.{cmd_name}").command
@@ -38,25 +52,29 @@ class _Commands(click.Group):
 
 @click.command(
     cls=_Commands,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Begin with: dxp demo",
+    epilog="Begin with: dxp demo. Each command explains itself: dxp plan --help.",
 )
 @click.version_option(package_name="dxprivacy", prog_name="dxp")
 @click.option("--debug", is_flag=True, help="Show tracebacks. They may quote data: never publish them.")
-def dxp(debug: bool) -> None:
+@click.pass_context
+def dxp(ctx: click.Context, debug: bool) -> None:  # noqa: ARG001
     """Publish statistics under d_X-privacy.
 
     You say in a policy file how far any two records may be told apart; dxp finds the noise that keeps it,
     shows the error before anything is spent, and keeps the ledger.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def main() -> NoReturn:
     """Run, and turn every error into one clear message and the right exit code."""
     from dxprivacy.errors import DxError, UsageError
 
-    arguments = sys.argv[1:]
-    debug, as_json = "--debug" in arguments, "--json" in arguments
+    arguments = [a for a in sys.argv[1:] if a != "--debug"]  # understood anywhere
+    debug, as_json = len(arguments) < len(sys.argv) - 1, "--json" in arguments
     error: DxError
     try:
         dxp.main(args=arguments, prog_name="dxp", standalone_mode=False)
@@ -69,22 +87,19 @@ def main() -> NoReturn:
     except click.NoSuchOption as wrong:
         if debug:
             raise
-        why = _REFUSED.get(wrong.option_name)
-        hints = [] if why else [(o, "did you mean this?") for o in wrong.possibilities or ()][:1]
-        error = UsageError(why or f"no option {wrong.option_name}", where=wrong.option_name if why else "", hints=hints)
+        error = _unknown_option(wrong)
     except click.ClickException as wrong:
         if debug:
             raise
-        context = getattr(wrong, "ctx", None)
-        error = UsageError(
-            wrong.format_message(), hints=[(f"{context.command_path} --help", "")] if context else [("dxp --help", "")]
-        )
+        error = _misused(wrong)
     except DxError as wrong:
         if debug:
             raise
         error = wrong
     except BrokenPipeError:
         sys.exit(0)
+    except MemoryError:
+        error = UsageError("there is not enough memory for this", hints=["use fewer or coarser attributes"])
     except Exception:
         if debug:
             raise
@@ -94,3 +109,28 @@ def main() -> NoReturn:
 
     show_error(error, as_json=as_json)
     sys.exit(error.exit_code)
+
+
+def _unknown_option(wrong: click.NoSuchOption) -> "UsageError":
+    from dxprivacy.errors import UsageError
+
+    if wrong.option_name in _REFUSED:
+        why, hints = _REFUSED[wrong.option_name]
+        return UsageError(why, where=wrong.option_name, hints=hints)
+    close = [(o, "did you mean this?") for o in wrong.possibilities or ()][:1]
+    return UsageError(f"no option {wrong.option_name}", hints=[*close, *_help(wrong)])
+
+
+def _misused(wrong: click.ClickException) -> "UsageError":
+    from dxprivacy.errors import UsageError
+
+    what = wrong.format_message().rstrip(".")
+    if isinstance(wrong, click.MissingParameter) and wrong.param is not None:
+        option = isinstance(wrong.param, click.Option)
+        what = f"{wrong.param.opts[0] if option else wrong.param.make_metavar(wrong.ctx)} is missing"  # type: ignore[arg-type]
+    return UsageError(what, hints=_help(wrong))
+
+
+def _help(wrong: click.ClickException) -> list[tuple[str, str]]:
+    context = getattr(wrong, "ctx", None)
+    return [(f"{context.command_path if context else 'dxp'} --help", "explains it")]

@@ -1,5 +1,6 @@
 """`dxp ledger`."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,32 @@ import click
 def command(ledger: Path, policy: Path | None, between: tuple[str, str] | None, as_json: bool) -> None:
     """What was spent and what is left, pair by pair. Checks the chain first.
 
+    The ledger lists every release, how much of its most used pair's ε it took, and what is left for the worst pair of
+    each attribute. --between tells how far two records can be told apart by everything released so far; attributes
+    that neither record names are alike in both.
+
     \b
     Examples: dxp ledger ledger.db
               dxp ledger ledger.db --between age=64 age=65
+              dxp ledger ledger.db --between sex=F,age=64 sex=M,age=65
               dxp ledger ledger.db --between home=Hoboken "home=New York City"
     """
-    from dxprivacy.cli.screen import show, show_json, working
-    from dxprivacy.errors import LedgerError
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.errors import LedgerError, PolicyError
     from dxprivacy.ledger import Ledger
     from dxprivacy.ledger.words import between_lines, ledger_lines, ledger_to_dict
     from dxprivacy.policy import Policy
 
     if not ledger.exists():
         raise LedgerError("no such ledger", where=str(ledger), hints=[("dxp release …", "starts one")])
-    loaded = Policy.load(policy or ledger.parent / "policy.toml")
+    policy_file = policy or ledger.parent / "policy.toml"
+    if policy is None and not policy_file.exists():
+        raise PolicyError(
+            "no such file; the policy says what was allowed",
+            where=str(policy_file),
+            hints=[("--policy FILE", "where the policy is")],
+        )
+    loaded = Policy.load(policy_file)
     with working("checking the chain"), Ledger.open(ledger, loaded.metric, dataset=loaded.dataset) as book:
         book.verify()
         if between is not None:
@@ -35,22 +48,27 @@ def command(ledger: Path, policy: Path | None, between: tuple[str, str] | None, 
             told = book.tell_apart(a, b)
             data: Any = {**vars(told), "factor": told.factor}
             lines = between_lines(told)
+            step = next_step("dxp ledger", ledger)
         else:
             data = ledger_to_dict(book)
             lines = ledger_lines(book)
+            example = next((a for a in loaded.universe.attributes if a.size > 1), loaded.universe.attributes[0])
+            words = (f'"{example.name}={example.label(k)}"' for k in (0, 1))
+            step = next_step("dxp ledger", ledger, "--between", *words)
     if as_json:
         show_json({k: (None if v == float("inf") else v) for k, v in data.items()})
     else:
-        show(lines)
+        show([*lines, "", step])
 
 
 def _record(text: str) -> dict[str, object]:
+    """`sex=F,age=64`; a comma that no `name=` follows belongs to the value: `home=Arlington, Virginia`."""
     from dxprivacy.errors import UsageError
 
     record: dict[str, object] = {}
-    for part in text.split(","):
+    for part in re.split(r",(?=[^,=]*=)", text):
         name, equals, value = part.partition("=")
-        if not equals:
+        if not equals or not name.strip() or name.strip() in record:
             raise UsageError(f"“{text}” is no record", hints=[("age=64", "attribute=value, several with commas")])
         record[name.strip()] = value.strip()
     return record

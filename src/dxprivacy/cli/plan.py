@@ -1,6 +1,5 @@
 """`dxp plan`."""
 
-import os
 from pathlib import Path
 
 import click
@@ -9,11 +8,12 @@ import click
 @click.command("plan")
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("questions", nargs=-1, required=True)
-@click.option("--rows", type=click.IntRange(min=1), help="The public number of records.")
-@click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use.")
-@click.option("--method", default="auto", show_default=True, help="auto, same-scale, equal-split, fill.")
+@click.option("--rows", type=click.IntRange(min=1), help="The public number of records; means need it.")
+@click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--method", default="auto", show_default=True, help="auto, same-scale, equal-split or fill.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the plan [plan-NAME.json].")
 @click.option("--all", "everything", is_flag=True, help="One line for every answer.")
+@click.option("--why", default="", metavar="ANSWER", help="Explain what limits this answer, such as “New Jersey”.")
 @click.option("--json", "as_json", is_flag=True, help="The plan for machines; writes no file unless --out.")
 def command(
     policy: Path,
@@ -23,20 +23,26 @@ def command(
     method: str,
     out: Path | None,
     everything: bool,
+    why: str,
     as_json: bool,
 ) -> None:
     """How wrong would the answers be? Spends nothing, reads no data.
 
-    \b
-    Questions:  count by state within 10
-                mean elevation within 2 m
-                sum income by sex where age=18..65
-                table sex by age/10
+    Prints for each answer its typical error, the width that covers 95 % of the noise, the gain over plain
+    differential privacy, and the pair of records that limits it. Writes the plan, for dxp release.
 
     \b
-    Example: dxp plan demo/policy.toml "mean elevation within 2 m" "count by state within 10" --rows 20000
+    Questions:  count | table A | sum X | mean X
+                by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
+                where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
+                within 10                          good enough: what is left of the budget is kept
+
+    \b
+    Examples:   dxp plan policy.toml "count by sex"
+                dxp plan policy.toml "table sex by age/10" "sum income by sex where age=18..65" --share 25%
+                dxp plan demo/policy.toml "mean elevation within 2 m" "count by state within 10" --rows 20000
     """
-    from dxprivacy.cli.screen import show, show_json, working
+    from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.planning import make_plan
     from dxprivacy.planning.words import plan_lines
     from dxprivacy.policy import Policy
@@ -53,12 +59,11 @@ def command(
             title=loaded.title,
             dataset=loaded.dataset,
         )
-        lines = [] if as_json else plan_lines(plan, everything=everything)
+        lines = [] if as_json else plan_lines(plan, everything=everything, why=why)
     target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
     if target is not None:
         write_plan(plan, target, policy)
     if as_json:
         show_json(plan.to_dict())
         return
-    show(lines)
-    show([f"⟦dim⟧Next:⟦/⟧ dxp release {os.fspath(target or '')} --data FILE"])
+    show([*lines, next_step("dxp release", target or Path(), "--data FILE")])

@@ -1,5 +1,6 @@
 """`dxp release`."""
 
+import re
 from pathlib import Path
 
 import click
@@ -7,7 +8,7 @@ import click
 
 @click.command("release")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="CSV or Parquet file.")
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [as recorded in the plan].")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
@@ -26,16 +27,21 @@ def command(
 ) -> None:
     """Reserve the budget, then answer a plan with exact noise.
 
-    The same plan again returns the stored release and costs nothing.
+    The cost is written to the ledger before any noise is drawn. The same plan again returns the stored release and
+    costs nothing. Bad entries never stop a release: they count as “other”.
 
     \b
-    Example: dxp release plan-7f3a.json --data people.parquet
+    Examples: dxp release plan-7f3a.json --data people.parquet
+              dxp release plan-7f3a.json --data people.csv --ledger ledger.db --out published/
     """
-    from dxprivacy.cli.screen import show, show_json, working
+    from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.policy import Policy
     from dxprivacy.release import release_lines
     from dxprivacy.session import Session, policy_of, read_plan
 
+    folder = None if as_json and out is None else out or Path()
+    if folder is not None:
+        _require_writable(folder)
     with working("releasing"):
         policy_file = policy or policy_of(plan)
         loaded = Policy.load(policy_file)
@@ -44,13 +50,10 @@ def command(
         with Session(loaded, data, ledger=book) as session:
             outcome = session.answer(planned, request=request)
     release = outcome.release
-    written = []
-    if out is not None or not as_json:
-        folder = out or Path()
-        folder.mkdir(parents=True, exist_ok=True)
-        written = [release.save(folder / f"release-{release.name}{end}") for end in (".json", ".csv")]
+    stem = f"release-{release.name}" + re.sub(r"[^\w-]+", "-", f" {request}".rstrip())
+    written = [] if folder is None else [release.save(folder / f"{stem}{end}") for end in (".json", ".csv")]
     if as_json:
-        show_json(release.to_dict())
+        show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
     good = "⟦good⟧✓⟦/⟧"
     if outcome.replayed:
@@ -61,4 +64,24 @@ def command(
             f"{good} counted   {data.name}, n = {release.records:,} (public)",
         ]
     head.append(f"{good} written   {' · '.join(str(w) for w in written)}")
-    show([*head, "", *release_lines(release, everything=everything), "", f"⟦dim⟧Next:⟦/⟧ dxp ledger {book}"])
+    lines = release_lines(release, everything=everything, file=str(written[-1]))
+    options = () if policy_file == book.parent / "policy.toml" else ("--policy", policy_file)
+    show([*head, "", *lines, "", next_step("dxp ledger", book, *options)])
+
+
+def _require_writable(folder: Path) -> None:
+    """Before anything is spent."""
+    import tempfile
+
+    from dxprivacy.errors import UsageError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to {folder}: {error.strerror}",
+            details=["Nothing spent, no data read."],
+            hints=[("--out FOLDER", "where release-NAME.json and .csv may be written")],
+        ) from None

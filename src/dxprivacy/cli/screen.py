@@ -3,17 +3,22 @@
 import json
 import os
 import re
+import shlex
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
 from dxprivacy.errors import DxError
-from dxprivacy.wording import plain, tag
+from dxprivacy.wording import STYLES, plain, tag
 
-_ANSI = {"dim": "2", "bold": "1", "accent": "1;34", "good": "32", "warn": "33", "bad": "1;31"}
+_ANSI = dict(zip(STYLES, ("2", "1", "1;34", "32", "33", "1;31"), strict=True))
+_TAGGED = re.compile(rf"⟦({'|'.join(STYLES)})⟧")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _ASCII = str.maketrans(
     {"✓": "+", "✗": "x", "→": ">", "–": "-", "×": "x", "ε": "e", "∞": "inf", "±": "+-", "·": "-", "│": "|"}
     | {"“": '"', "”": '"', "’": "'", "…": "...", "━": "#", "╌": ".", "●": "*", "○": "o", "−": "-"}
@@ -21,17 +26,27 @@ _ASCII = str.maketrans(
 
 
 def paint(text: str, stream: TextIO) -> str:
-    """Tags become colours where the stream shows them, and vanish elsewhere; ASCII where it knows nothing better."""
+    """Tags become colours where the stream shows them, and vanish elsewhere; ASCII where it knows nothing better.
+
+    Names and values come from files: whatever in them could steer a terminal is made visible instead.
+    """
+    text = _CONTROL.sub("\ufffd", text)
     colour = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     if colour:
-        text = re.sub(r"⟦([a-z]+)⟧", lambda m: f"\x1b[{_ANSI[m.group(1)]}m", text).replace("⟦/⟧", "\x1b[0m")
+        text = _TAGGED.sub(lambda m: f"\x1b[{_ANSI[m.group(1)]}m", text).replace("⟦/⟧", "\x1b[0m")
     else:
         text = plain(text)
+    if not _can_show(text, stream):
+        text = text.translate(_ASCII).encode("ascii", "replace").decode()
+    return text
+
+
+def _can_show(text: str, stream: TextIO) -> bool:
     try:
         text.encode(stream.encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
-        text = text.translate(_ASCII).encode("ascii", "replace").decode()
-    return text
+        return False
+    return True
 
 
 def show(lines: Iterable[str]) -> None:
@@ -40,15 +55,26 @@ def show(lines: Iterable[str]) -> None:
         click.echo(paint(line, sys.stdout), color=True)
 
 
+def next_step(*words: str | Path) -> str:
+    """The last line of a page: the next command, ready to be copied."""
+    return f"{tag('dim', 'Next:')} {' '.join(word if isinstance(word, str) else quoted(word) for word in words)}"
+
+
+def quoted(path: Path) -> str:
+    """A path as a shell wants it."""
+    return shlex.quote(os.fspath(path))
+
+
 def show_json(data: Any) -> None:
     """Print the same fields for machines."""
-    click.echo(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    click.echo(text if _can_show(text, sys.stdout) else json.dumps(data, indent=1, allow_nan=False))
 
 
 def show_error(error: DxError, *, as_json: bool) -> None:
     """One clear message on stderr, or JSON on stdout."""
     if as_json:
-        click.echo(json.dumps(error.to_dict(), indent=1, ensure_ascii=False))
+        show_json(error.to_dict())
         return
     head, _, what = error.headline.partition(" · ")
     first = f"{tag('bad', '✗ ' + head)}" + (f" · {what}" if what else "")
@@ -58,15 +84,28 @@ def show_error(error: DxError, *, as_json: bool) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
+def working(what: str, *, after: float = 1.0) -> Iterator[None]:
     """A sign of life on stderr for work over a second; silent without a terminal, and never about data."""
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    done = threading.Event()
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(what, total=None)
+    def turn() -> None:
+        if done.wait(after):
+            return
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            progress.add_task(what, total=None)
+            done.wait()
+
+    thread = threading.Thread(target=turn, daemon=True)
+    thread.start()
+    try:
         yield
+    finally:
+        done.set()
+        thread.join()

@@ -1,5 +1,6 @@
 """The demo's comparison: truth (known, because simulated), plain DP, and this policy; and what one pays for it."""
 
+import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.demo.survey import RESPONDENTS, write_survey
+from dxprivacy.demo.survey import LEFT_OUT, RESPONDENTS, write_survey
 from dxprivacy.engines import open_source
 from dxprivacy.mechanisms import SystemNoise
 from dxprivacy.planning import Plan
 from dxprivacy.planning.expected import interval
 from dxprivacy.planning.words import apart
 from dxprivacy.release import Release
-from dxprivacy.session import Session
+from dxprivacy.session import Session, write_plan
 from dxprivacy.wording import columns, digits, tag, times, wrap
 
 QUESTIONS = ("mean elevation within 2 m", "count by state within 10")
@@ -82,7 +83,7 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
         plan = session.plan(*QUESTIONS)
         release = session.release(plan)
         if shown is not None:
-            plan.save(place / f"plan-{plan.name}.json")
+            write_plan(plan, place / f"plan-{plan.name}.json", place / "policy.toml")
             release.save(place / f"release-{plan.name}.json")
             release.save(place / f"release-{plan.name}.csv")
         # Simulated records: only here may a true answer be looked at, and only to show what noise does to it.
@@ -134,6 +135,8 @@ def story_lines(story: Story) -> list[str]:
         "",
     ]
     table = [[tag("dim", t) for t in ("", "truth*", f"plain DP, ε {digits(strict)}", "this policy", "less noise")]]
+    theirs = max(len(digits(line.plain_width)) for line in story.lines)
+    ours = max(len(digits(line.our_width)) for line in story.lines)
     for k, line in enumerate(story.lines):
         label = (
             "mean elevation of a home" if not k else f"{'respondents in' if k == 1 else ' ' * 11 + 'in'} {line.label}"
@@ -142,8 +145,8 @@ def story_lines(story: Story) -> list[str]:
             [
                 label,
                 _value(line.truth, line.unit),
-                f"{_value(line.plain, line.unit)}  ± {digits(line.plain_width):>6}",
-                tag("accent", f"{_value(line.ours, line.unit)}  ± {digits(line.our_width):>3}"),
+                f"{_value(line.plain, line.unit)}  ± {digits(line.plain_width):>{theirs}}",
+                tag("accent", f"{_value(line.ours, line.unit)}  ± {digits(line.our_width):>{ours}}"),
                 times(line.gain),
             ]
         )
@@ -151,7 +154,7 @@ def story_lines(story: Story) -> list[str]:
     note = (
         f"* simulated, so known. ± covers 95 % of the noise. ε {digits(strict)}: what our closest pair may differ by."
     )
-    lines += [tag("dim", f"  {note}"), "", tag("bold", "What you pay for it")]
+    lines += [tag("dim", f"  {note}"), tag("dim", f"  {LEFT_OUT}"), "", tag("bold", "What you pay for it")]
     head = [
         tag("dim", t) for t in ("two homes", "apart", "policy allows", "release used", f"plain DP, ε {digits(worst)}")
     ]
@@ -160,7 +163,7 @@ def story_lines(story: Story) -> list[str]:
     lines += [f"  {line}" for line in wrap(_verdict(story), 94)]
     if story.folder is not None:
         lines += ["", f"{tag('good', '✓')} written  {story.folder}: policy, places, people, plan, release, ledger"]
-        lines.append(f"{tag('dim', 'Next:')} dxp check {story.folder}/policy.toml")
+        lines.append(f"{tag('dim', 'Next:')} dxp check {shlex.quote(str(story.folder / 'policy.toml'))}")
     else:
         lines += [
             "",

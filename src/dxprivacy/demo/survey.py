@@ -14,6 +14,7 @@ from dxprivacy.engines.parquet import write_parquet
 from dxprivacy.errors import UsageError
 
 RESPONDENTS = 20_000
+LEFT_OUT = "Places: GeoNames, CC BY 4.0; Carol City and Milford (balance), each listed twice, are left out."
 FILES = ("policy.toml", "places.csv", "people.parquet")
 
 
@@ -24,8 +25,12 @@ def write_survey(folder: Path, *, overwrite: bool = False) -> None:
         occupied = [p.name for p in folder.iterdir()]
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
+    if occupied and not _holds_a_demo(folder):  # least of all may anyone's ledger be removed
+        raise UsageError(f"{folder} holds other files", hints=[("--write demo/", "a folder of its own")])
     if occupied and not overwrite:
-        raise UsageError(f"{folder} is not empty", hints=[("--overwrite", "replaces the demo's own files in it")])
+        raise UsageError(
+            f"{folder} holds a demo already", hints=[("--overwrite", "replaces the demo's own files in it")]
+        )
     try:
         for pattern in ("plan-*.json", "release-*.*", "ledger.db*"):
             for old in folder.glob(pattern):
@@ -34,6 +39,17 @@ def write_survey(folder: Path, *, overwrite: bool = False) -> None:
             (folder / name).write_text(files("dxprivacy.demo").joinpath(name).read_text("utf-8"), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
+    _write_people(folder)
+
+
+def _holds_a_demo(folder: Path) -> bool:
+    try:
+        return 'dataset = "demo-survey"' in (folder / "policy.toml").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _write_people(folder: Path) -> None:
     with (folder / "places.csv").open(encoding="utf-8", newline="") as file:
         places = list(csv.DictReader(file))
     people = np.array([float(p["population"]) for p in places])

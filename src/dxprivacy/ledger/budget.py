@@ -52,7 +52,7 @@ def require_budget(
     hints = []
     fits = _fitting_factor(before, new, metric)
     if fits > 0.0005:
-        percent = math.floor(fits * float(new_share(share)) * 1000) / 10
+        percent = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10
         hints.append((f"--share {percent:g}%", f"fits; every error grows {digits(1 / fits)} times"))
     if bound.rule.endswith("per question"):
         hints.append(("ask for fewer attributes at once", "the budget could only be bounded, not computed, for these"))
@@ -65,11 +65,6 @@ def require_budget(
         ],
         hints=hints or [("a new dataset", "this ledger has nothing left for these questions")],
     )
-
-
-def new_share(share: Fraction) -> Fraction:
-    """The share a plan was made with, as far as its cost tells."""
-    return min(share, Fraction(1))
 
 
 def _short_pairs(total: SumCost, metric: Metric) -> int:

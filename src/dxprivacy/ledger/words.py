@@ -2,12 +2,14 @@
 
 import math
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
 from dxprivacy.bounds import max_ratio
 from dxprivacy.ledger.budget import Used, used_by_attribute
 from dxprivacy.ledger.ledger import Entry, Ledger, Told
-from dxprivacy.wording import columns, digits, percent, plural, tag
+from dxprivacy.model.metrics import Constant
+from dxprivacy.wording import columns, digits, percent, plural, short, tag
 
 _BAR = 20
 
@@ -23,40 +25,53 @@ def ledger_lines(ledger: Ledger) -> list[str]:
     ]
     if not entries:
         return [*lines, "", "  nothing released yet"]
-    table = [[tag("dim", t) for t in ("", "date", "released", "most used", "pair")]]
+    table = [[tag("dim", t) for t in ("", "date", "released", "worst ε", "used", "most used pair")]]
     for entry in entries:
-        share, pair = _most_used(ledger, entry)
-        table.append([str(entry.number), _date(entry.at), _short(entry.title), percent(share), pair])
-    lines += ["", *columns(table, "rllrl"), "", tag("dim", "  left, worst pair")]
+        worst, (share, pair) = _worst_case(ledger, entry), _most_used(ledger, entry)
+        row = [str(entry.number), _date(entry.at), short(entry.title, 60), digits(worst), percent(share), pair]
+        table.append(row)
+    lines += ["", *columns(table, "rllrrl"), "", tag("dim", "  left, worst pair")]
     rows = []
     for name, used in used_by_attribute(ledger.spent, ledger.metric).items():
         left = 1.0 - min(used[0].share, 1.0) if used else 1.0
         full = round(_BAR * left)
         bar = tag("accent", "━" * full) + tag("dim", "╌" * (_BAR - full))
-        rows.append([name, bar, percent(left), _pairs(ledger, used)])
+        rows.append([short(name, 24), bar, percent(left), _pairs(ledger, used)])
     return lines + columns(rows, "llrl")
+
+
+def _worst_case(ledger: Ledger, entry: Entry) -> float:
+    """One entry's plain-DP reading."""
+    return float(max_ratio(entry.cost, Constant(ledger.universe, Fraction(1))).upper)
 
 
 def _most_used(ledger: Ledger, entry: Entry) -> tuple[float, str]:
     bound = max_ratio(entry.cost, ledger.metric)
-    words = " – ".join(ledger.universe.tell(*bound.witness)) if bound.witness else "none"
-    return float(bound.upper), words
+    return float(bound.upper), _words(ledger, bound.witness) if bound.witness else "none"
+
+
+def _words(ledger: Ledger, pair: tuple[int, int]) -> str:
+    return short(" – ".join(ledger.universe.tell(*pair)), 60)
 
 
 def _pairs(ledger: Ledger, used: list[Used]) -> str:
     if not used:
         return ""
-    first = " – ".join(ledger.universe.tell(*used[0].pair))
+    first = _words(ledger, used[0].pair)
     if len(used) < 2 or used[1].share > 0.999 * used[0].share:
         return first
-    second = " – ".join(ledger.universe.tell(*used[1].pair))
+    second = _words(ledger, used[1].pair)
     return f"{first}, next {second} ({percent(max(0.0, 1 - used[1].share))})"
 
 
 def between_lines(told: Told) -> list[str]:
     """Two records."""
-    entries = f" (entries {', '.join(str(e) for e in told.entries)})" if told.entries else ""
+    which = "entry" if len(told.entries) == 1 else "entries"
+    entries = f" ({which} {', '.join(str(e) for e in told.entries)})" if told.entries else ""
     factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {digits(told.factor)}"
+    if not told.entries:
+        nothing = "  Nothing released so far tells the two apart."
+        return [f"  allowed {digits(told.allowed)} · spent 0 · left {digits(told.left)}", nothing]
     return [
         f"  allowed {digits(told.allowed)} · spent {digits(told.spent)}{entries} · left {digits(told.left)}",
         f"  Everything released so far shifts the odds between the two {factor}.",
@@ -68,10 +83,17 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
     far = ledger.metric.farthest
     return {
         "chain": "intact",
-        "worst_case_epsilon": ledger.worst_case(),
+        "worst_case_epsilon": _finite(ledger.worst_case()),
         "policy_worst_case_epsilon": None if ledger.metric.has_infinite or far is None else far.distance,
         "entries": [
-            {"entry": e.number, "at": e.at, "request": e.request, "released": e.title, "share": str(e.share)}
+            {
+                "entry": e.number,
+                "at": e.at,
+                "request": e.request,
+                "released": e.title,
+                "share": str(e.share),
+                "worst_case_epsilon": _finite(_worst_case(ledger, e)),
+            }
             for e in ledger.entries()
         ],
         "used_by_attribute": {
@@ -83,10 +105,10 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
     }
 
 
+def _finite(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
 def _date(at: str) -> str:
     moment = datetime.fromisoformat(at)
     return f"{moment.day} {moment:%b}"
-
-
-def _short(title: str) -> str:
-    return title if len(title) <= 60 else title[:59] + "…"

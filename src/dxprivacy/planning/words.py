@@ -6,14 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from dxprivacy.bounds import cover, ratios
+from dxprivacy.errors import QuestionError, did_you_mean
+from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.metrics import Metric, Places, WithOther, all_pairs
 from dxprivacy.model.questions import Question
 from dxprivacy.model.workload import Answer
 from dxprivacy.planning.expected import ErrorOf
 from dxprivacy.planning.plan import Plan
-from dxprivacy.wording import columns, digits, percent, plural, tag, times, wrap
+from dxprivacy.wording import columns, digits, percent, plural, short, tag, times, wrap
 
 SHOWN = 6
+_LABEL, _PAIR = 48, 72
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,24 @@ def limits(plan: Plan) -> list[Limit]:
         top[row], at[row] = r[pair], pair
         better = top > best
         best[better], first[better], second[better] = top[better], i[at[better]], j[at[better]]
+    _lend(plan, best, first, second)
     out = []
     for answer in plan.workload.answers:
         tight = max(answer.rows, key=lambda k: float(best[k]))
         out.append(Limit((int(first[tight]), int(second[tight])) if best[tight] > 0 else None, float(best[tight])))
     return out
+
+
+def _lend(plan: Plan, best: Floats, first: Ints, second: Ints) -> None:
+    """Rows that no covering pair touches are, with the same scale, in the place of one that is: its pair stands for
+    theirs, in words that name only what differs.
+    """
+    block, scales = np.asarray(plan.workload.block_of), np.asarray(plan.scales)
+    for row in np.flatnonzero((best == 0) & (scales > 0)):
+        twins = np.flatnonzero((block == block[row]) & (scales == scales[row]) & (best > 0))
+        if len(twins):
+            twin = twins[best[twins].argmax()]
+            best[row], first[row], second[row] = best[twin], first[twin], second[twin]
 
 
 def apart(metric: Metric, pair: tuple[int, int]) -> str:
@@ -73,8 +89,8 @@ def _reached(answer: Answer, error: ErrorOf) -> bool:
     return answer.within is not None and error.half_width <= float(answer.within) * (1 + 1e-9)
 
 
-def plan_lines(plan: Plan, *, everything: bool = False) -> list[str]:
-    """The whole page."""
+def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[str]:
+    """The whole page; `why` names an answer to explain instead of the hardest."""
     answers = plan.workload.answers
     share = "" if plan.share == 1 else f" · {percent(float(plan.share))} of the policy"
     lines = [
@@ -93,7 +109,7 @@ def plan_lines(plan: Plan, *, everything: bool = False) -> list[str]:
     lines += columns(table, "lrrrrl" if asked else "lrrrl")
     if any(hasattr(a.recipe, "bottom") for a in answers):
         lines.append(tag("dim", "  means by group: as if the groups were equally large; their sizes are private"))
-    hard = _why(plan, limit)
+    hard = _explained(plan, limit, why) if why else _hardest(plan, limit)
     lines += ["", *hard] if hard else []
     lines += ["", *_budget_lines(plan), "", *_baseline_lines(plan)]
     lines.append(tag("dim", f"certified for every pair, exact arithmetic · rule: {plan.certificate.rule}"))
@@ -129,7 +145,7 @@ def _several(plan: Plan, question: int, count: int) -> str:
     asked = plan.questions.questions[question]
     by: tuple[str, ...] = asked.by if isinstance(asked, Question) else ()
     single = by[0].rpartition(".")[2] if len(by) == 1 else ""
-    return f"{count} {single}s" if single.isalpha() else f"{count} of {str(asked).split(' within ')[0]}"
+    return plural(count, single) if single.isalpha() else f"{count} of {str(asked).split(' within ')[0]}"
 
 
 def _span(values: list[float], unit: str = "") -> str:
@@ -143,7 +159,8 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
     errors = [plan.errors[k] for k in members]
     unit = answers[0].unit
     if all(plan.scales[r] == 0 for a in answers for r in a.rows):
-        return [label, "0", tag("accent", "exact"), "", "", tag("dim", "nothing: public, or the same for all records")]
+        nothing = tag("dim", "nothing: public, or the same for all records")
+        return [short(label, _LABEL), f"0 {unit}".rstrip(), tag("accent", "exact"), "", "", nothing]
     gains = [float(plan.improvement[k]) for k in members]
     low, high = min(gains), max(gains)
     gain = times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(high)[:-1]} – {times(low)}"
@@ -152,11 +169,11 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
     if all(_reached(a, e) for a, e in zip(answers, errors, strict=True)):
         why = tag("dim", "nothing: target reached")
     elif len(members) == 1 or len({limit[k].pair for k in members}) == 1:
-        why = pair_words(plan.metric, limit[members[0]].pair)
+        why = short(pair_words(plan.metric, limit[members[0]].pair), _PAIR)
     else:
         why = tag("dim", "--all")
     return [
-        label,
+        short(label, _LABEL),
         _span([e.typical for e in errors], unit),
         tag("accent", _span([e.half_width for e in errors], unit)),
         wanted,
@@ -165,58 +182,100 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
     ]
 
 
-def _why(plan: Plan, limit: list[Limit]) -> list[str]:
-    """The hardest answer, explained by its pair."""
+def _hardest(plan: Plan, limit: list[Limit]) -> list[str]:
+    """The hardest answer, explained by its pair, where several answers share that pair's budget."""
     noisy = [k for k, a in enumerate(plan.workload.answers) if not _reached(a, plan.errors[k]) and limit[k].pair]
     noisy = [k for k in noisy if plan.errors[k].half_width > 0]
     if len(plan.workload.answers) < 2 or not noisy:
         return []
     worst = min(noisy, key=lambda k: plan.improvement[k])
-    pair = limit[worst].pair
-    if pair is None or limit[worst].used < 0.98 * float(plan.share):
+    if limit[worst].used < 0.98 * float(plan.share) or len(_moved(plan, limit[worst])) < 2:
         return []
-    changed = len(set(plan.workload.differences(np.array([pair[0]]), np.array([pair[1]]))[1].tolist()))
-    if changed < 2:
+    alike = len({round(float(plan.improvement[k]), 6) for k in noisy}) == 1
+    head = "Why not better" if alike else f"Why {short(plan.workload.answers[worst].label, _LABEL)} is hard"
+    return _paragraph(head, _because(plan, limit[worst]))
+
+
+def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
+    """Any answer, by its label."""
+    labels = [a.label for a in plan.workload.answers]
+    if label not in labels:
+        raise QuestionError(
+            f"no answer “{label}” in this plan", hints=did_you_mean(label, labels) or [("--all", "shows every answer")]
+        )
+    at = labels.index(label)
+    answer, error = plan.workload.answers[at], plan.errors[at]
+    if all(plan.scales[r] == 0 for r in answer.rows):
+        text = "It is exact: public, or the same for all records. Nothing is spent on it."
+    elif _reached(answer, error):
+        text = f"Its target is reached: ± {digits(error.half_width)} {answer.unit}".rstrip() + ". The rest is kept."
+    else:
+        text = _because(plan, limit[at])
+    return _paragraph(f"Why {short(label, _LABEL)}", text)
+
+
+def _moved(plan: Plan, limit: Limit) -> list[int]:
+    """The answers that change when a record moves along the pair."""
+    if limit.pair is None:
         return []
-    a, b = plan.metric.universe.tell(*pair)
-    allowed = float(plan.metric.exact(*pair)) * float(plan.share)
-    label = plan.workload.answers[worst].label
-    text = (
-        f"Moving one person from {a} to {b} changes {changed} answers. The policy lets that move show by "
-        f"{digits(allowed)} in total, so they must share it."
+    rows = set(plan.workload.differences(np.array([limit.pair[0]]), np.array([limit.pair[1]]))[1].tolist())
+    return [k for k, a in enumerate(plan.workload.answers) if rows & set(a.rows)]
+
+
+def _because(plan: Plan, limit: Limit) -> str:
+    if limit.pair is None:
+        return "No pair limits it."
+    a, b = plan.metric.universe.tell(*limit.pair)
+    moved = len(_moved(plan, limit))
+    allowed = float(plan.metric.exact(*limit.pair)) * float(plan.share)
+    share = ", so they must share it" if moved > 1 else ""
+    full = "" if limit.used >= 0.98 * float(plan.share) else f" This plan uses {percent(limit.used)} of it."
+    return (
+        f"Moving one person from {a} to {b} changes {plural(moved, 'answer')}. The policy lets that move show by "
+        f"ε {digits(allowed)} in total{share}.{full}"
     )
-    first, *more = wrap(f"Why {label} is hard  {text}", 94, "  ")
-    return [tag("bold", f"Why {label} is hard") + first[len(f"Why {label} is hard") :], *more]
+
+
+def _paragraph(head: str, text: str) -> list[str]:
+    first, *more = wrap(f"{head}  {text}", 94, "  ")
+    return [tag("bold", head) + first[len(head) :], *more]
 
 
 def _budget_lines(plan: Plan) -> list[str]:
     lines = [tag("bold", "Budget it would use")]
+    if not any(plan.scales):
+        free = "none: the policy does not limit these answers"
+        return [*lines, f"  {free}", *_public_case(plan)]
     rows = []
     n = plan.metric.universe.size
     if n <= 3_000:
         used = np.concatenate([ratios(plan.cost, plan.metric, i, j) for i, j in all_pairs(n)] or [np.zeros(1)])
         tight = int((used > 0.99 * float(plan.share)).sum())
+        half = float(np.median(used))
         rows += [
             [plural(tight, "pair"), f"over {digits(99 * float(plan.share))} %", "of what the policy allows them"],
-            [
-                "half of all",
-                f"under {digits(100 * float(np.median(used)))} %" if np.median(used) > 0 else "0 %",
-                plural(len(used), "pair"),
-            ],
+            ["half of all", f"up to {digits(100 * half)} %" if half > 0 else "0 %", plural(len(used), "pair")],
         ]
     else:
-        rows.append(
-            ["tightest", percent(float(plan.certificate.ratio)), pair_words(plan.metric, plan.certificate.witness)]
-        )
+        pair = short(pair_words(plan.metric, plan.certificate.witness), _PAIR)
+        rows.append(["tightest", percent(float(plan.certificate.ratio)), pair])
     worst = plan.baselines
     text = "no limit" if math.isinf(worst.worst_epsilon) else f"ε {digits(worst.worst_epsilon)}"
-    rows.append(["worst case", tag("bold", text), f"in plain-DP terms: {pair_words(plan.metric, worst.worst_pair)}"])
+    pair = short(pair_words(plan.metric, worst.worst_pair), _PAIR)
+    rows.append(["worst case", tag("bold", text), f"in plain-DP terms: {pair}"])
     return lines + columns(rows, "lll")
+
+
+def _public_case(plan: Plan) -> list[str]:
+    if not math.isinf(plan.baselines.worst_epsilon):
+        return []
+    pair = short(pair_words(plan.metric, plan.baselines.worst_pair), _PAIR)
+    return columns([["worst case", tag("bold", "no limit"), f"in plain-DP terms: {pair}"]], "lll")
 
 
 def _baseline_lines(plan: Plan) -> list[str]:
     b = plan.baselines
-    if not math.isfinite(b.strict_epsilon):
+    if not math.isfinite(b.strict_epsilon) or not any(plan.scales):
         return []
     text = f"gain: over plain DP at ε {digits(b.strict_epsilon)}, our strictest pair"
     text += "." if plan.share == 1 else ", and the same share."

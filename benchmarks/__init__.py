@@ -1,0 +1,1 @@
+"""Speed and noise, as ratios within one run, with the peer or the brute force beside ours."""

@@ -1,0 +1,18 @@
+"""Run all benchmarks and print the table of docs/benchmarks.md."""
+
+import sys
+
+from benchmarks import histogram, noise, start
+
+
+def main() -> int:
+    rows = [row for module in (start, histogram, noise) for row in module.run()]
+    print("| what | ours | peer | ratio | target |")
+    print("|---|---|---|---|---|")
+    for r in rows:
+        print(f"| {r['what']} | {r['ours_s']:.3g} s | {r['peer_s']:.3g} s | {r['ratio']:.2f} | {r['target']} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

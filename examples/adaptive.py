@@ -1,0 +1,29 @@
+"""Asking one thing after the other: the ledger counts pair by pair, so different questions leave each other's budget."""
+
+import tempfile
+from pathlib import Path
+
+import dxprivacy as dx
+from dxprivacy.errors import BudgetExceeded
+
+HERE = Path(__file__).parent / "household"
+
+
+def main() -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        dx.Session(HERE / "policy.toml", HERE / "people.csv", ledger=Path(folder) / "ledger.db") as session,
+    ):
+        session.release(session.plan("count by sex"))
+        print("sex     ", session.ledger.tell_apart({"sex": "M"}, {"sex": "F"}))
+        session.release(session.plan("count by age/20"))
+        print("age     ", session.ledger.tell_apart({"age": 39}, {"age": 40}))
+        print("children", session.ledger.tell_apart({"children": 0}, {"children": 1}))
+        try:
+            session.release(session.plan("count where sex=F", share="10%"))
+        except BudgetExceeded as refused:
+            print(refused)
+
+
+if __name__ == "__main__":
+    main()

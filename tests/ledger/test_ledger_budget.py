@@ -1,0 +1,235 @@
+"""The budget, pair by pair: exact decisions, what is left, and what two records can be told apart by."""
+
+import itertools
+import math
+import subprocess
+import sys
+from fractions import Fraction as F
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dxprivacy as dx
+from contracts.oracle_brute import brute
+from contracts.random_models import random_metric, random_questions
+from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, SeparatesIdentical
+from dxprivacy.ledger import Entry, Ledger
+from dxprivacy.ledger.budget import remaining, require_budget, round_share
+from dxprivacy.model.costs import LaplaceCost, SumCost
+from dxprivacy.model.questions import gather
+from dxprivacy.planning import make_plan
+
+
+def people():
+    u = dx.Universe(
+        [
+            dx.Values(name="sex", values=("M", "F"), has_other=False),
+            dx.Integers(name="age", low=0, high=9, has_other=False),
+        ]
+    )
+    return dx.metrics.attributes(u, {"sex": 1, "age": {"epsilon": "0.5", "per": 1}})
+
+
+def reserve(ledger, plan, name="a"):
+    return ledger.reserve(plan.cost, plan.questions, request=name, share=F(plan.certificate.ratio))
+
+
+def test_a_question_about_one_attribute_leaves_the_other_untouched(tmp_path):
+    d = people()
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        reserve(ledger, make_plan("count by sex", d), "sex")
+        with pytest.raises(BudgetExceeded):
+            reserve(ledger, make_plan("count by sex", d, share="1%"), "more")
+        reserve(ledger, make_plan("count by age/5", d), "age")
+        sex = ledger.tell_apart({"sex": "M"}, {"sex": "F"})
+        assert (sex.allowed, sex.left) == (1.0, 0.0)
+        assert sex.spent == pytest.approx(1.0)
+        age = ledger.tell_apart({"age": 1}, {"age": 2})
+        assert (age.spent, age.left, age.entries) == (0.0, 0.5, ())
+        assert ledger.tell_apart({"age": 4}, {"age": 5}).left == pytest.approx(0, abs=1e-9)
+        assert ledger.worst_case() == pytest.approx(1.5)
+        assert ledger.verify() == 3
+
+
+def test_ten_tenths_are_exactly_everything(tmp_path):
+    d = dx.metrics.constant(3, "0.3")
+    plan = make_plan([[1, 0, 0]], d, share="10%")
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        for k in range(10):
+            assert reserve(ledger, plan, f"r{k}").number == k + 1
+        with pytest.raises(BudgetExceeded, match="nothing spent"):
+            reserve(ledger, plan, "r11")
+        assert len(ledger.entries()) == 10
+
+
+def test_the_refusal_names_the_pair_and_the_share_that_fits(tmp_path):
+    d = people()
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        reserve(ledger, make_plan("count by age/5", d, share="75%"), "a")
+        plan = make_plan("count by age/5", d, share="50%")
+        with pytest.raises(BudgetExceeded) as caught:
+            reserve(ledger, plan, "b")
+        text = str(caught.value)
+        assert "age 4 – age 5 has 0.125 left of 0.5; this plan needs 0.25" in text
+        assert "--share 25%" in text
+        fitting = make_plan("count by age/5", d, share="25%")
+        assert isinstance(reserve(ledger, fitting, "c"), Entry)
+
+
+def test_the_same_request_returns_what_was_stored_and_another_body_is_refused(tmp_path):
+    d = people()
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        plan = make_plan("count by sex", d, share="50%")
+        reserve(ledger, plan)
+        ledger.finish("a", '{"stored": 1}')
+        assert reserve(ledger, plan) == '{"stored": 1}'
+        with pytest.raises(LedgerError):
+            reserve(ledger, make_plan("count by age/5", d, share="50%"))
+
+
+def test_a_ledger_of_another_dataset_or_policy_is_refused(tmp_path):
+    d = people()
+    Ledger.open(tmp_path / "l.db", d, dataset="p").close()
+    with pytest.raises(LedgerError):
+        Ledger.open(tmp_path / "l.db", d, dataset="q")
+    with pytest.raises(LedgerError, match="another version"):
+        Ledger.open(tmp_path / "l.db", dx.metrics.constant(d.universe, 1), dataset="p")
+
+
+def test_costs_of_an_unknown_kind_are_never_skipped(tmp_path):
+    d = people()
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        ledger._journal.reserve("x", "0" * 64, '{"kind": "gaussian"}', lambda rows: None)
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger, pytest.raises(LedgerError, match="does not know"):
+        reserve(ledger, make_plan("count by sex", d, share="1%"), "y")
+
+
+def test_reserved_costs_are_read_back_exactly(tmp_path):
+    d = people()
+    plans = [
+        make_plan(q, d, rows=100, share="10%") for q in ("mean age by sex", "sum age where sex=F", "count by age/3")
+    ]
+    plans.append(make_plan(np.arange(d.universe.size) / 3, d, share="5%"))
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        for k, plan in enumerate(plans):
+            reserve(ledger, plan, str(k))
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        for entry, plan in zip(ledger.entries(), plans, strict=True):
+            for i, j in itertools.combinations(range(d.universe.size), 2):
+                assert entry.cost.exact(i, j) == plan.cost.exact(i, j)
+            assert entry.share == round_share(F(plan.certificate.ratio))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_a_filter_never_lets_any_pair_be_overspent(rng):
+    metric = random_metric(rng, plain=True)
+    accepted, shares = [], F(0)
+    for _ in range(6):
+        plan = make_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(rng.randint(1, 9), 10))
+        share = round_share(F(plan.certificate.ratio))
+        together = SumCost(metric.universe, [*accepted, plan.cost])
+        fits = brute(together, metric) <= 1
+        try:
+            require_budget(accepted, shares, plan.cost, share, metric)
+        except BudgetExceeded:
+            assert not fits
+        else:
+            assert fits
+            accepted.append(plan.cost)
+            shares += share
+
+
+def test_remaining_is_the_closure_not_the_difference():
+    d = dx.metrics.line(3, 1)
+    spent = SumCost(d.universe, [LaplaceCost(gather([[0, 1, 0]]).on(d.universe), [1.0])])
+    assert float(d.exact(0, 2) - spent.exact(0, 2)) == 2
+    assert remaining(spent, d, 0, 2) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_remaining_equals_floyd_warshall_in_fractions(rng):
+    metric = random_metric(rng)
+    try:
+        plans = [
+            make_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(1, 4))
+            for _ in range(rng.randint(1, 3))
+        ]
+    except SeparatesIdentical:
+        return
+    n = metric.universe.size
+    if n > 40:
+        return
+    spent = SumCost(metric.universe, [p.cost for p in plans])
+    left = [[F(0)] * n for _ in range(n)]
+    for i, j in itertools.combinations(range(n), 2):
+        d = metric.exact(i, j)
+        left[i][j] = left[j][i] = math.inf if d == math.inf else d - spent.exact(i, j)
+    for k, i, j in itertools.product(range(n), repeat=3):
+        left[i][j] = min(left[i][j], left[i][k] + left[k][j])
+    for _ in range(5):
+        i, j = rng.randrange(n), rng.randrange(n)
+        assert remaining(spent, metric, i, j) == pytest.approx(float(left[i][j]), abs=1e-9)
+
+
+def test_the_most_exhausted_pairs_come_first(tmp_path):
+    d = people()
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        reserve(ledger, make_plan("count by age/5", d, share="60%"), "a")
+        reserve(ledger, make_plan("count by sex", d, share="30%"), "b")
+        first, *_ = ledger.most_exhausted(3)
+        assert first.share == pytest.approx(0.6)
+        assert d.universe.tell(*first.pair) == ("age 4", "age 5")
+
+
+def test_records_can_be_named_by_their_values_and_unknown_ones_are_refused(tmp_path):
+    with Ledger.open(tmp_path / "l.db", people(), dataset="p") as ledger:
+        assert ledger.tell_apart({"sex": "M", "age": 3}, {"sex": "F", "age": 3}).allowed == 1
+        assert ledger.tell_apart(0, 19).allowed == 5.5
+        for bad in ({"gender": "M"}, {"sex": "X"}):
+            with pytest.raises(QuestionError):
+                ledger.tell_apart(bad, {"sex": "F"})
+        with pytest.raises(LedgerError):
+            ledger.tell_apart(0, {"sex": "F"})
+
+
+RACER = """
+import sys
+from fractions import Fraction as F
+import dxprivacy as dx
+from dxprivacy.errors import BudgetExceeded
+from dxprivacy.ledger import Ledger
+from dxprivacy.planning import make_plan
+d = dx.metrics.constant(3, "0.7")
+plan = make_plan([[1, 0, 0]], d, share="5%")
+won = 0
+with Ledger.open(sys.argv[1], d, dataset="race") as ledger:
+    for k in range(20):
+        try:
+            ledger.reserve(plan.cost, plan.questions, request=f"{sys.argv[2]}-{k}", share=F(plan.certificate.ratio))
+            won += 1
+        except BudgetExceeded:
+            break
+print(won)
+"""
+
+
+def test_eight_racing_processes_spend_exactly_the_budget(tmp_path):
+    path = tmp_path / "race.db"
+    d = dx.metrics.constant(3, "0.7")
+    Ledger.open(path, d, dataset="race").close()
+    racers = [
+        subprocess.Popen([sys.executable, "-c", RACER, str(path), str(k)], stdout=subprocess.PIPE, text=True)
+        for k in range(8)
+    ]
+    won = [int(r.communicate(timeout=120)[0]) for r in racers]
+    assert sum(won) == 20
+    with Ledger.open(path, d, dataset="race") as ledger:
+        assert len(ledger.entries()) == 20
+        assert brute(ledger.spent, d) <= 1
+        ledger.verify()
+    assert Path(path).exists()

@@ -1,0 +1,83 @@
+"""The README's commands and programs run as printed, in at most 12 lines of Python or 3 shell commands."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+def run(command, folder):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command,
+        cwd=folder,
+        shell=isinstance(command, str),
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PATH": path},
+    )
+
+
+@pytest.mark.parametrize("code", [body for kind, body in BLOCKS if kind == "python"])
+def test_python_programs_run_as_printed(code, workshop):
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+    result = run([sys.executable, "-W", "error", "-c", code], workshop)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout
+
+
+def test_shell_commands_run_as_printed(workshop):
+    (commands,) = [body.strip().splitlines() for kind, body in BLOCKS if kind == "sh" and "dxp" in body]
+    assert len(commands) <= 3
+    for command in commands:
+        result = run(command, workshop)
+        assert result.returncode == 0, result.stderr
+    assert "Promise" in result.stdout
+    left = run("dxp ledger ledger.db --policy examples/household/policy.toml", workshop)
+    assert left.returncode == 0
+    assert "1 release" in left.stdout
+
+
+def test_the_make_targets_that_the_readme_names_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"make (\w+)", README)) - {"target"}:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_links_in_the_documents_lead_somewhere():
+    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+            if not link.startswith("http"):
+                assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def test_theorems_name_only_files_and_tests_that_exist():
+    text = (ROOT / "docs" / "theorems.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`(tests/[\w/]+\.py)`", text):
+        assert (ROOT / name).exists(), name
+    sources = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("*.py"))
+    for name in re.findall(r"`(test_\w+)`", text):
+        assert f"def {name}" in sources, name
+    for name in re.findall(r"`((?:model|bounds|planning|ledger|release|mechanisms)/[\w/]+\.py)", text):
+        assert (ROOT / "src" / "dxprivacy" / name).exists(), name
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(example, workshop):
+    result = run([sys.executable, "-W", "error", str(example)], workshop)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout

@@ -1,0 +1,193 @@
+"""The whole path: nothing before the reservation, nothing twice, nothing true in the open."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import dxprivacy as dx
+from dxprivacy.errors import BudgetExceeded, DataError, LedgerError, UsageError
+
+POLICY = """
+title = "Survey"
+dataset = "survey-1"
+[attributes.sex]
+values = ["M", "F"]
+epsilon = 1.0
+[attributes.age]
+integers = [0, 99]
+unit = "years"
+epsilon = 0.5
+per = 10
+"""
+
+
+class Shift:
+    """Noise that tests can foresee: always the same odd number."""
+
+    def __init__(self, by=1_000_003):
+        self.by, self.calls = by, 0
+
+    def laplace(self, scales):
+        self.calls += 1
+        return np.where(scales > 0, self.by, 0)
+
+
+@pytest.fixture
+def survey(tmp_path):
+    (tmp_path / "policy.toml").write_text(POLICY)
+    rng = np.random.default_rng(4)
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["name", "sex", "age"])
+        for k in range(2_000):
+            writer.writerow([f"person-{k}", rng.choice(["M", "F", "?"]), rng.integers(0, 110)])
+    return tmp_path
+
+
+def open_session(folder, **more):
+    return dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", **more)
+
+
+def test_table_count_sum_and_mean_end_to_end(survey):
+    with open_session(survey) as session:
+        plan = session.plan(
+            dx.table("sex"), dx.count(sex="F", age=(18, 65)), dx.sum_of("age", by="sex"), dx.mean_of("age"), share="50%"
+        )
+        release = session.release(plan)
+    assert [r["label"] for r in release.rows()] == [
+        "M", "F", "count where sex=F and age=18..65", "sum age, M", "sum age, F", "mean age",
+    ]  # fmt: skip
+    assert all(r["low"] <= r["value"] <= r["high"] for r in release.rows())
+    assert 30 < release.rows()[-1]["value"] < 70
+    assert release.records == 2_000
+    assert release.to_pandas().shape == (6, 6)
+
+
+def test_the_same_plan_returns_the_stored_release_and_draws_no_noise(survey):
+    noise = Shift()
+    with open_session(survey, noise=noise) as session:
+        plan = session.plan("count by sex")
+        first = session.release(plan)
+        second = session.answer(plan)
+        assert noise.calls == 1
+        assert second.replayed
+        assert second.release.to_dict() == first.to_dict()
+    with open_session(survey, noise=noise) as session:
+        assert session.release(session.plan("count by sex")).to_dict() == first.to_dict()
+        assert len(session.ledger.entries()) == 1
+
+
+def test_a_named_request_answers_anew_at_full_cost(survey):
+    with open_session(survey) as session:
+        plan = session.plan("count by sex", share="50%")
+        session.release(plan)
+        session.release(plan, request="again")
+        assert len(session.ledger.entries()) == 2
+        with pytest.raises(BudgetExceeded):
+            session.release(plan, request="third")
+
+
+def test_nothing_is_counted_before_the_reservation(survey):
+    with open_session(survey) as session:
+        steps = []
+        reserve, count = session.ledger.reserve, session.source.count
+        session.ledger.reserve = lambda *a, **k: (steps.append("reserve"), reserve(*a, **k))[1]
+        session.source.count = lambda u: (steps.append("count"), count(u))[1]
+        session._noise = type("N", (), {"laplace": lambda self, s: (steps.append("noise"), np.zeros(len(s), int))[1]})()
+        finish = session.ledger.finish
+        session.ledger.finish = lambda *a: (steps.append("finish"), finish(*a))[1]
+        session.release(session.plan("count by sex"))
+        assert steps == ["reserve", "count", "noise", "finish"]
+
+
+def test_a_refused_budget_reads_no_data(survey):
+    with open_session(survey) as session:
+        session.release(session.plan("count by sex"))
+        session.source.count = lambda u: pytest.fail("data was read")
+        with pytest.raises(BudgetExceeded):
+            session.release(session.plan("count by sex, age/10"))
+
+
+def test_a_crash_after_the_reservation_burns_budget_and_answers_nothing(survey):
+    with open_session(survey) as session:
+        plan = session.plan("count by sex", share="50%")
+        session.source.count = lambda u: (_ for _ in ()).throw(KeyboardInterrupt)
+        with pytest.raises(KeyboardInterrupt):
+            session.release(plan)
+    with open_session(survey) as session:
+        assert len(session.ledger.entries()) == 1
+        with pytest.raises(LedgerError, match="never answered"):
+            session.release(session.plan("count by sex", share="50%"))
+        session.release(session.plan("count by sex", share="50%"), request="second try")
+
+
+def test_no_true_answer_and_no_record_is_in_any_file(survey):
+    universe = dx.Policy.load(survey / "policy.toml").universe
+    counts = __import__("dxprivacy.engines").engines.open_source(survey / "people.csv").count(universe).counts
+    with open_session(survey, noise=Shift()) as session:
+        plan = session.plan("count by sex", "sum age", "count where age=10..80")
+        exact = [str(v) for v in plan.workload.answer(counts).tolist()]
+        release = session.release(plan)
+        release.save(survey / "release.json")
+        release.save(survey / "release.csv")
+        plan.save(survey / "plan.json")
+        shown = str(release) + str(plan) + repr(release) + repr(plan) + repr(session)
+    written = b"".join(p.read_bytes() for p in survey.iterdir() if p.name not in ("people.csv", "policy.toml"))
+    for secret in [*exact, "person-17"]:
+        assert secret.encode() not in written
+        assert secret not in shown.replace(",", "")
+
+
+def test_a_release_file_holds_what_is_needed_to_check_it(survey):
+    with open_session(survey) as session:
+        release = session.release(session.plan("count by sex"))
+        release.save(survey / "r.json")
+    data = json.loads((survey / "r.json").read_text())
+    assert data["format"] == "dxprivacy-release/1"
+    assert len(data["promise"]) == 3
+    assert data["certificate"]["ratio"] == "1"
+    assert data["ledger"]["entry"] == 1
+    assert {"request", "universe", "scales", "questions", "policy", "share", "worst_case_epsilon"} <= set(data)
+
+
+def test_a_release_that_cannot_be_written_is_not_lost(survey):
+    with open_session(survey) as session:
+        plan = session.plan("count by sex")
+        release = session.release(plan)
+        with pytest.raises(UsageError, match="cannot write"):
+            release.save(survey / "nowhere" / "r.json")
+        with pytest.raises(UsageError):
+            release.save(survey / "r.xlsx")
+        assert session.release(plan).to_dict() == release.to_dict()
+
+
+def test_a_plan_of_another_policy_is_refused(survey):
+    with open_session(survey) as session:
+        foreign = dx.plan([[1, 0]], dx.metrics.constant(2, 1))
+        with pytest.raises(UsageError, match="another policy"):
+            session.release(foreign)
+
+
+def test_a_schema_that_does_not_fit_is_refused_at_once(survey):
+    (survey / "people.csv").write_text("name,gender\nx,M\n")
+    with pytest.raises(DataError, match="no column"):
+        open_session(survey)
+    assert not (survey / "ledger.db").exists()
+
+
+def test_a_frame_serves_as_data(survey):
+    import pandas as pd
+
+    frame = pd.DataFrame({"sex": ["M", "F", None] * 50, "age": list(range(150))})
+    with dx.Session(survey / "policy.toml", frame, ledger=survey / "l2.db", noise=Shift(0)) as session:
+        release = session.release(session.plan("count by sex"))
+    assert [r["value"] for r in release.rows()] == [50, 50]
+
+
+def test_an_empty_table_is_answered_too(survey):
+    (survey / "people.csv").write_text("sex,age\n")
+    with open_session(survey) as session:
+        release = session.release(session.plan("count by sex"))
+    assert release.records == 0
