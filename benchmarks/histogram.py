@@ -57,14 +57,14 @@ def run(rows: int = ROWS, *, repeats: int = REPEATS) -> list[dict[str, object]]:
                 lambda: ours(path),
                 lambda: peer("read_parquet", path),
                 repeats,
-                target="<= 1.3",
+                target="≤ 1.3",
             ),
             _compare(
                 f"histogram of {csv_rows:,} CSV rows, against DuckDB's sniffing reader",
                 lambda: ours(lines),
                 lambda: peer("read_csv", lines),
                 repeats,
-                target="none: it is the price of reading each row by itself",
+                target="none",
             ),
         ]
 

@@ -1,4 +1,4 @@
-"""Asking one thing after the other: the ledger counts pair by pair, so different questions leave each other's budget."""
+"""Asking one thing after the other: the ledger counts pair by pair, so each question leaves the others' budget."""
 
 import tempfile
 from pathlib import Path

@@ -49,11 +49,13 @@ def digits(x: float) -> str:
 def times(x: float) -> str:
     """A factor, two significant digits.
 
-    >>> times(149.9), times(7.53), times(1.04)
-    ('150×', '7.5×', '1×')
+    >>> times(149.9), times(7.53), times(1.04), times(7.7e8)
+    ('150×', '7.5×', '1×', 'over 100,000×')
     """
     if not math.isfinite(x):
         return "∞×" if x > 0 else "–"
+    if x > 100_000:
+        return "over 100,000×"
     if x >= 100:
         return f"{round(x, -1 if x < 1000 else -2):,.0f}×"
     if x >= 10:

@@ -64,7 +64,7 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
                 lower, witness = value / (1 + metric.slack), pair
     if plan.apart:
         upper, lower, witness = _apart(plan, loss, metric)
-    return Bound(upper, lower, witness, plan.rule)
+    return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
 
 
 def _block(loss: PseudoMetric) -> int:
@@ -101,7 +101,7 @@ class _Search:
         top = float(r.max())
         if math.isinf(top):
             at = int(r.argmax())
-            self.separated = (int(i[at]), int(j[at]))
+            self.separated = (min(int(i[at]), int(j[at])), max(int(i[at]), int(j[at])))
             return
         if top <= 0 or top < self.largest * self.tolerance:
             return

@@ -1,10 +1,14 @@
 """`dxp ledger`."""
 
 import re
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from dxprivacy.ledger import Ledger
 
 
 @click.command("ledger")
@@ -52,13 +56,18 @@ def command(ledger: Path, policy: Path | None, between: tuple[str, str] | None, 
         else:
             data = ledger_to_dict(book)
             lines = ledger_lines(book)
-            example = next((a for a in loaded.universe.attributes if a.size > 1), loaded.universe.attributes[0])
-            words = (f'"{example.name}={example.label(k)}"' for k in (0, 1))
-            step = next_step("dxp ledger", ledger, "--between", *words)
+            step = next_step("dxp ledger", ledger, "--between", *_example(book))
     if as_json:
         show_json({k: (None if v == float("inf") else v) for k, v in data.items()})
     else:
         show([*lines, "", step])
+
+
+def _example(book: "Ledger") -> list[str]:
+    """The pair with the least left, as `--between` wants it."""
+    used = book.most_exhausted(1)
+    a, b = (book.universe.record(cell) for cell in (used[0].pair if used else (0, 1)))
+    return [shlex.quote(",".join(f"{n}={r[n]}" for n in r if a[n] != b[n])) for r in (a, b)]
 
 
 def _record(text: str) -> dict[str, object]:

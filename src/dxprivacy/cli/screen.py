@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import click
 
 from dxprivacy.errors import DxError
-from dxprivacy.wording import STYLES, plain, tag
+from dxprivacy.wording import STYLES, plain, tag, wrap
 
 _ANSI = dict(zip(STYLES, ("2", "1", "1;34", "32", "33", "1;31"), strict=True))
 _TAGGED = re.compile(rf"⟦({'|'.join(STYLES)})⟧")
@@ -78,7 +78,10 @@ def show_error(error: DxError, *, as_json: bool) -> None:
         return
     head, _, what = error.headline.partition(" · ")
     first = f"{tag('bad', '✗ ' + head)}" + (f" · {what}" if what else "")
-    lines = [first, *(f"  {line}" for line in error.message().split("\n  ")[1:])]
+    lines = [first]
+    for line in error.message().split("\n  ")[1:]:
+        quotes = "│" in line  # a line of a file, shown as it is
+        lines += [f"  {part}" for part in ([line] if quotes or len(line) <= 98 else wrap(line, 96, "  "))]
     for line in lines:
         click.echo(paint(line, sys.stderr), err=True, color=True)
 

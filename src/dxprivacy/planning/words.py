@@ -149,7 +149,7 @@ def _several(plan: Plan, question: int, count: int) -> str:
 
 
 def _span(values: list[float], unit: str = "") -> str:
-    low, high = min(values), max(values)
+    low, high = (x if x >= 1e-6 else 0.0 for x in (min(values), max(values)))
     text = digits(low) if math.isclose(low, high, rel_tol=0.005) else f"{digits(low)} – {digits(high)}"
     return f"{text} {unit}".rstrip()
 

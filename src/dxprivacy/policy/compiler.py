@@ -16,7 +16,7 @@ from dxprivacy.model.metrics import AttributeSum, Metric
 from dxprivacy.model.numbers import Exact, exact
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.places import read_places
-from dxprivacy.policy.source import PolicyFile
+from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 _TOP = ("title", "dataset", "version", "unit", "attributes", "combine")
 _COMMON = ("column", "epsilon", "other", "unit")
@@ -32,8 +32,6 @@ _KILOMETRES = {
 # Wide enough for every sane policy; within them floats neither overflow nor vanish, whatever is divided or added up.
 _EPSILONS = (Fraction(1, 10**9), Fraction(10**9))
 _LENGTHS = (Fraction(1, 10**15), Fraction(10**15))
-# What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
 
@@ -54,7 +52,7 @@ def compile_policy(file: PolicyFile) -> Compiled:
     file.only(top, _TOP, "")
     title, dataset = _text(file, top, "title"), _text(file, top, "dataset")
     version = top.get("version", "1")
-    if isinstance(version, (dict, list, bool)) or _UNPRINTABLE.search(str(version)):
+    if isinstance(version, (dict, list, bool)) or UNPRINTABLE.search(str(version)):
         raise file.error("version is a number or a text", key="version", hints=['version = "2"'])
     unit = top.get("unit", "replace")
     if unit != "replace":
@@ -67,7 +65,9 @@ def compile_policy(file: PolicyFile) -> Compiled:
     tables = top.get("attributes")
     if not isinstance(tables, dict) or not tables:
         raise file.error(
-            "a policy needs at least one attribute", key="attributes", hints=["[attributes.sex]", 'values = ["M", "F"]']
+            "a policy needs at least one attribute",
+            line=file.line_of("", "attributes") or file.line_of("attributes"),
+            hints=["[attributes.sex]", 'values = ["M", "F"]'],
         )
     parts = [_attribute(file, name, table) for name, table in tables.items()]
     try:
@@ -85,7 +85,7 @@ def _text(file: PolicyFile, table: dict[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         what = f"a policy needs a {key}" if value is None or value == "" else f"{key} is a text"
         raise file.error(what, key=key, hints=[f'{key} = "{example}"'])
-    if _UNPRINTABLE.search(value):
+    if UNPRINTABLE.search(value):
         raise file.error(f"{key} is one line without control characters", key=key, hints=[f'{key} = "{example}"'])
     return value.strip()
 
@@ -108,14 +108,21 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
     section = f"attributes.{name}"
     if not isinstance(table, dict):
         raise file.error(f"{name} must be a table", section="attributes", key=name, hints=[f"[attributes.{name}]"])
-    if not name.strip() or _UNPRINTABLE.search(name) or _MARKS.search(name):
+    if not name.strip() or UNPRINTABLE.search(name) or _MARKS.search(name):
         raise file.error(
-            f"“{_UNPRINTABLE.sub('?', name)}” cannot be the name of an attribute",
+            f"“{name}” cannot be the name of an attribute",
             section=section,
             details=("Names are asked for in questions, where / [ ] = | , and quotes have a meaning.",),
             hints=[("[attributes.income]", "a plain name"), ('column = "inc/eur"', "for a column called otherwise")],
         )
     kind = _kind(file, section, name, table)
+    if kind == "values" and "per" in table:
+        raise file.error(
+            f"{name}: values have no distances, so per means nothing",
+            section=section,
+            key="per",
+            hints=[("integers = [0, 120]", "whole numbers have distances")],
+        )
     file.only(table, (kind, *_COMMON, *_KINDS[kind]), section)
     if "epsilon" not in table:
         raise file.error(
@@ -158,7 +165,7 @@ def _common(file: PolicyFile, section: str, name: str, table: dict[str, Any]) ->
 
 
 def _name(file: PolicyFile, section: str, key: str, given: Any, example: str) -> str:
-    if not isinstance(given, str) or not given.strip() or _UNPRINTABLE.search(given):
+    if not isinstance(given, str) or not given.strip() or UNPRINTABLE.search(given):
         raise file.error(f"{key} must be a name", section=section, key=key, hints=[f'{key} = "{example}"'])
     return given
 
@@ -194,7 +201,7 @@ def _values(file: PolicyFile, section: str, name: str, table: dict[str, Any]) ->
             key="values",
             hints=['values = ["M", "F"]'],
         )
-    if any(_UNPRINTABLE.search(as_text(v)) for v in listed):
+    if any(UNPRINTABLE.search(as_text(v)) for v in listed):
         raise file.error(
             f"{name}: a value has control characters",
             section=section,
@@ -297,7 +304,7 @@ _BUILD = {"values": _values, "integers": _integers, "points": _points}
 
 def _per(file: PolicyFile, section: str, name: str, table: dict[str, Any], hint: Hint) -> Any:
     if "per" not in table:
-        hints: list[Hint | str] = [(f"add   {hint[0]}".ljust(27), hint[1])]
+        hints: list[Hint | str] = [(f"add   {hint[0]}".ljust(28), hint[1])]
         raise file.error(f"{name} has a distance but no unit", section=section, key="epsilon", hints=hints)
     return table["per"]
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from dxprivacy.errors import Hint, PolicyError, did_you_mean
 
+# What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _SHOWN = 100
 _LONGEST_NUMBER = 40
 _LONG_INTEGER = re.compile(
@@ -85,7 +87,10 @@ class PolicyFile:
         for theirs, ours in _IN_OUR_WORDS:
             if re.fullmatch(theirs, what, re.DOTALL):
                 what = ours
-        return self.error(f"not valid TOML: {what}", line=line)
+        shown = self.text.split("\n")[line - 1 : line]
+        foreign = bool(shown) and not re.sub(r"\"[^\"]*\"|'[^']*'|#.*", "", shown[0]).isascii()
+        hints = [('[attributes."größe"]', "names with letters beyond a to z need quotes")] if foreign else []
+        return self.error(f"not valid TOML: {what}", line=line, hints=hints)
 
     def _too_long(self) -> PolicyError:
         lines = enumerate(self.text.split("\n"), 1)
@@ -124,7 +129,9 @@ class PolicyFile:
         lines = self.text.split("\n")
         shown = (f"{line:>5} │ {_short(lines[line - 1].strip())}",) if line and line <= len(lines) else ()
         where = f"{self.name}:{line}" if line else f"{self.name}, {_short(section)}" if section else self.name
-        return PolicyError(what, where=where, details=(*shown, *details), hints=hints)
+        return PolicyError(
+            _visible(what), where=_visible(where), details=(*map(_visible, shown), *details), hints=hints
+        )
 
     def made(self, error: PolicyError) -> bool:
         """Whether an error names a place in this file already."""
@@ -169,6 +176,10 @@ def _has_long_integer(tables: dict[str, Any]) -> bool:
             return True
         waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
     return False
+
+
+def _visible(text: str) -> str:
+    return UNPRINTABLE.sub("?", text)
 
 
 def _short(text: str) -> str:
