@@ -21,7 +21,9 @@ def run() -> list[dict[str, Any]]:
         ours = best(lambda scales=scales: discrete_laplace(scales), 5)
         theirs = best(lambda zeros=zeros: peer(zeros), repeats)
         what = f"discrete Laplace noise, {size:,} samples, against OpenDP"
-        rows.append({"what": what, "ours_s": ours, "peer_s": theirs, "ratio": theirs / ours, "target": "≥ 30 (peer / ours)"})
+        rows.append(
+            {"what": what, "ours_s": ours, "peer_s": theirs, "ratio": theirs / ours, "target": "≥ 30, ours faster"}
+        )
     return rows
 
 

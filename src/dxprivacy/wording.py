@@ -99,6 +99,20 @@ def short(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def short_pair(text: str, width: int) -> str:
+    """`a – b` in at most so many characters, with something left of both.
+
+    >>> short_pair("A place with a long name – B", 20), short_pair("A – B", 20)
+    ('A place with a … – B', 'A – B')
+    """
+    a, dash, b = text.partition(" – ")
+    if len(text) <= width or not dash:
+        return short(text, width)
+    room = width - len(dash)
+    first = min(len(a), max(room // 2, room - len(b)))
+    return f"{short(a, first)}{dash}{short(b, room - first)}"
+
+
 def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
     """Plain text in lines, the following ones indented; a sign stays with its number."""
     import textwrap

@@ -3,15 +3,15 @@
 from fractions import Fraction
 from typing import Any
 
-from dxprivacy.bounds.covering import Cover, cover
-from dxprivacy.bounds.ratio import Bound, max_ratio, ratios
+from dxprivacy.bounds.covering import Cover, contexts_of, cover
+from dxprivacy.bounds.ratio import Bound, largest_loss, max_ratio, ratios
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import round_down
 from dxprivacy.model.questions import gather
 from dxprivacy.model.workload import Workload
 
-__all__ = ["Bound", "Cover", "cover", "max_ratio", "ratios", "sensitivity"]
+__all__ = ["Bound", "Cover", "contexts_of", "cover", "largest_loss", "max_ratio", "ratios", "sensitivity"]
 
 
 def sensitivity(questions: Any, metric: Metric) -> Bound:

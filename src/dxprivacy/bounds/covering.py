@@ -22,6 +22,7 @@ from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.costs import Term
 from dxprivacy.model.metrics import Constant, Line, Metric, PseudoMetric, WithOther, all_pairs
 from dxprivacy.model.metrics.base import BLOCK, Pairs
+from dxprivacy.model.universe import Universe
 
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
@@ -82,7 +83,7 @@ class Cover:
         """How many pairs there are to look at (an upper bound)."""
         if self.plain is not None:
             n = self.plain.universe.size
-            return n * (n - 1) // 2
+            return 2 * n if _is_line(self.plain) else n * (n - 1) // 2
         return sum(m.size for m in self.moves)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
@@ -107,12 +108,16 @@ def cover(loss: PseudoMetric, metric: Metric) -> Cover:
 
 def _plain(metric: Metric) -> Cover:
     n = metric.universe.size
-    if n * (n - 1) // 2 > MAX_ALL_PAIRS and not isinstance(metric, Line):
+    if n * (n - 1) // 2 > MAX_ALL_PAIRS and not _is_line(metric):
         raise NotCertified(
             f"{n:,} possible records have too many pairs to check one by one",
             hints=["use attributes that add up, or fewer records"],
         )
-    return Cover("line" if isinstance(metric, Line) else "all pairs", plain=metric)
+    return Cover("line" if _is_line(metric) else "all pairs", plain=metric)
+
+
+def _is_line(metric: Metric) -> bool:
+    return isinstance(metric.base if isinstance(metric, WithOther) else metric, Line)
 
 
 def _joint(classes: Sequence[Ints], size: int) -> Ints:
@@ -138,10 +143,12 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
         moving = _joint([t.block.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
             continue
+        if len(axes) == 1 and not _reducible(moving):
+            return _plain(metric)  # one attribute, no classes to speak of: its generators, one block at a time
         values = tuple(closest_between(along, moving))
         if not values:
             continue
-        contexts = _contexts(touching, axis, metric, MAX_PAIRS)
+        contexts = contexts_of(touching, _others(touching, axis), universe, MAX_PAIRS)
         stride = universe.strides[axis]
         pairs = sum(len(u) for u, _ in values)
         if contexts is not None and pairs * len(contexts) <= max(MAX_PAIRS, pairs):
@@ -149,36 +156,47 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
             continue
         own = []
         for term in touching:
-            alone = _contexts([term], axis, metric, MAX_ALL_PAIRS)
+            alone = contexts_of([term], _others([term], axis), universe, MAX_ALL_PAIRS)
             if alone is None or pairs * len(alone) > MAX_ALL_PAIRS:
                 raise NotCertified("a question over too many combinations to check", hints=["ask for fewer attributes"])
             own.append((term, Move(axis, stride, values, alone)))
         loose.append(Loose(values, axis, tuple(own)))
     if len(axes) == 1:
-        line = isinstance(axes[0], Line) or (isinstance(axes[0], WithOther) and isinstance(axes[0].base, Line))
-        rule = "line" if line else "all pairs"
+        rule = "line" if _is_line(axes[0]) else "all pairs"
     else:
         rule = "one attribute at a time" + (", upper bound per question" if loose else "")
     return Cover(rule, tuple(moves), tuple(loose))
 
 
-def _contexts(terms: Sequence[Term], axis: int, metric: Metric, limit: int) -> Ints | None:
-    """Representative contexts, as offsets of the cell index; None if there are more than `limit`."""
-    universe = metric.universe
+def _others(terms: Sequence[Term], axis: int) -> list[int]:
+    return sorted({x for t in terms for x in t.block.axes} - {axis})
+
+
+def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
+    """Representative values of the given attributes, as offsets of the cell index: all that changes a loss elsewhere.
+
+    None if there are more than `limit`.
+    """
     offsets = np.zeros(1, dtype=np.int64)
-    for other in sorted({x for t in terms for x in t.block.axes} - {axis}):
-        classes = [t.block.context(other, uniform=t.uniform) for t in terms if other in t.block.axes]
-        chosen = _representatives(_joint(classes, universe.shape[other])) * universe.strides[other]
+    for axis in axes:
+        classes = [t.block.context(axis, uniform=t.uniform) for t in terms if axis in t.block.axes]
+        chosen = _representatives(_joint(classes, universe.shape[axis])) * universe.strides[axis]
         if len(offsets) * len(chosen) > limit:
             return None
         offsets = (offsets[:, None] + chosen).ravel()
     return offsets
 
 
+def _reducible(classes: Ints) -> bool:
+    """Whether the values fall into so few classes that closest pairs are worth searching for."""
+    count = int(classes.max()) + 1
+    return count <= _DENSE_CLASSES and 4 * count < len(classes)
+
+
 def closest_between(metric: Metric, classes: Ints) -> Iterator[Pairs]:
     """Generator pairs that cross classes; of each two classes only those that may be the closest."""
     count = int(classes.max()) + 1
-    reduce = count <= _DENSE_CLASSES and 4 * count < metric.universe.size
+    reduce = _reducible(classes)
     best = np.full(count * count if reduce else 0, np.inf)
     if reduce:
         for _, _, code, d in _crossing(metric, classes, count):
@@ -219,6 +237,8 @@ def _crossing(metric: Metric, classes: Ints, count: int) -> Iterator[tuple[Ints,
 def _constant(terms: Sequence[Term], metric: Constant) -> Cover:
     """The same distance everywhere: cells with equal columns are one, then all pairs of what is left."""
     universe = metric.universe
+    if metric.epsilon == float("inf"):
+        return Cover("constant")
     offsets = np.zeros(1, dtype=np.int64)
     for axis in sorted({x for t in terms for x in t.block.axes}):
         classes = [t.block.moving(axis) for t in terms if axis in t.block.axes]
@@ -226,7 +246,7 @@ def _constant(terms: Sequence[Term], metric: Constant) -> Cover:
         offsets = (offsets[:, None] + chosen).ravel()
         if len(offsets) > _CONSTANT_COLUMNS:
             return Cover("constant, upper bound per question", apart=tuple(terms))
-    if len(offsets) < 2 or metric.epsilon == float("inf"):
+    if len(offsets) < 2:
         return Cover("constant")
     pairs = tuple((offsets[a], offsets[b]) for a, b in all_pairs(len(offsets)))
     return Cover("constant", (Move(0, 1, pairs, np.zeros(1, dtype=np.int64)),))

@@ -13,7 +13,7 @@ import numpy as np
 from dxprivacy.bounds.covering import Cover, Loose, Move, cover
 from dxprivacy.errors import MetricError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.metrics import Metric, PseudoMetric
+from dxprivacy.model.metrics import Constant, Metric, PseudoMetric
 from dxprivacy.model.metrics.base import BLOCK, Pairs
 from dxprivacy.model.numbers import Exact
 
@@ -170,14 +170,35 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
     return (math.inf if math.isinf(best) else Fraction(best) * Fraction(slack)), example
 
 
+def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
+    """The plain-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only."""
+    plan = cover(loss, Constant(loss.universe, Fraction(1)))
+    if plan.apart:
+        return _reaches(plan, loss), None
+    best, witness = 0.0, None
+    for i, j in plan.pairs(_block(loss)):
+        values = loss.pairwise(i, j)
+        at = int(values.argmax())
+        if values[at] > best:
+            best, witness = float(values[at]), (int(i[at]), int(j[at]))
+    return best * (1.0 + 2.0 * loss.error), witness
+
+
+def _reaches(plan: Cover, loss: PseudoMetric) -> float:
+    return sum(t.block.reach(t.weights) for t in plan.apart) * (1.0 + 8.0 * loss.error + 2.0**-48)
+
+
 def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:
     """A constant metric and too many columns: the questions' reaches add up to an upper bound."""
-    total = sum(t.block.reach(t.weights) for t in plan.apart) * (1.0 + 8.0 * loss.error + 2.0**-48)
+    total = _reaches(plan, loss)
     sample = np.unique(np.linspace(0, metric.universe.size - 1, 700).astype(np.int64))
     search = _Search(loss, metric)
     first, second = np.triu_indices(len(sample), 1)
     search.look(sample[first], sample[second])
     lower, witness = search.decide()
     epsilon = metric.exact(0, 1)
-    upper: Exact = Fraction(total) / Fraction(epsilon) if epsilon else math.inf
-    return (math.inf if math.isinf(total) else upper), lower, witness
+    if total == 0:
+        return Fraction(0), Fraction(0), None
+    if epsilon == 0 or math.isinf(total):
+        return math.inf, lower, witness
+    return Fraction(total) / Fraction(epsilon), lower, witness

@@ -186,4 +186,4 @@ def _verdict(story: Story) -> str:
 
 
 def _value(x: float, unit: str) -> str:
-    return f"{x:,.1f} {unit}" if unit else f"{x:,.0f}"
+    return (f"{x:,.1f} {unit}" if unit else f"{x:,.0f}").replace("-", "−")

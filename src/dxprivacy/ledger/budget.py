@@ -18,6 +18,7 @@ from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.costs import LaplaceCost, SumCost
 from dxprivacy.model.metrics import Metric, all_pairs
 from dxprivacy.model.metrics.base import Pairs
+from dxprivacy.model.universe import Universe
 from dxprivacy.wording import digits
 
 MAX_NODES = 20_000
@@ -89,6 +90,8 @@ def remaining(spent: SumCost, metric: Metric, i: int, j: int) -> float:
     still have d - spent = 2, but every way between them is used up: nothing is left.
     """
     if metric.axes is None:
+        if metric.universe.size > MAX_NODES // 4:
+            raise _too_large(metric.universe.size)
         nodes = np.arange(metric.universe.size, dtype=np.int64)
         return _shortest(spent, metric, nodes, list(all_pairs(len(nodes))), i, j)
     total = 0.0
@@ -110,10 +113,8 @@ def remaining(spent: SumCost, metric: Metric, i: int, j: int) -> float:
     return total
 
 
-def _at(universe: object, cell: int, axis: int) -> int:
-    stride: int = universe.strides[axis]  # type: ignore[attr-defined]
-    size: int = universe.shape[axis]  # type: ignore[attr-defined]
-    return cell // stride % size
+def _at(universe: Universe, cell: int, axis: int) -> int:
+    return cell // universe.strides[axis] % universe.shape[axis]
 
 
 def _components(scopes: Sequence[tuple[int, ...]], axes: int) -> list[list[int]]:

@@ -8,15 +8,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from dxprivacy.bounds import max_ratio
-from dxprivacy.errors import LedgerError
+import numpy as np
+
+from dxprivacy.bounds import contexts_of, largest_loss, max_ratio
+from dxprivacy.errors import LedgerError, QuestionError
 from dxprivacy.ledger.budget import Used, most_used, remaining, require_budget, round_share
 from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
+from dxprivacy.model.arrays import Ints
 from dxprivacy.model.costs import LaplaceCost, SumCost
 from dxprivacy.model.metrics import Constant, Metric
 from dxprivacy.model.questions import Stack, from_dict
 from dxprivacy.model.universe import Universe
+
+_CONTEXTS = 64  # so many of the worst contexts are searched for what is left
+_MOST_CONTEXTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Told:
 
     allowed: float
     spent: float
-    left: float
+    left: float | None  # None where too many linked records decide it
     entries: tuple[int, ...]
 
     @property
@@ -102,7 +108,9 @@ class Ledger:
             sort_keys=True,
             ensure_ascii=False,
         )
-        body = hashlib.sha256(content.encode()).hexdigest()
+        body = hashlib.sha256(f"{cost.workload.digest} {content}".encode()).hexdigest()
+        if self._cost(json.loads(content)).workload.digest != cost.workload.digest:
+            raise LedgerError("the questions do not describe the cost; nothing was spent", where=str(self.path))
 
         def decide(rows: list[JournalRow]) -> None:
             before = [self._entry(row) for row in rows]
@@ -133,8 +141,7 @@ class Ledger:
             data: dict[str, Any] = json.loads(row.content)
             if data["kind"] != "laplace" or data["universe"] != self.universe.digest:
                 raise ValueError("kind")
-            questions = Stack(tuple(from_dict(q) for q in data["questions"]))
-            cost = LaplaceCost(questions.on(self.universe), [float.fromhex(s) for s in data["scales"]])
+            cost = self._cost(data)
             return Entry(0, row.at, row.request, str(data["title"]), Fraction(data["share"]), cost)
         except (KeyError, ValueError, TypeError):
             raise LedgerError(
@@ -143,15 +150,19 @@ class Ledger:
                 hints=["use the version that wrote it"],
             ) from None
 
+    def _cost(self, data: dict[str, Any]) -> LaplaceCost:
+        questions = Stack(tuple(from_dict(q) for q in data["questions"]))
+        return LaplaceCost(questions.on(self.universe), [float.fromhex(s) for s in data["scales"]])
+
     @property
     def spent(self) -> SumCost:
         """Everything spent so far, as one cost."""
         return SumCost(self.universe, [e.cost for e in self.entries()])
 
-    def worst_case(self) -> float:
-        """The plain-DP reading of everything so far: the largest loss over all pairs."""
-        spent = self.spent
-        return float(max_ratio(spent, Constant(self.universe, Fraction(1))).upper) if spent.costs else 0.0
+    def worst_case(self, more: LaplaceCost | None = None) -> float:
+        """The plain-DP reading of everything so far (and of one cost more): the largest loss over all pairs."""
+        costs = [*self.spent.costs, *([more] if more is not None else [])]
+        return largest_loss(SumCost(self.universe, costs))[0] if costs else 0.0
 
     def remaining(self, i: int, j: int) -> float:
         """What is left for a pair of cells, detours included."""
@@ -160,35 +171,51 @@ class Ledger:
     def tell_apart(self, a: dict[str, object] | int, b: dict[str, object] | int) -> Told:
         """How far two records can be told apart so far; records as cells or as {attribute: value}.
 
-        Attributes that neither record names are alike in both.
+        Attributes that neither record names are alike in both, and the worst of their values counts.
         """
-        i, j = self._cells(a, b)
+        contexts, (i, j) = self._contexts(a, b)
         entries = self.entries()
+        spent = SumCost(self.universe, [e.cost for e in entries])
+        worst = contexts[np.argsort(-spent.pairwise(contexts + i, contexts + j), kind="stable")][:_CONTEXTS]
+        i, j = int(worst[0]) + i, int(worst[0]) + j
         parts = [(e.number, e.cost.exact(i, j)) for e in entries]
-        spent = float(sum((x for _, x in parts), Fraction(0)))
+        left: float | None
+        try:
+            left = min(self.remaining(i + int(c - worst[0]), j + int(c - worst[0])) for c in worst)
+        except QuestionError:
+            left = None
         return Told(
             float(self.metric.exact(i, j)),
-            spent,
-            self.remaining(i, j),
+            float(sum((x for _, x in parts), Fraction(0))),
+            left,
             tuple(number for number, x in parts if x > 0),
         )
 
-    def _cells(self, a: dict[str, object] | int, b: dict[str, object] | int) -> tuple[int, int]:
+    def _contexts(self, a: dict[str, object] | int, b: dict[str, object] | int) -> tuple[Ints, tuple[int, int]]:
+        """The two cells with unnamed attributes at 0, and what the worst values of those may add to both."""
+        zero = np.zeros(1, dtype=np.int64)
         if isinstance(a, int) and isinstance(b, int):
             self.universe.record(a), self.universe.record(b)
-            return a, b
+            return zero, (a, b)
         if isinstance(a, int) or isinstance(b, int):
             raise LedgerError("give both records in the same way: as cells or by their values")
+        for name in (*a, *b):
+            self.universe.axis(name)
+        free = [k for k, x in enumerate(self.universe.attributes) if x.name not in a and x.name not in b]
+        if free and self.metric.axes is None and not isinstance(self.metric, Constant):
+            names = ", ".join(self.universe.names[k] for k in free)
+            raise QuestionError(f"the distance depends on {names} too", hints=["name every attribute of both records"])
         cells = []
         for record, partner in ((a, b), (b, a)):
             cell = 0
-            for name in record:
-                self.universe.axis(name)
             for attribute, stride in zip(self.universe.attributes, self.universe.strides, strict=True):
                 given = record.get(attribute.name, partner.get(attribute.name))
                 cell += (attribute.find(given) if given is not None else 0) * stride
             cells.append(cell)
-        return cells[0], cells[1]
+        contexts = contexts_of(self.spent.terms, free, self.universe, _MOST_CONTEXTS)
+        if contexts is None:
+            raise QuestionError("too many combinations of the other attributes", hints=["name more of them"])
+        return contexts, (cells[0], cells[1])
 
     def most_exhausted(self, count: int = 10) -> list[Used]:
         """The pairs with the largest part of their budget used."""

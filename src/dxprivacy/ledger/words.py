@@ -9,7 +9,7 @@ from dxprivacy.bounds import max_ratio
 from dxprivacy.ledger.budget import Used, used_by_attribute
 from dxprivacy.ledger.ledger import Entry, Ledger, Told
 from dxprivacy.model.metrics import Constant
-from dxprivacy.wording import columns, digits, percent, plural, short, tag
+from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag
 
 _BAR = 20
 
@@ -51,7 +51,7 @@ def _most_used(ledger: Ledger, entry: Entry) -> tuple[float, str]:
 
 
 def _words(ledger: Ledger, pair: tuple[int, int]) -> str:
-    return short(" – ".join(ledger.universe.tell(*pair)), 60)
+    return short_pair(" – ".join(ledger.universe.tell(*pair)), 60)
 
 
 def _pairs(ledger: Ledger, used: list[Used]) -> str:
@@ -71,11 +71,15 @@ def between_lines(told: Told) -> list[str]:
     factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {digits(told.factor)}"
     if not told.entries:
         nothing = "  Nothing released so far tells the two apart."
-        return [f"  allowed {digits(told.allowed)} · spent 0 · left {digits(told.left)}", nothing]
+        return [f"  allowed {digits(told.allowed)} · spent 0 · left {_left(told)}", nothing]
     return [
-        f"  allowed {digits(told.allowed)} · spent {digits(told.spent)}{entries} · left {digits(told.left)}",
+        f"  allowed {digits(told.allowed)} · spent {digits(told.spent)}{entries} · left {_left(told)}",
         f"  Everything released so far shifts the odds between the two {factor}.",
     ]
+
+
+def _left(told: Told) -> str:
+    return "unknown: too many linked records decide it" if told.left is None else digits(told.left)
 
 
 def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:

@@ -7,6 +7,7 @@ plan's certificate says L <= share * d.  Nothing is rounded after the data enter
 
 import numpy as np
 
+from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
 from dxprivacy.model.arrays import Floats, Ints
@@ -18,6 +19,8 @@ from dxprivacy.planning.expected import interval
 def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
     """The noisy integers of a plan: the only line of the project that adds noise is in here."""
     plan.certificate.require(at_most=plan.share)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
+    if histogram.universe != plan.metric.universe:
+        raise UsageError("the histogram is over another universe than the plan")
     require_room(plan.workload.largest, histogram.total, where="release")
     exact = plan.workload.answer(histogram.counts)
     return exact + noise.laplace(np.asarray(plan.scales, dtype=np.float64))
@@ -34,6 +37,8 @@ def laplace(plan: Plan, counts: object, *, noise: Noise | None = None) -> Floats
     >>> laplace(plan, [10, 20, 30, 40]).shape
     (1,)
     """
+    if not isinstance(plan, Plan):
+        raise UsageError(f"a plan is needed, not {type(plan).__name__}", hints=["dx.plan(Q, d)"])
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(plan.metric.universe, counts)
     z = noisy_rows(plan, histogram, noise or SystemNoise()).tolist()
     scales = list(plan.scales)

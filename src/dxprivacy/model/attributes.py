@@ -109,6 +109,15 @@ class Attribute(ABC):
     def spec(self) -> dict[str, Any]:
         """What the digest of the universe covers."""
 
+    def _base_spec(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "column": self.column,
+            "other": self.has_other,
+            "other_value": None if self.other_value is None else str(self.other_value),
+        }
+
     def _unknown(self, value: object, known: Sequence[str] = ()) -> QuestionError:
         return QuestionError(f"{self.name} has no value {str(value)[:60]!r}", hints=did_you_mean(str(value), known))
 
@@ -167,7 +176,7 @@ class Values(Attribute):
 
     def spec(self) -> dict[str, Any]:
         """Name and values."""
-        return {"kind": self.kind, "name": self.name, "values": list(self.values), "other": self.has_other}
+        return self._base_spec() | {"values": list(self.values)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,13 +230,7 @@ class Integers(Attribute):
 
     def spec(self) -> dict[str, Any]:
         """Name and range."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "range": [self.low, self.high],
-            "other": self.has_other,
-            "other_value": None if self.other_value is None else str(self.other_value),
-        }
+        return self._base_spec() | {"range": [self.low, self.high]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,13 +302,10 @@ class Points(Attribute):
 
     def spec(self) -> dict[str, Any]:
         """Name, points and properties."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
+        return self._base_spec() | {
             "ids": list(self.ids),
             "coordinates": [[c.hex() for c in row] for row in self.coordinates.tolist()],
             "properties": {fact.name: list(fact.entries) for fact in self.facts},
-            "other": self.has_other,
         }
 
 

@@ -193,13 +193,14 @@ def bind(question: Question, universe: Universe) -> Workload:
         raise QuestionError(f"{ref.name} has no numbers to add up", where=f"question “{question}”")
     _require_unit(question, ref.unit)
     filtered = bool(groups)
-    centre = (min(numbers) + max(numbers)) / 2 if question.ask == "mean" and filtered else Fraction(0)
-    weights = to_grid([v - centre for v in ref.attribute.values_in_sums(numbers)])
+    weighed = ref.attribute.values_in_sums(numbers)  # with the one for `other`, which may lie outside the range
+    bounds = (min(weighed), max(weighed))
+    centre = (bounds[0] + bounds[1]) / 2 if question.ask == "mean" and filtered else Fraction(0)
+    weights = to_grid([v - centre for v in weighed])
     sizes.setdefault(ref.axis, 1)
     sums = _block(universe, groups, sizes, ref.axis, weights.whole, unit=weights.unit, bias=weights.bias)
     if question.ask == "mean" and filtered:
         counts = _block(universe, groups, sizes)
-        bounds = (min(numbers), max(numbers))
         recipes: list[Linear | Ratio] = [
             Ratio(k, sums.rows + k, weights.unit, centre, *bounds, weights.bias) for k in range(sums.rows)
         ]

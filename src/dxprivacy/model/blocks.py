@@ -69,6 +69,10 @@ class Block(ABC):
         """Not less than the largest sum_k w_k |Q_ki - Q_kj| over all pairs, up to a few roundings."""
 
     @abstractmethod
+    def parts(self) -> tuple[Ints, ...]:
+        """The arrays that determine these rows."""
+
+    @abstractmethod
     def dense(self) -> Ints:
         """The matrix itself; for tests and small universes."""
 
@@ -187,7 +191,13 @@ class OneHot(Block):
     def reach(self, weights: Floats) -> float:
         """Two rows lose and gain at most the largest weight each; within one row of one sign, once."""
         one_sign = all((f.values >= 0).all() for f in self.factors.values())
-        return float(weights.max()) * self.largest * (1 if self.rows == 1 and one_sign else 2)
+        varies = any(self.moving(axis).any() for axis in self._axes)
+        return float(weights.max()) * self.largest * (1 if self.rows == 1 and one_sign else 2) if varies else 0.0
+
+    def parts(self) -> tuple[Ints, ...]:
+        """Per factor its attribute, stride, groups and weights."""
+        shape = np.array([self.rows, *(x for a in self._axes for x in (a, self._strides[a]))], dtype=np.int64)
+        return (shape, *(x for a in self._axes for x in (self.factors[a].groups, self.factors[a].values)))
 
     def dense(self) -> Ints:
         """Row by row."""
@@ -257,7 +267,17 @@ class Explicit(Block):
         top, bottom = self.matrix.max(axis=1), self.matrix.min(axis=1)
         if self.sparse:
             top, bottom = top.toarray().ravel(), bottom.toarray().ravel()
-        return float((weights * (top - bottom)).sum())
+        spread = np.asarray(top - bottom, dtype=np.float64)
+        return float(sum(w * s for w, s in zip(weights.tolist(), spread.tolist(), strict=True) if s))
+
+    def parts(self) -> tuple[Ints, ...]:
+        """The non-zero entries."""
+        from scipy.sparse import coo_array
+
+        entries = coo_array(self.matrix)
+        entries.sum_duplicates()
+        shape = np.array([-1, self.rows], dtype=np.int64)
+        return shape, entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data.astype(np.int64)
 
     def dense(self) -> Ints:
         """The matrix."""

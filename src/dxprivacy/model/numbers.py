@@ -14,6 +14,8 @@ from dxprivacy.errors import UsageError
 Exact: TypeAlias = Fraction | float
 """A rational number, or `math.inf`; no other float."""
 
+_LEAST = Fraction(1, 10**150)
+
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
 
@@ -28,7 +30,7 @@ def exact(value: object, *, what: str = "number", allow_infinite: bool = False) 
     if isinstance(value, bool) or value is None:
         raise UsageError(f"{what} is {value!r}; a number is needed")
     if isinstance(value, Fraction):
-        return value
+        return in_range(value, what=what)
     try:
         decimal = Decimal(str(value).strip())
     except InvalidOperation:
@@ -37,9 +39,20 @@ def exact(value: object, *, what: str = "number", allow_infinite: bool = False) 
         return math.inf
     if not decimal.is_finite():
         raise UsageError(f"{what} is {value}; a finite number is needed")
-    if abs(decimal.adjusted()) > 300:
-        raise UsageError(f"{what} is {value}; that is beyond the range of numbers we work with")
-    return Fraction(decimal)
+    if abs(decimal.adjusted()) > 150:
+        raise UsageError(f"{what} is {str(value)[:60]}; that is beyond the range of numbers we work with")
+    return in_range(Fraction(decimal), what=what)
+
+
+def in_range(value: Fraction, *, what: str = "number") -> Fraction:
+    """Refuse sizes whose float64 stand-ins could overflow or vanish somewhere on the way.
+
+    >>> in_range(Fraction(1, 10))
+    Fraction(1, 10)
+    """
+    if value and not _LEAST <= abs(value) <= 1 / _LEAST:
+        raise UsageError(f"{what} is beyond the range of numbers we work with (1e-150 to 1e150)")
+    return value
 
 
 def budget(value: object, *, what: str = "epsilon") -> Exact:

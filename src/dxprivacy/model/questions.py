@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.model.arrays import Ints
+from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.grid import array_to_grid
 from dxprivacy.model.numbers import Number, exact
 
@@ -62,7 +62,7 @@ class Question:
         if self.by:
             out["by"] = list(self.by)
         if self.where:
-            out["where"] = {name: _condition_to_dict(condition) for name, condition in self.where}
+            out["where"] = [[name, _condition_to_dict(condition)] for name, condition in self.where]
         if self.within is not None:
             out["within"] = str(self.within)
         if self.unit:
@@ -132,6 +132,7 @@ class Stack:
         return [q.to_dict() for q in self.questions]
 
 
+_NUMBER = (int, float, np.number)
 Ask: TypeAlias = "Question | Matrix | Stack | str | Iterable[Question | Matrix | Stack | str]"
 
 
@@ -153,12 +154,9 @@ def gather(*asked: Any) -> Stack:
             found.append(parse(item))
         elif isinstance(item, np.ndarray) or hasattr(item, "tocsc"):
             found.append(matrix(item))
-        elif isinstance(item, (list, tuple)) and item and not any(isinstance(x, (int, float)) for x in item):
-            found += (
-                [matrix(item)]
-                if all(isinstance(x, (list, tuple)) and x and isinstance(x[0], (int, float)) for x in item)
-                else gather(*item).questions
-            )
+        elif isinstance(item, (list, tuple)) and item and not any(isinstance(x, _NUMBER) for x in item):
+            numeric = all(isinstance(x, (list, tuple)) and x and isinstance(x[0], _NUMBER) for x in item)
+            found += [matrix(item)] if numeric else gather(*item).questions
         elif isinstance(item, (list, tuple)) and item:
             found.append(matrix([item]))
         else:
@@ -227,16 +225,15 @@ def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = Non
     Fraction(1, 2)
     """
     if hasattr(rows, "tocsc"):
-        sparse = rows.tocsr()
-        grid = array_to_grid(np.asarray(sparse.data, dtype=np.float64))
+        sparse = rows.tocsr(copy=True)
+        sparse.sum_duplicates()
+        sparse.eliminate_zeros()
+        grid = array_to_grid(_floats(sparse.data))
         whole = sparse.astype(np.int64)
         whole.data = grid.whole
         shape = whole.shape
     else:
-        try:
-            dense = np.array(rows, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise QuestionError("a question matrix must be rows of numbers, all of one length") from None
+        dense = _floats(rows)
         if dense.ndim == 1:
             dense = dense[None, :]
         if dense.ndim != 2 or not dense.size:
@@ -246,6 +243,17 @@ def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = Non
     if labels and len(labels) != shape[0]:
         raise QuestionError(f"{len(labels)} labels for {shape[0]} rows")
     return Matrix(whole, grid.unit, grid.bias, tuple(str(x) for x in labels), _target(within))
+
+
+def _floats(rows: Any) -> Floats:
+    """Real numbers only: no dates, no complex numbers, no text."""
+    try:
+        given = np.asarray(rows)
+        if given.dtype.kind not in "biufO":
+            raise ValueError("kind")
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise QuestionError("a question matrix must be rows of real numbers, all of one length") from None
 
 
 def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
@@ -260,7 +268,7 @@ def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
         return Matrix(dense, Fraction(data["factor"]), Fraction(data["bias"]), tuple(data["labels"]), within)
     if data["ask"] not in ("count", "sum", "mean"):
         raise UsageError(f"unknown question {data['ask']!r}")
-    where = tuple((name, _condition_from_dict(c)) for name, c in data.get("where", {}).items())
+    where = tuple((str(name), _condition_from_dict(c)) for name, c in data.get("where", []))
     return Question(data["ask"], data.get("of", ""), tuple(data.get("by", ())), where, within, data.get("unit", ""))
 
 

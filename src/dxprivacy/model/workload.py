@@ -1,5 +1,6 @@
 """A workload: questions bound to a universe, as rows of integers, with the recipe from rows to answers."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -110,6 +111,16 @@ class Workload:
         """Q x in 64-bit integers."""
         return np.concatenate([b.answer(counts) for b in self.blocks])
 
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the rows, however they were asked for."""
+        out = hashlib.sha256(self.universe.digest.encode())
+        for block in self.blocks:
+            out.update(f"{type(block).__name__} {block.unit} {block.bias}".encode())
+            for part in block.parts():
+                out.update(np.ascontiguousarray(part, dtype="<i8").tobytes() + b"|")
+        return out.hexdigest()
+
     def dense(self) -> Ints:
         """The whole matrix; for tests and small universes."""
         return np.vstack([b.dense() for b in self.blocks])
@@ -137,6 +148,8 @@ def stack(workloads: Sequence[Workload]) -> Workload:
 
 
 def _shifted(recipe: Linear | Ratio, rows: int) -> Linear | Ratio:
+    if not rows:
+        return recipe
     from dataclasses import replace
 
     if isinstance(recipe, Linear):

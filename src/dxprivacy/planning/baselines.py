@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.bounds import max_ratio
+from dxprivacy.bounds import largest_loss, max_ratio
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Constant, Metric
 from dxprivacy.model.workload import Workload
@@ -40,18 +40,16 @@ class Baselines:
 
 def baselines(workload: Workload, metric: Metric, cost: LaplaceCost, share: Fraction) -> Baselines:
     """Both baselines for a planned workload; plain DP gets the same share of its epsilon."""
-    universe = metric.universe
     sensitivities = plain_sensitivities(workload)
     near = metric.closest
     strict = near.distance * float(share) if near else float("inf")
-    worst = max_ratio(cost, Constant(universe, Fraction(1)))
-    loosest = float(worst.upper)
+    loosest, worst_pair = largest_loss(cost)
     return Baselines(
         strict,
         near.pair if near else None,
         plain_scales(workload, sensitivities, strict),
         loosest,
-        worst.witness,
+        worst_pair,
         plain_scales(workload, sensitivities, loosest),
     )
 

@@ -38,6 +38,20 @@ def expected(answer: Answer, scales: "tuple[float, ...] | list[float]", rows: in
     )
 
 
+def all_expected(workload: Workload, scales: tuple[float, ...], rows: int | None) -> tuple[ErrorOf, ...]:
+    """The error of every answer; rows of one block with equal scales are computed once."""
+    groups = groups_per_question(workload)
+    block_of = workload.block_of.tolist()
+    known: dict[tuple[object, ...], ErrorOf] = {}
+    out = []
+    for answer in workload.answers:
+        key = (answer.question, *((block_of[r], scales[r]) for r in answer.rows))
+        if key not in known:
+            known[key] = expected(answer, scales, rows, groups[answer.question])
+        out.append(known[key])
+    return tuple(out)
+
+
 def _per_step(answer: Answer, rows: int | None) -> tuple[float, float]:
     """What one step on the grid means in the answer, and the most that rounding to the grid can have moved it."""
     recipe = answer.recipe

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import UsageError
+from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
@@ -18,9 +18,10 @@ from dxprivacy.model.universe import digest_of
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning.baselines import Baselines, baselines
 from dxprivacy.planning.certificate import Certificate, certify
-from dxprivacy.planning.expected import ErrorOf, expected, groups_per_question
+from dxprivacy.planning.expected import ErrorOf, all_expected
 
 FORMAT = "dxprivacy-plan/1"
+LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,10 @@ class Plan:
     title: str = ""
     dataset: str = ""
 
+    def __post_init__(self) -> None:
+        if max(self.scales, default=0.0) >= LARGEST_SCALE:
+            raise NotCertified("the noise would be larger than any answer", hints=["the policy is too strict for this"])
+
     @cached_property
     def cost(self) -> LaplaceCost:
         """What a release would cost, pair by pair."""
@@ -50,8 +55,7 @@ class Plan:
     @cached_property
     def errors(self) -> tuple[ErrorOf, ...]:
         """Expected error per answer."""
-        groups = groups_per_question(self.workload)
-        return tuple(expected(a, self.scales, self.rows, groups[a.question]) for a in self.workload.answers)
+        return self.errors_of(self.scales)
 
     @cached_property
     def baselines(self) -> Baselines:
@@ -66,16 +70,16 @@ class Plan:
     @cached_property
     def improvement(self) -> Floats:
         """Per answer: the error of plain DP as strict as our closest pair, divided by ours; inf for exact answers."""
+        plain = self.errors_of(self.baselines.strict_scales)
         ours = np.array([e.half_width for e in self.errors])
-        theirs = np.array([e.half_width for e in self.errors_of(self.baselines.strict_scales)])
+        theirs = np.array([e.half_width for e in plain])
         with np.errstate(divide="ignore", invalid="ignore"):
-            fine = np.array([e.rmse for e in self.errors_of(self.baselines.strict_scales)]) / self.expected_rmse
+            fine = np.array([e.rmse for e in plain]) / self.expected_rmse
             return np.where(ours > 0, theirs / ours, np.where(np.isnan(fine), 1.0, fine))
 
     def errors_of(self, scales: tuple[float, ...]) -> tuple[ErrorOf, ...]:
         """Expected errors of the same answers with other scales, for comparison."""
-        groups = groups_per_question(self.workload)
-        return tuple(expected(a, scales, self.rows, groups[a.question]) for a in self.workload.answers)
+        return all_expected(self.workload, scales, self.rows)
 
     @cached_property
     def request(self) -> str:
@@ -85,6 +89,7 @@ class Plan:
                 "metric": self.metric.digest,
                 "dataset": self.dataset,
                 "questions": self.questions.to_dict(),
+                "workload": self.workload.digest,
                 "scales": [s.hex() for s in self.scales],
                 "share": str(self.share),
                 "rows": self.rows,

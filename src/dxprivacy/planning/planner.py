@@ -25,7 +25,6 @@ from dxprivacy.planning.plan import Plan
 from dxprivacy.planning.scales import Constraints, constraints, fill, own_precision
 
 METHODS = ("auto", "equal-split", "same-scale", "fill")
-LARGEST_SCALE = 2.0**52
 _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
 
 
@@ -48,16 +47,17 @@ def make_plan(
     """
     if method not in METHODS:
         raise UsageError(f"no method “{method}”", hints=[f"one of {', '.join(METHODS)}"])
+    if not isinstance(metric, Metric):
+        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     granted = parse_share(share)
     asked = gather(questions)
     workload = asked.on(metric.universe)
     _require_rows(workload, rows)
+    rows = None if rows is None else int(rows)
     if rows is not None:
         require_room(workload.largest, rows, where="plan")
     task = _Task(workload, metric, granted, _targets(workload, rows))
     scales, certificate, used = _propose(task, method)
-    if max(scales, default=0.0) >= LARGEST_SCALE:
-        raise NotCertified("the noise would be larger than any answer", hints=["the policy is too strict for this"])
     plan = Plan(asked, workload, metric, scales, granted, used, rows, title, dataset)
     plan.__dict__["certificate"] = certificate  # just computed for these scales: no need to do it twice
     return plan
@@ -156,13 +156,16 @@ def _same_scale(task: _Task) -> tuple[tuple[float, ...], Certificate]:
     """Strategy 2: one scale, in the answers' units, equal to the joint sensitivity; exact, rounded up once."""
     workload = task.workload
     free = _free_rows(task)
-    smallest = min(u for k, u in enumerate(workload.units) if not free[k]) if not free.all() else Fraction(1)
-    relative = [0.0 if free[k] else round_up(smallest / u) for k, u in enumerate(workload.units)]
+    noisy = {u for u, f in zip(workload.units, free.tolist(), strict=True) if not f}
+    smallest = min(noisy, default=Fraction(1))
+    by_unit = {u: round_up(smallest / u) for u in noisy}
+    relative = [0.0 if f else by_unit[u] for u, f in zip(workload.units, free.tolist(), strict=True)]
     bound = max_ratio(LaplaceCost(workload, relative), task.metric)
     if bound.upper == math.inf:
         raise _separates(task, bound.witness)
     scale = Fraction(bound.upper) / task.share
-    scales = np.array([round_up(scale * Fraction(r)) if r else 0.0 for r in relative])
+    by_relative = {r: round_up(scale * Fraction(r)) if r else 0.0 for r in set(relative)}
+    scales = np.array([by_relative[r] for r in relative])
     return task.certified(np.where(scales > 0, np.maximum(scales, task.targets), 0.0))
 
 

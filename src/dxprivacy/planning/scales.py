@@ -22,7 +22,8 @@ from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.workload import Workload
 
-MAX_ENTRIES = 30_000_000
+MAX_ENTRIES = 10_000_000
+MAX_ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,9 @@ def fill(system: Constraints, proportions: Floats, caps: Floats) -> Floats:
     w = np.zeros(system.count)
     used = np.zeros(len(limits))
     active = (proportions > 0) & (caps > 0)
-    while active.any():
+    for _ in range(MAX_ROUNDS):  # each round leaves a valid w; stopping early only leaves budget unused
+        if not active.any():
+            break
         direction = np.where(active, proportions, 0.0)
         rate = loads @ direction
         moving = rate > 0

@@ -13,9 +13,11 @@ from dxprivacy.model.questions import Question
 from dxprivacy.model.workload import Answer
 from dxprivacy.planning.expected import ErrorOf
 from dxprivacy.planning.plan import Plan
-from dxprivacy.wording import columns, digits, percent, plural, short, tag, times, wrap
+from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
 
 SHOWN = 6
+_CHUNK = 1 << 8
+_KEPT = 100_000
 _LABEL, _PAIR = 48, 72
 
 
@@ -28,39 +30,58 @@ class Limit:
 
 
 def limits(plan: Plan) -> list[Limit]:
-    """Per answer, the most used pair that it touches."""
-    best = np.zeros(plan.workload.rows)
-    first, second = np.zeros(plan.workload.rows, dtype=np.int64), np.zeros(plan.workload.rows, dtype=np.int64)
-    for i, j in cover(plan.cost, plan.metric).pairs(1 << 14):
-        r = ratios(plan.cost, plan.metric, i, j)
-        d = plan.metric.pairwise(i, j)
-        pair, row, _ = plan.workload.differences(i, j)
-        asks = np.isfinite(d)[pair]
-        pair, row = pair[asks], row[asks]
-        order = np.argsort(r[pair], kind="stable")  # the largest last, so it wins the assignment
-        pair, row = pair[order], row[order]
-        top, at = np.zeros(len(best)), np.zeros(len(best), dtype=np.int64)
-        top[row], at[row] = r[pair], pair
-        better = top > best
-        best[better], first[better], second[better] = top[better], i[at[better]], j[at[better]]
-    _lend(plan, best, first, second)
+    """Per answer, the most used pair that it touches: pairs in falling order, until every row has met one."""
+    used, first, second = _most_used_pairs(plan)
+    order = np.argsort(-used, kind="stable")
+    owner = np.full(plan.workload.rows, -1, dtype=np.int64)
+    for start in range(0, len(order), _CHUNK):
+        chunk = order[start : start + _CHUNK]
+        pair, row, _ = plan.workload.differences(first[chunk], second[chunk])
+        at = np.full(plan.workload.rows, len(order), dtype=np.int64)
+        np.minimum.at(at, row, pair)
+        fresh = (owner < 0) & (at < len(order))
+        owner[fresh] = chunk[at[fresh]]
+        if (owner >= 0).all():
+            break
+    _lend(plan, owner, used)
     out = []
     for answer in plan.workload.answers:
-        tight = max(answer.rows, key=lambda k: float(best[k]))
-        out.append(Limit((int(first[tight]), int(second[tight])) if best[tight] > 0 else None, float(best[tight])))
+        tight = max((int(owner[row]) for row in answer.rows), key=lambda k: float(used[k]) if k >= 0 else -1.0)
+        out.append(
+            Limit((int(first[tight]), int(second[tight])), float(used[tight])) if tight >= 0 else Limit(None, 0.0)
+        )
     return out
 
 
-def _lend(plan: Plan, best: Floats, first: Ints, second: Ints) -> None:
-    """Rows that no covering pair touches are, with the same scale, in the place of one that is: its pair stands for
-    theirs, in words that name only what differs.
+def _lend(plan: Plan, owner: Ints, used: Floats) -> None:
+    """A noisy row that no covering pair touches borrows the pair of a row of its question with the same scale.
+
+    Covering pairs look at one context of the other attributes only; in words, a pair names just what differs.
     """
     block, scales = np.asarray(plan.workload.block_of), np.asarray(plan.scales)
-    for row in np.flatnonzero((best == 0) & (scales > 0)):
-        twins = np.flatnonzero((block == block[row]) & (scales == scales[row]) & (best > 0))
-        if len(twins):
-            twin = twins[best[twins].argmax()]
-            best[row], first[row], second[row] = best[twin], first[twin], second[twin]
+    tightest: dict[tuple[int, float], int] = {}
+    for row in np.flatnonzero(owner >= 0).tolist():
+        key, at = (int(block[row]), float(scales[row])), int(owner[row])
+        if key not in tightest or used[at] > used[tightest[key]]:
+            tightest[key] = at
+    for row in np.flatnonzero((owner < 0) & (scales > 0)).tolist():
+        owner[row] = tightest.get((int(block[row]), float(scales[row])), -1)
+
+
+def _most_used_pairs(plan: Plan) -> tuple[Floats, Ints, Ints]:
+    """The covering pairs that use most of their budget."""
+    used: Floats = np.zeros(0)
+    first: Ints = np.zeros(0, dtype=np.int64)
+    second: Ints = np.zeros(0, dtype=np.int64)
+    for i, j in cover(plan.cost, plan.metric).pairs(1 << 14):
+        r = ratios(plan.cost, plan.metric, i, j)
+        some = r > 0
+        used = np.concatenate([used, r[some]])
+        first, second = np.concatenate([first, i[some]]), np.concatenate([second, j[some]])
+        if len(used) > 2 * _KEPT:
+            top = np.argpartition(-used, _KEPT)[:_KEPT]
+            used, first, second = used[top], first[top], second[top]
+    return used, first, second
 
 
 def apart(metric: Metric, pair: tuple[int, int]) -> str:
@@ -126,7 +147,8 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
             continue
         ordered = sorted(members, key=lambda k: plan.errors[k].half_width)
         reached = [k for k in ordered if _reached(plan.workload.answers[k], plan.errors[k])]
-        rest = [k for k in ordered if k not in set(reached)]
+        met = set(reached)
+        rest = [k for k in ordered if k not in met]
         name = title.split(" within ")[0]
         if reached:
             out.append((_several(plan, question, len(reached)) if rest else f"{name}, all {len(reached)}", reached))
@@ -169,7 +191,7 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
     if all(_reached(a, e) for a, e in zip(answers, errors, strict=True)):
         why = tag("dim", "nothing: target reached")
     elif len(members) == 1 or len({limit[k].pair for k in members}) == 1:
-        why = short(pair_words(plan.metric, limit[members[0]].pair), _PAIR)
+        why = short_pair(pair_words(plan.metric, limit[members[0]].pair), _PAIR)
     else:
         why = tag("dim", "--all")
     return [
@@ -257,11 +279,11 @@ def _budget_lines(plan: Plan) -> list[str]:
             ["half of all", f"up to {digits(100 * half)} %" if half > 0 else "0 %", plural(len(used), "pair")],
         ]
     else:
-        pair = short(pair_words(plan.metric, plan.certificate.witness), _PAIR)
+        pair = short_pair(pair_words(plan.metric, plan.certificate.witness), _PAIR)
         rows.append(["tightest", percent(float(plan.certificate.ratio)), pair])
     worst = plan.baselines
     text = "no limit" if math.isinf(worst.worst_epsilon) else f"ε {digits(worst.worst_epsilon)}"
-    pair = short(pair_words(plan.metric, worst.worst_pair), _PAIR)
+    pair = short_pair(pair_words(plan.metric, worst.worst_pair), _PAIR)
     rows.append(["worst case", tag("bold", text), f"in plain-DP terms: {pair}"])
     return lines + columns(rows, "lll")
 
@@ -269,7 +291,7 @@ def _budget_lines(plan: Plan) -> list[str]:
 def _public_case(plan: Plan) -> list[str]:
     if not math.isinf(plan.baselines.worst_epsilon):
         return []
-    pair = short(pair_words(plan.metric, plan.baselines.worst_pair), _PAIR)
+    pair = short_pair(pair_words(plan.metric, plan.baselines.worst_pair), _PAIR)
     return columns([["worst case", tag("bold", "no limit"), f"in plain-DP terms: {pair}"]], "lll")
 
 

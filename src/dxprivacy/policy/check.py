@@ -8,7 +8,7 @@ from dxprivacy.model.attributes import OTHER, Attribute, Integers
 from dxprivacy.model.metrics import Extreme, Matrix, Metric, Places, WithOther
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.policy import Policy
-from dxprivacy.wording import columns, digits, plain, plural, short, tag, wrap
+from dxprivacy.wording import columns, digits, plain, plural, short, short_pair, tag, wrap
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def _correlation(rows: list[Row]) -> list[Notice]:
 
 def check_lines(page: Check, listing: str = "") -> list[str]:
     """The page as lines; `listing` adds all identical, tightened or public entries."""
-    product = " × ".join(f"{name} {size:,}" for name, size in page.sizes)
+    product = " ×\u00a0".join(f"{short(name, 24)}\u00a0{size:,}" for name, size in page.sizes)
     shape = plural(page.cells, "possible record") + (f" = {product}" if len(page.sizes) > 1 else "")
     lines = [
         f"{tag('good', '✓')} valid · {tag('bold', page.title)} · one record replaced, n public",
@@ -265,7 +265,13 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
         strict = digits(r.strictest_epsilon) + (" " + tag("warn", "!") if math.isinf(r.strictest_epsilon) else "")
         loose = "public" if r.public else digits(r.loosest_epsilon) + (" " + tag("warn", "!") if r.tightened else "")
         table.append(
-            [short(r.attribute, 24), short(r.strictest, 48), strict, "" if r.public else short(r.loosest, 48), loose]
+            [
+                short(r.attribute, 24),
+                short_pair(r.strictest, 48),
+                strict,
+                "" if r.public else short_pair(r.loosest, 48),
+                loose,
+            ]
         )
     lines += columns(table, "llrlr")
     if page.public and not page.worst_case:

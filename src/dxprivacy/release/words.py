@@ -1,5 +1,7 @@
 """A release on the screen."""
 
+import math
+
 from dxprivacy.release.release import Release, Row
 from dxprivacy.wording import columns, short, tag, wrap
 
@@ -7,12 +9,18 @@ SHOWN = 12
 
 
 def number(value: float, low: float, high: float) -> str:
-    """As many digits as the interval's width makes worth reading."""
+    """As many digits as the interval's width makes worth reading.
+
+    >>> number(-4.0, -14.0, 6.0), number(201.5361, 199.6, 203.4), number(0.12345, 0.1234, 0.1235), number(50.0, 49, 51)
+    ('−4', '201.5', '0.12345', '50')
+    """
     width = high - low
-    if width <= 0:
-        text = f"{value:,.0f}" if value == int(value) else f"{value:,.10g}"
+    if all(x == int(x) for x in (value, low, high)):
+        text = f"{value:,.0f}"
+    elif width <= 0:
+        text = f"{value:,.10g}"
     else:
-        places = 0 if width >= 10 else 1 if width >= 1 else max(0, len(f"{1 / width:.0f}") + 1)
+        places = max(0, 1 - math.floor(math.log10(width) + 1e-9))
         text = f"{value:,.{places}f}"
     return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
 

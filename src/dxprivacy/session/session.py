@@ -11,9 +11,10 @@ from dxprivacy.engines import open_source
 from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows
+from dxprivacy.model.grid import require_room
 from dxprivacy.planning import Plan, load_plan, make_plan
 from dxprivacy.policy import Policy
-from dxprivacy.release import Release, build_release, from_json
+from dxprivacy.release import Release, build_release, from_json, promise
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,9 @@ class Session:
         if plan.metric.digest != self.policy.digest or plan.dataset != self.policy.dataset:
             raise UsageError("the plan was made for another policy", hints=["session.plan(…)"])
         certificate = plan.certificate.require(at_most=plan.share)
+        # Everything that can fail from public numbers fails here, before anything is spent.
+        require_room(plan.workload.largest, self.rows, where="release")
+        promise(plan, self.rows, self.ledger.path.name, self.ledger.worst_case(plan.cost))
         name = f"{plan.request[:16]} {request}".strip()
         entry = self.ledger.reserve(plan.cost, plan.questions, request=name, share=Fraction(certificate.ratio))
         if not isinstance(entry, Entry):

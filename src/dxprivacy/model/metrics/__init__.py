@@ -23,7 +23,7 @@ from dxprivacy.model.metrics.other import WithOther
 from dxprivacy.model.metrics.points import PLACES, Euclidean, GreatCircle, Places
 from dxprivacy.model.metrics.product import AttributeSum, half_reach
 from dxprivacy.model.metrics.simple import Constant, Line
-from dxprivacy.model.numbers import Exact, Number, budget, exact
+from dxprivacy.model.numbers import Exact, Number, budget, exact, in_range
 from dxprivacy.model.universe import Universe
 
 __all__ = [
@@ -137,13 +137,16 @@ def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, 
         alone = Universe([attribute])
         if not isinstance(given, Mapping):
             axes.append(discrete(alone, budget(given, what=f"epsilon of {attribute.name}")))
-        elif "per" in given and isinstance(attribute, Integers):
+        elif {"per", "epsilon"} == set(given) and isinstance(attribute, Integers):
             axes.append(stepped(alone, attribute, _per_unit(given["epsilon"], given["per"])))
         elif isinstance(attribute, Values):
             budgets = {value: budget(e, what=f"epsilon of {value}") for value, e in given.items()}
             axes.append(valued(alone, attribute, budgets))
         else:
-            raise MetricError(f"{attribute.name} cannot have {dict(given)!r} as its epsilon")
+            raise MetricError(
+                f"{attribute.name} cannot have {dict(given)!r} as its epsilon",
+                hints=['{"epsilon": 0.5, "per": 10} for whole numbers', "one epsilon per value for values"],
+            )
     return AttributeSum(universe, axes)
 
 
@@ -202,7 +205,7 @@ def _per_unit(epsilon: Number, per: Number) -> Exact:
     if unit <= 0:
         raise UsageError(f"per is {per}; a positive distance is needed")
     e = budget(epsilon)
-    return math.inf if e == math.inf else Fraction(e) / Fraction(unit)
+    return math.inf if e == math.inf else in_range(Fraction(e) / Fraction(unit), what="epsilon per unit")
 
 
 def _price(epsilon: Number) -> Fraction:

@@ -113,7 +113,10 @@ def _to_ticks(rows: object, n: int) -> tuple[Ints, Fraction]:
         raise MetricError(f"distances of shape {given.shape}; {n} elements need ({n}, {n})")
     if given.dtype.kind not in "iufO":
         raise MetricError(f"distances of type {given.dtype}; numbers are needed")
-    numbers = given.astype(np.float64)
+    try:
+        numbers = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise MetricError("distances must be numbers, none beyond 1e150") from None
     if np.isnan(numbers).any():
         raise MetricError("distances must not be NaN")
     if (numbers < 0).any():
@@ -125,6 +128,8 @@ def _to_ticks(rows: object, n: int) -> tuple[Ints, Fraction]:
         raise MetricError(f"distances must be symmetric: ({i}, {j}) and ({j}, {i}) differ")
     finite = np.isfinite(numbers)
     largest = float(numbers[finite].max(initial=0.0))
+    if largest > 1e150:
+        raise MetricError("distances must be numbers, none beyond 1e150")
     if given.dtype.kind == "f":
         return _float_ticks(numbers, finite, largest)
     distinct = {v: Fraction(v) for v in set(given[finite].tolist())}

@@ -15,6 +15,15 @@ from dxprivacy.model.numbers import Exact, common_tick
 from dxprivacy.model.universe import Universe
 
 
+def _public_pair(metric: Metric) -> tuple[int, int]:
+    """Some pair at infinite distance: if there is any, one is among the generators."""
+    for i, j in metric.generators():
+        infinite = np.flatnonzero(np.isinf(metric.pairwise(i, j)))
+        if len(infinite):
+            return int(i[infinite[0]]), int(j[infinite[0]])
+    raise MetricError("no difference is public here")
+
+
 class WithOther(Metric):
     """A metric on all but the last element, which is `radius` away from each of them.
 
@@ -44,7 +53,8 @@ class WithOther(Metric):
             return tick
         common = common_tick([tick, Fraction(self.radius)])
         far = self.base.farthest.distance if self.base.farthest else 0.0
-        return common if max(far, 2.0 * float(self.radius)) / float(common) < 2.0**60 else None
+        reach = max(far, 2.0 * float(self.radius), float(tick)) / float(common)
+        return common if reach < 2.0**60 else None
 
     @property
     def tick(self) -> Fraction | None:
@@ -93,9 +103,15 @@ class WithOther(Metric):
     def farthest(self) -> Extreme | None:
         """The base's, unless the detour is shorter."""
         far, radius = self.base.farthest, float(self.radius)
-        if far is None or math.isinf(radius) or self.base.has_infinite or far.distance > 2 * radius:
-            return super().farthest
-        return far if far.distance >= radius else Extreme(radius, (0, self.last))
+        if math.isinf(radius):
+            return far
+        if far is not None and far.distance >= 2 * radius > 0:
+            return Extreme(2 * radius, far.pair)
+        if self.base.has_infinite and radius > 0:
+            return Extreme(2 * radius, _public_pair(self.base))
+        if far is not None and far.distance >= radius:
+            return far
+        return Extreme(radius, (0, self.last)) if radius > 0 else None
 
     @cached_property
     def has_infinite(self) -> bool:

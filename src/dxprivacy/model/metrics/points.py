@@ -88,6 +88,21 @@ class Euclidean(Places):
     kind = "euclidean"
     error = distances.EUCLIDEAN_ERROR + 2.0**-51
 
+    @cached_property
+    def _lattice(self) -> Ints | None:
+        """Whole coordinates in some power of two, if they are small enough for exact squares; grids have many ties."""
+        for bits in (0, 10, 20):
+            scaled = np.ldexp(self.coordinates, bits)
+            if np.abs(scaled).max(initial=0.0) < 2.0**28 and (scaled == np.rint(scaled)).all():
+                return scaled.astype(np.int64)
+        return None
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """Squared lengths on a lattice, otherwise the pair itself."""
+        if self._lattice is None:
+            return super().keys(i, j)
+        return np.asarray(((self._lattice[i] - self._lattice[j]) ** 2).sum(axis=1))[:, None]
+
     def lengths(self, i: Ints, j: Ints) -> Floats:
         """Euclidean lengths."""
         return distances.euclidean(self.coordinates[i], self.coordinates[j])
