@@ -48,6 +48,7 @@ def require_budget(
     i, j = bound.witness or (0, 1)
     a, b = metric.universe.tell(i, j)
     allowed, used, needs = float(metric.exact(i, j)), float(before.exact(i, j)), float(new.exact(i, j))
+    left = max(allowed - used, 0.0) if allowed - used > 1e-9 * allowed else 0.0
     others = _short_pairs(total, metric) - 1
     more = f" {others:,} other pairs are short." if others > 0 else ""
     hints = []
@@ -60,10 +61,7 @@ def require_budget(
     raise BudgetExceeded(
         "nothing spent, no data read",
         where="budget exceeded",
-        details=[
-            f"{a} – {b} has {digits(max(allowed - used, 0.0))} left of {digits(allowed)}; this plan needs "
-            f"{digits(needs)}.{more}"
-        ],
+        details=[f"{a} – {b} has {digits(left)} left of {digits(allowed)}; this plan needs {digits(needs)}.{more}"],
         hints=hints or [("a new dataset", "this ledger has nothing left for these questions")],
     )
 

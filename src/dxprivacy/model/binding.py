@@ -9,7 +9,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Attribute, Property
+from dxprivacy.model.attributes import Attribute, Integers, Property
 from dxprivacy.model.blocks import Block, Explicit, Factor, OneHot
 from dxprivacy.model.grammar import number_text
 from dxprivacy.model.grid import to_grid
@@ -94,11 +94,11 @@ def group(spec: str, universe: Universe) -> Grouping:
         width = Fraction(exact(match["width"], what=f"the width of {ref.name}"))
         if width <= 0:
             raise QuestionError(f"cannot group {ref.name} by steps of {match['width']}")
-        keys = [int(v // width) for v in _numbers(ref, spec)]
-        names = {k: _interval(k * width, (k + 1) * width, _numbers(ref, spec)) for k in set(keys)}
-        order = sorted(names)
-        position = {k: at for at, k in enumerate(order)}
-        return _grouping(ref, [position[k] for k in keys], [names[k] for k in order])
+        keys = _floor_divided(ref, _numbers(ref, spec), width)
+        order, groups = np.unique(keys, return_inverse=True)
+        span = _Span.of(_numbers(ref, spec))
+        labels_ = [span.between(int(k) * width, (int(k) + 1) * width) for k in order]
+        return _grouping(ref, groups.reshape(-1).tolist(), labels_)
     if match["edges"] is not None:
         edges = [Fraction(exact(e, what=f"an edge of {ref.name}")) for e in match["edges"].split(",") if e.strip()]
         if not edges or any(a >= b for a, b in pairwise(edges)):
@@ -106,7 +106,8 @@ def group(spec: str, universe: Universe) -> Grouping:
         numbers = _numbers(ref, spec)
         at = [sum(e <= v for e in edges) - 1 for v in numbers]
         ends = [*edges[1:], None]
-        names_ = [_interval(a, b, numbers) for a, b in zip(edges, ends, strict=True)]
+        span = _Span.of(numbers)
+        names_ = [span.between(a, b) for a, b in zip(edges, ends, strict=True)]
         return _grouping(ref, at, names_)
     labels: dict[str, int] = {}
     texts = [ref.text(k) for k in range(ref.attribute.listed)]
@@ -121,14 +122,33 @@ def _as_number(ref: Reference, text: str) -> Fraction:
     return Fraction(exact(text)) if ref.numbers is not None else Fraction(0)
 
 
-def _interval(low: Fraction, high: Fraction | None, numbers: tuple[Fraction, ...]) -> str:
-    whole = all(v.denominator == 1 for v in numbers) and low.denominator == 1
-    if high is None:
-        return f"{number_text(low)}+"
-    if whole and high.denominator == 1:
-        first, last = max(low, min(numbers)), min(high - 1, max(numbers))
-        return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
-    return f"{number_text(low)} to {number_text(high)}"
+def _floor_divided(ref: Reference, numbers: tuple[Fraction, ...], width: Fraction) -> Ints:
+    """floor(v / width) for each value; whole numbers and widths at once."""
+    if isinstance(ref.attribute, Integers) and ref.fact is None and width.denominator == 1:
+        low, high = ref.attribute.low, ref.attribute.high
+        return np.arange(low, high + 1, dtype=np.int64) // np.int64(width.numerator)
+    return np.array([int(v // width) for v in numbers], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """What all values have in common, for the labels of groups."""
+
+    low: Fraction
+    high: Fraction
+    whole: bool
+
+    @classmethod
+    def of(cls, numbers: tuple[Fraction, ...]) -> "_Span":
+        return cls(min(numbers), max(numbers), all(v.denominator == 1 for v in numbers))
+
+    def between(self, low: Fraction, high: Fraction | None) -> str:
+        if high is None:
+            return f"{number_text(low)}+"
+        if self.whole and low.denominator == high.denominator == 1:
+            first, last = max(low, self.low), min(high - 1, self.high)
+            return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
+        return f"{number_text(low)} to {number_text(high)}"
 
 
 def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:

@@ -266,8 +266,9 @@ def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
         whole = csr_array((entries, (data["rows"], data["columns"])), shape=tuple(data["shape"]))
         dense = whole.toarray() if whole.shape[0] * whole.shape[1] <= 5_000_000 else whole
         return Matrix(dense, Fraction(data["factor"]), Fraction(data["bias"]), tuple(data["labels"]), within)
-    if data["ask"] not in ("count", "sum", "mean"):
-        raise UsageError(f"unknown question {data['ask']!r}")
+    names = (data["ask"], data.get("of", ""), data.get("unit", ""), *data.get("by", ()))
+    if data["ask"] not in ("count", "sum", "mean") or not all(isinstance(name, str) for name in names):
+        raise ValueError("a question of an unknown kind")
     where = tuple((str(name), _condition_from_dict(c)) for name, c in data.get("where", []))
     return Question(data["ask"], data.get("of", ""), tuple(data.get("by", ())), where, within, data.get("unit", ""))
 
@@ -321,4 +322,8 @@ def _condition_to_dict(condition: Condition) -> Any:
 
 
 def _condition_from_dict(data: Any) -> Condition:
-    return (Fraction(data["from"]), Fraction(data["to"])) if isinstance(data, Mapping) else tuple(data)
+    if isinstance(data, Mapping):
+        return Fraction(data["from"]), Fraction(data["to"])
+    if not data or not all(isinstance(value, str) for value in data):
+        raise ValueError("a condition needs at least one value")
+    return tuple(data)

@@ -161,9 +161,9 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         scales = tuple(float.fromhex(s) for s in data["scales"])
         share, rows = Fraction(data["share"]), data["rows"]
         method = str(data["method"])
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 0):
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 62):
             raise ValueError("rows")
-    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise UsageError("the plan file is damaged", hints=["dxp plan … plans again"]) from None
     if not 0 < share <= 1:
         raise UsageError("the plan file is damaged: its share is not between 0 and 1")

@@ -1,7 +1,7 @@
 """From questions and a policy to a certified plan.  Never sees data."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -141,15 +141,18 @@ def _propose(task: _Task, method: str) -> tuple[tuple[float, ...], Certificate, 
     if method == "equal-split":
         return *task.certified(_equal_split(task, system)), "equal-split"
     candidates = [task.certified(s) for s in _filled(task, system)]
-    best = min(candidates, key=lambda c: _objective(task, c[0]))
-    if method == "auto" and _objective(task, same[0]) <= _objective(task, best[0]) * (1 + 1e-9):
+    best = min(candidates, key=lambda c: _merit(task, c[0]))
+    misses, error = _merit(task, best[0])
+    if method == "auto" and _merit(task, same[0]) <= (misses, error * (1 + 1e-9)):
         return *same, "same-scale"
     return *best, "fill"
 
 
-def _objective(task: _Task, scales: tuple[float, ...]) -> float:
-    """Squared errors, each answer measured by its target, or else by what plain DP with epsilon 1 would need."""
-    return float(np.sum((np.array(scales) / task.reference) ** 2))
+def _merit(task: _Task, scales: tuple[float, ...]) -> tuple[int, float]:
+    """How many targets are missed, then squared errors, each answer measured by its target or by plain DP."""
+    s = np.array(scales)
+    misses = int(((task.targets > 0) & (s > task.targets * (1 + 1e-9))).sum())
+    return misses, float(np.sum((s / task.reference) ** 2))
 
 
 def _same_scale(task: _Task) -> tuple[tuple[float, ...], Certificate]:
@@ -207,7 +210,13 @@ def _filled(task: _Task, system: Constraints) -> list[Floats]:
     proportions = [np.where(finite, own, 0.0), np.where(finite, units, 0.0)]
     if np.isfinite(wanted).any():
         proportions.append(np.where(finite, np.where(np.isfinite(wanted), wanted, own), 0.0))
-    return [_as_scales(task, np.where(finite, fill(system, p, caps), np.inf), system) for p in proportions]
+    filled = [fill(system, p, caps) for p in proportions]
+    targeted = np.isfinite(wanted) & finite
+    if targeted.any() and not targeted[finite].all():  # targets first, but a tenth of every pair is kept for the rest
+        most = replace(system, limits=system.limits * 0.9)
+        first = fill(most, np.where(targeted, own, 0.0), caps)
+        filled.append(fill(system, np.where(finite, own, 0.0), caps, first))
+    return [_as_scales(task, np.where(finite, w, np.inf), system) for w in filled]
 
 
 def _as_scales(task: _Task, precision: Floats, system: Constraints) -> Floats:

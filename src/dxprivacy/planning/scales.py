@@ -94,13 +94,13 @@ def own_precision(system: Constraints) -> Floats:
     return best
 
 
-def fill(system: Constraints, proportions: Floats, caps: Floats) -> Floats:
-    """Raise w along `proportions` until every variable meets its cap or a pair that is used up."""
+def fill(system: Constraints, proportions: Floats, caps: Floats, start: Floats | None = None) -> Floats:
+    """Raise w from `start` along `proportions` until every variable meets its cap or a pair that is used up."""
     loads, limits = system.loads, system.limits
     by_column = loads.tocsc()
-    w = np.zeros(system.count)
-    used = np.zeros(len(limits))
-    active = (proportions > 0) & (caps > 0)
+    w = np.zeros(system.count) if start is None else start
+    used = loads @ w
+    active = (proportions > 0) & (caps > w)
     for _ in range(MAX_ROUNDS):  # each round leaves a valid w; stopping early only leaves budget unused
         if not active.any():
             break

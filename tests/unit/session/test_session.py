@@ -127,8 +127,9 @@ def test_no_true_answer_and_no_record_is_in_any_file(survey):
     universe = dx.Policy.load(survey / "policy.toml").universe
     counts = __import__("dxprivacy.engines").engines.open_source(survey / "people.csv").count(universe).counts
     with open_session(survey, noise=Shift()) as session:
-        plan = session.plan("count by sex", "sum age", "count where age=10..80")
-        exact = [str(v) for v in plan.workload.answer(counts).tolist()]
+        plan = session.plan("count by sex", "sum age", "sum age by sex")
+        exact = [str(v) for v in plan.workload.answer(counts).tolist() if v > 9_999]  # shorter ones occur by chance
+        assert exact
         release = session.release(plan)
         release.save(survey / "release.json")
         release.save(survey / "release.csv")

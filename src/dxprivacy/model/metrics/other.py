@@ -103,15 +103,17 @@ class WithOther(Metric):
     def farthest(self) -> Extreme | None:
         """The base's, unless the detour is shorter."""
         far, radius = self.base.farthest, float(self.radius)
+        if radius == 0:
+            return None
         if math.isinf(radius):
             return far
-        if far is not None and far.distance >= 2 * radius > 0:
+        if far is not None and far.distance >= 2 * radius:
             return Extreme(2 * radius, far.pair)
-        if self.base.has_infinite and radius > 0:
+        if self.base.has_infinite:
             return Extreme(2 * radius, _public_pair(self.base))
         if far is not None and far.distance >= radius:
             return far
-        return Extreme(radius, (0, self.last)) if radius > 0 else None
+        return Extreme(radius, (0, self.last))
 
     @cached_property
     def has_infinite(self) -> bool:
