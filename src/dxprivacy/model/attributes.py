@@ -94,16 +94,26 @@ class Attribute(ABC):
         return (*numbers, middle if self.other_value is None else self.other_value)
 
     def encode(self, values: Sequence[object]) -> Ints:
-        """Indices of many values; what is not listed becomes `other`."""
-        out = np.empty(len(values), dtype=np.int64)
-        for position, value in enumerate(values):
-            try:
-                out[position] = self.find(value)
-            except QuestionError:
-                if not self.has_other:
-                    raise
-                out[position] = self.listed
-        return out
+        """Indices of many values, each distinct text looked up once; what is not listed becomes `other`."""
+        texts = np.array([as_text(value) for value in values], dtype=object)
+        distinct: dict[str, int] = {}
+        for text in texts:
+            if text not in distinct:
+                distinct[text] = self._place(text)
+        return np.fromiter((distinct[text] for text in texts), dtype=np.int64, count=len(texts))
+
+    def _place(self, text: str) -> int:
+        try:
+            return self.find(text)
+        except QuestionError:
+            if not self.has_other:
+                raise
+            return self.listed
+
+    def decode(self, indices: Ints) -> list[str]:
+        """Labels of many indices."""
+        labels = np.array([self.label(k) for k in range(self.size)], dtype=object)
+        return list(labels[indices])
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:

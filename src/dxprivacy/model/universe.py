@@ -123,7 +123,11 @@ class Universe:
 
     def records(self, cells: Iterable[int]) -> list[dict[str, str]]:
         """Records of many cells."""
-        return [self.record(int(cell)) for cell in cells]
+        chosen = np.asarray(list(cells), dtype=np.int64)
+        if chosen.size and not (0 <= chosen.min() and chosen.max() < self.size):
+            raise QuestionError(f"cells lie between 0 and {self.size - 1:,}")
+        columns = [a.decode(self.along(k, chosen)) for k, a in enumerate(self.attributes)]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def tell(self, i: int, j: int) -> tuple[str, str]:
         """Two cells in words, naming only the attributes in which they differ.
