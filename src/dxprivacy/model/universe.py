@@ -124,7 +124,7 @@ class Universe:
     def records(self, cells: Iterable[int]) -> list[dict[str, str]]:
         """Records of many cells."""
         chosen = np.asarray(list(cells), dtype=np.int64)
-        if chosen.size and not (0 <= chosen.min() and chosen.max() < self.size):
+        if chosen.size and not (chosen.min() >= 0 and chosen.max() < self.size):
             raise QuestionError(f"cells lie between 0 and {self.size - 1:,}")
         columns = [a.decode(self.along(k, chosen)) for k, a in enumerate(self.attributes)]
         return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
