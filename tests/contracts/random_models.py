@@ -7,7 +7,7 @@ import numpy as np
 
 from dxprivacy.model import metrics
 from dxprivacy.model.attributes import Integers, Points, Property, Values
-from dxprivacy.model.metrics import AttributeSum, Metric
+from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric
 from dxprivacy.model.questions import Stack, count, gather, matrix, mean_of, sum_of, table
 from dxprivacy.model.universe import Universe
 
@@ -53,6 +53,37 @@ def random_axis(rng, name: str, *, places=False, plain=False):
     return attribute, metrics.placed(Universe([attribute]), attribute, kind, per_unit, other)
 
 
+def derived_metric(rng, *, places=False) -> Metric:
+    """Any metric, built from others: scaled, added, the larger one, capped, restricted, graphs, thresholds, series."""
+    draw = rng.random()
+    if draw < 0.1:
+        n = rng.randint(1, 7)
+        edges = [(rng.randrange(n), rng.randrange(n), rational(rng)) for _ in range(rng.randint(0, 9))]
+        pairs = [(str(a), str(b), w) for a, b, w in edges if a != b]
+        return metrics.graph(pairs or [("0", "1", 1)])
+    if draw < 0.2:
+        return metrics.series_linf([rng.randint(1, 4) for _ in range(rng.randint(1, 3))], rng.randint(1, 5), per=3)
+    if draw < 0.3:
+        points = [[rng.randint(0, 6), rng.randint(0, 6)] for _ in range(rng.randint(1, 7))]
+        reach = Fraction(rng.randint(1, 6))
+        kinds = [lambda: metrics.blowfish(points, 2, within=reach), lambda: metrics.smooth(points, 2, within=reach)]
+        kinds += [lambda p=p: metrics.minkowski(points, p, epsilon_per_unit="0.3") for p in (1, 2, 3, math.inf)]
+        return rng.choice(kinds)()
+    base = random_metric(rng, places=places, axes=rng.randint(1, 2))
+    if draw < 0.45:
+        return metrics.scaled(base, Fraction(rng.randint(1, 9), 7))
+    if draw < 0.6:
+        return metrics.capped(base, Fraction(rng.randint(1, 30), 7))
+    if draw < 0.7:
+        cells = rng.sample(range(base.universe.size), rng.randint(1, min(base.universe.size, 9)))
+        return metrics.restricted(base, cells)
+    if draw < 0.8:
+        parts = [random_axis(rng, f"a{k}", places=places) for k in range(rng.randint(1, 3))]
+        return AttributeMax(Universe([a for a, _ in parts]), [m for _, m in parts])
+    other = metrics.scaled(metrics.Constant(base.universe, rational(rng, zero=0, infinite=0)), 2)
+    return rng.choice([metrics.summed, metrics.maximum])(base, other)
+
+
 def random_metric(rng, *, places=False, plain=False, axes=None) -> Metric:
     """A sum of attributes, one attribute alone, a constant metric, or an explicit table."""
     parts = [random_axis(rng, f"a{k}", places=places, plain=plain) for k in range(axes or rng.randint(1, 3))]
@@ -85,8 +116,7 @@ def _question(rng, universe: Universe):
             where[attribute.name] = (ends[0], ends[1])
         else:
             where[attribute.name] = [attribute.label(rng.randrange(attribute.size))]
-    groupings = {"integers": f"/{rng.randint(1, 3)}", "points": ".zone"}
-    by = [a.name + groupings.get(a.kind, "") for a in some]
+    by = [a.name + ("/2" if a.kind == "integers" else ".zone" if "zone" in a.properties else "") for a in some]
     numeric = [a for a in attributes if a.numbers is not None]
     draw = rng.random()
     if draw < 0.25 or (draw > 0.55 and draw < 0.85 and not numeric):

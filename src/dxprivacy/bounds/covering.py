@@ -82,8 +82,7 @@ class Cover:
     def size(self) -> int:
         """How many pairs there are to look at (an upper bound)."""
         if self.plain is not None:
-            n = self.plain.universe.size
-            return 2 * n if _is_line(self.plain) else n * (n - 1) // 2
+            return self.plain.generator_count
         return sum(m.size for m in self.moves)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
@@ -108,12 +107,19 @@ def cover(loss: PseudoMetric, metric: Metric) -> Cover:
 
 def _plain(metric: Metric) -> Cover:
     n = metric.universe.size
-    if n * (n - 1) // 2 > MAX_ALL_PAIRS and not _is_line(metric):
+    if metric.generator_count > MAX_ALL_PAIRS:
         raise NotCertified(
             f"{n:,} possible records have too many pairs to check one by one",
             hints=["use attributes that add up, or fewer records"],
         )
-    return Cover("line" if _is_line(metric) else "all pairs", plain=metric)
+    return Cover(_rule(metric), plain=metric)
+
+
+def _rule(metric: Metric) -> str:
+    n = metric.universe.size
+    if _is_line(metric):
+        return "line"
+    return "all pairs" if metric.generator_count >= n * (n - 1) // 2 else "generators"
 
 
 def _is_line(metric: Metric) -> bool:
@@ -162,7 +168,7 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
             own.append((term, Move(axis, stride, values, alone)))
         loose.append(Loose(values, axis, tuple(own)))
     if len(axes) == 1:
-        rule = "line" if _is_line(axes[0]) else "all pairs"
+        rule = _rule(axes[0])
     else:
         rule = "one attribute at a time" + (", upper bound per question" if loose else "")
     return Cover(rule, tuple(moves), tuple(loose))

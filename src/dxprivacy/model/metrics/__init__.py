@@ -18,9 +18,12 @@ from dxprivacy.errors import MetricError, UsageError, did_you_mean
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.attributes import Integers, Points, Values
 from dxprivacy.model.metrics.base import Extreme, Metric, PseudoMetric, all_pairs
-from dxprivacy.model.metrics.matrix import Matrix, Tightened, per_value_table
+from dxprivacy.model.metrics.combine import AttributeMax, Capped, Restricted, Scaled, Together
+from dxprivacy.model.metrics.graph import Graph, read_edges
+from dxprivacy.model.metrics.matrix import Matrix, Tightened, both_values_table, per_value_table
 from dxprivacy.model.metrics.other import WithOther
-from dxprivacy.model.metrics.points import PLACES, Euclidean, GreatCircle, Places
+from dxprivacy.model.metrics.points import PLACES, Euclidean, GreatCircle, Minkowski, Places
+from dxprivacy.model.metrics.points import within as pairs_within
 from dxprivacy.model.metrics.product import AttributeSum, half_reach
 from dxprivacy.model.metrics.simple import Constant, Line
 from dxprivacy.model.numbers import Exact, Number, budget, exact, in_range
@@ -28,28 +31,50 @@ from dxprivacy.model.universe import Universe
 
 __all__ = [
     "PLACES",
+    "AttributeMax",
     "AttributeSum",
+    "Capped",
     "Constant",
     "Euclidean",
     "Extreme",
+    "Graph",
     "GreatCircle",
     "Line",
     "Matrix",
     "Metric",
+    "Minkowski",
     "Places",
     "PseudoMetric",
+    "Restricted",
+    "Scaled",
     "Tightened",
+    "Together",
     "WithOther",
     "all_pairs",
     "attributes",
+    "blowfish",
+    "both_values_table",
+    "capped",
+    "chebyshev",
     "constant",
+    "dates",
     "euclidean",
     "from_matrix",
+    "graph",
     "great_circle",
     "half_reach",
     "line",
+    "manhattan",
+    "maximum",
+    "minkowski",
+    "per_element",
     "per_value",
     "per_value_table",
+    "restricted",
+    "scaled",
+    "series_linf",
+    "smooth",
+    "summed",
 ]
 
 
@@ -101,6 +126,155 @@ def great_circle(points: object, *, epsilon_per_km: Number) -> GreatCircle:
     """
     u, coordinates = _points(points)
     return GreatCircle(u, coordinates, _price(epsilon_per_km))
+
+
+def manhattan(points: object, *, epsilon_per_unit: Number) -> Minkowski:
+    """The sum of the coordinates' differences.
+
+    >>> manhattan([[0, 0], [3, 4]], epsilon_per_unit=1).exact(0, 1)
+    Fraction(7, 1)
+    """
+    return minkowski(points, 1, epsilon_per_unit=epsilon_per_unit)
+
+
+def chebyshev(points: object, *, epsilon_per_unit: Number) -> Minkowski:
+    """The largest of the coordinates' differences; for series of measurements, l_inf.
+
+    >>> chebyshev([[0, 0], [3, 4]], epsilon_per_unit=1).exact(0, 1)
+    Fraction(4, 1)
+    """
+    return minkowski(points, math.inf, epsilon_per_unit=epsilon_per_unit)
+
+
+def minkowski(points: object, p: float, *, epsilon_per_unit: Number) -> Minkowski:
+    """(sum |x_k - y_k|^p)^(1/p) for whole p from 1 to 64, or infinity.
+
+    >>> round(float(minkowski([[0, 0], [3, 4]], 3, epsilon_per_unit=1).exact(0, 1)), 4)
+    4.4979
+    """
+    u, coordinates = _points(points)
+    return Minkowski(u, coordinates, _price(epsilon_per_unit), p)
+
+
+def series_linf(levels: Iterable[int], epsilon: Number, *, per: Number = 1) -> AttributeMax:
+    """Time series on a grid, `levels` many values at each time: the largest difference over time counts.
+
+    >>> series_linf([3, 3], 1).exact(0, 5)
+    Fraction(2, 1)
+    """
+    steps = [Integers(name=f"t{k}", low=0, high=n - 1, has_other=False) for k, n in enumerate(levels)]
+    axes = [Line(Universe([s]), range(s.size), _per_unit(epsilon, per)) for s in steps]
+    return AttributeMax(Universe(steps), axes)
+
+
+def dates(first: str, last: str, epsilon: Number, *, per_days: Number) -> Line:
+    """Days in order, both ends included: `epsilon` for every `per_days` days apart (eps |u - v| / T).
+
+    >>> dates("2026-01-01", "2026-12-31", 0.5, per_days=7).exact(0, 14)
+    Fraction(1, 1)
+    """
+    from datetime import date, timedelta
+
+    try:
+        start, end = date.fromisoformat(first), date.fromisoformat(last)
+    except (TypeError, ValueError):
+        raise UsageError(f"{first!r} to {last!r}: dates are written 2026-01-31") from None
+    if end < start:
+        raise UsageError(f"no day lies between {first} and {last}")
+    days = [(start + timedelta(k)).isoformat() for k in range((end - start).days + 1)]
+    return Line(Universe.listed(days, name="date"), range(len(days)), _per_unit(epsilon, per_days))
+
+
+def graph(edges: object, epsilon: Number = 1) -> Graph:
+    """Shortest paths along edges (a, b) or (a, b, weight), or a networkx graph; `epsilon` where no weight is given.
+
+    >>> graph([("ann", "bob"), ("bob", "cem", 2)], epsilon="0.5").exact(0, 2)
+    Fraction(5, 2)
+    """
+    nodes, pairs = read_edges(edges, budget(epsilon))
+    if not nodes:
+        raise MetricError("a graph needs at least one node")
+    at = {node: k for k, node in enumerate(nodes)}
+    return Graph.from_edges(Universe.listed(nodes, name="node"), [(at[a], at[b], w) for a, b, w in pairs])
+
+
+def blowfish(points: object, epsilon: Number, *, within: Number) -> Graph:
+    """Blowfish with a distance threshold: `epsilon` for points within reach, closed (the printed form is no metric).
+
+    Points further apart get the sum along the way, or are public where no way exists.
+
+    >>> blowfish([[0.0], [1.0], [2.0], [9.0]], 1, within=1).exact(0, 2)
+    Fraction(2, 1)
+    """
+    u, coordinates = _points(points)
+    reach = exact(within, what="within")
+    if reach <= 0:
+        raise UsageError(f"within is {within}; a positive distance is needed")
+    e = budget(epsilon)
+    i, j = pairs_within(Euclidean(u, coordinates, Fraction(1)), Fraction(reach))
+    return Graph.from_edges(u, [(a, b, e) for a, b in zip(i.tolist(), j.tolist(), strict=True)])
+
+
+def smooth(points: object, epsilon: Number, *, within: Number) -> Together:
+    """(epsilon / T) max(T, Euclid): as Blowfish up to the threshold T, growing with the distance beyond.
+
+    >>> smooth([[0.0], [1.0], [4.0]], 1, within=2).exact(0, 2)
+    Fraction(2, 1)
+    """
+    u, coordinates = _points(points)
+    step = _per_unit(epsilon, within)
+    if step in (0, math.inf):
+        raise MetricError("epsilon must be positive and finite")
+    return Together("max", [Constant(u, budget(epsilon)), Euclidean(u, coordinates, Fraction(step))])
+
+
+def per_element(budgets: Iterable[Number]) -> Matrix:
+    """eps_i + eps_j: some individuals (elements) get more protection than others.
+
+    >>> per_element([1, 2, "0.5"]).exact(0, 2)
+    Fraction(3, 2)
+    """
+    listed = [budget(e) for e in budgets]
+    if not listed:
+        raise MetricError("at least one budget is needed")
+    return Matrix.of(_without_other(len(listed)), _objects(both_values_table(listed)))
+
+
+def scaled(metric: Metric, factor: Number) -> Scaled:
+    """A metric times a number.
+
+    >>> scaled(constant(3, 1), "0.25").exact(0, 1)
+    Fraction(1, 4)
+    """
+    return Scaled(metric, Fraction(exact(factor, what="factor")))
+
+
+def summed(*parts: Metric) -> Together:
+    """The sum of metrics on one universe."""
+    return Together("sum", parts)
+
+
+def maximum(*parts: Metric) -> Together:
+    """The larger of several metrics on one universe; still a metric, but mind what it promises."""
+    return Together("max", parts)
+
+
+def capped(metric: Metric, at_most: Number) -> Capped:
+    """No pair gets more than `at_most`.
+
+    >>> capped(line(9, 1), 3).exact(0, 8)
+    Fraction(3, 1)
+    """
+    return Capped(metric, Fraction(exact(at_most, what="at_most")))
+
+
+def restricted(metric: Metric, cells: Iterable[int]) -> Restricted:
+    """The metric on some records only.
+
+    >>> restricted(line(9, 1), [0, 8]).exact(0, 1)
+    Fraction(8, 1)
+    """
+    return Restricted(metric, list(cells))
 
 
 def from_matrix(matrix: object, *, universe: Universe | None = None, strict: bool = False) -> Matrix:

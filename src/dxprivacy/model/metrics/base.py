@@ -94,6 +94,12 @@ class Metric(ABC):
         return all_pairs(self.universe.size, block)
 
     @property
+    def generator_count(self) -> int:
+        """How many pairs `generators` yields, at most."""
+        n = self.universe.size
+        return n * (n - 1) // 2
+
+    @property
     def axes(self) -> "tuple[Metric, ...] | None":
         """One metric per attribute if the distance is their sum over the full product; None otherwise."""
         return (self,) if len(self.universe.attributes) == 1 else None

@@ -98,6 +98,11 @@ def per_value_table(budgets: Sequence[Exact]) -> list[list[Exact]]:
     return [[min(u, v) if a != b else Fraction(0) for b, v in enumerate(budgets)] for a, u in enumerate(budgets)]
 
 
+def both_values_table(budgets: Sequence[Exact]) -> list[list[Exact]]:
+    """eps_u + eps_v off the diagonal: a metric as it stands, but it doubles budgets."""
+    return [[u + v if a != b else Fraction(0) for b, v in enumerate(budgets)] for a, u in enumerate(budgets)]
+
+
 def _value(ticks: np.int64, tick: Fraction) -> Exact:
     return math.inf if ticks >= _FAR else int(ticks) * tick
 

@@ -99,6 +99,11 @@ class WithOther(Metric):
             inner = np.arange(a, min(a + block, self.last), dtype=np.int64)
             yield inner, np.full(len(inner), self.last, dtype=np.int64)
 
+    @property
+    def generator_count(self) -> int:
+        """The base's and the star's."""
+        return self.base.generator_count + self.last
+
     @cached_property
     def farthest(self) -> Extreme | None:
         """The base's, unless the detour is shorter."""

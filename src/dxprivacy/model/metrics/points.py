@@ -4,6 +4,7 @@ These distances are irrational: `exact` is a certified rational lower bound (MAT
 so it is the same on every machine.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,7 +16,7 @@ import numpy as np
 from dxprivacy.errors import MetricError
 from dxprivacy.model import distances
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.metrics.base import Metric
+from dxprivacy.model.metrics.base import Metric, all_pairs
 from dxprivacy.model.universe import Universe, digest_of
 
 _TABLE_UP_TO = 2_000
@@ -140,7 +141,94 @@ class GreatCircle(Places):
         return distances.great_circle_floor((a, b), (c, d)) * distances.RADIUS_KM
 
 
+class Minkowski(Places):
+    """(sum |x_k - y_k|^p)^(1/p): Manhattan for p = 1, Chebyshev for p = infinity, both rational; any whole p between.
+
+    >>> Minkowski(Universe.listed("ab"), np.array([[0.0, 0.0], [3.0, 4.0]]), Fraction(1), 1).exact(0, 1)
+    Fraction(7, 1)
+    """
+
+    kind = "minkowski"
+    error = 2.0**-40  # p <= 64: powers, a sum and a root cost less than (3 p + dim + 8) 2^-53
+
+    def __init__(self, universe: Universe, coordinates: Floats, per_unit: Fraction, p: float = 1) -> None:
+        super().__init__(universe, coordinates, per_unit)
+        if p != math.inf and (p != int(p) or not 1 <= p <= 64):
+            raise MetricError(f"p is {p}; a whole number from 1 to 64, or infinity, is needed")
+        if self.coordinates.shape[1] > 1000:
+            raise MetricError("more than 1,000 coordinates")
+        self.p = p
+        self.slack = Fraction(0) if p in (1, math.inf) else type(self).slack
+
+    def lengths(self, i: Ints, j: Ints) -> Floats:
+        """Scaled by the largest difference, so that no power overflows."""
+        apart = np.abs(self.coordinates[i] - self.coordinates[j])
+        top = apart.max(axis=1)
+        if self.p == math.inf:
+            return np.asarray(top)
+        if self.p == 1:
+            return np.asarray(apart.sum(axis=1))
+        scaled = apart / np.where(top > 0, top, 1.0)[:, None]
+        return np.asarray(top * (scaled**self.p).sum(axis=1) ** (1 / self.p))
+
+    def length_floor(self, i: int, j: int) -> Fraction:
+        """Exact for p = 1 and infinity, otherwise by an integer root of 64 bits."""
+        apart = [abs(Fraction(a) - Fraction(b)) for a, b in zip(self._rows[i], self._rows[j], strict=True)]
+        if self.p == math.inf:
+            return max(apart)
+        if self.p == 1:
+            return sum(apart, Fraction(0))
+        p = int(self.p)
+        total = sum((a**p for a in apart), Fraction(0))
+        if not total:
+            return total
+        size = (total.numerator.bit_length() - total.denominator.bit_length()) // p
+        bits = 66 - size
+        scaled = total * Fraction(2) ** (p * bits)
+        return Fraction(_root_floor(scaled.numerator // scaled.denominator, p)) / Fraction(2) ** bits
+
+    def spec(self) -> dict[str, Any]:
+        """With p."""
+        return super().spec() | {"p": str(self.p)}
+
+
+def _root_floor(n: int, p: int) -> int:
+    """The largest whole r with r^p <= n."""
+    r = 1 << -(-n.bit_length() // p)
+    while True:
+        smaller = ((p - 1) * r + n // r ** (p - 1)) // p
+        if smaller >= r:
+            return r
+        r = smaller
+
+
+def manhattan_places(universe: Universe, coordinates: Floats, per_unit: Fraction) -> Minkowski:
+    """p = 1."""
+    return Minkowski(universe, coordinates, per_unit, 1)
+
+
+def chebyshev_places(universe: Universe, coordinates: Floats, per_unit: Fraction) -> Minkowski:
+    """p = infinity."""
+    return Minkowski(universe, coordinates, per_unit, math.inf)
+
+
+def within(places: Places, reach: Fraction) -> "tuple[Ints, Ints]":
+    """Pairs at most `reach` apart, in the unit of length; a pair that cannot be told from it counts as within."""
+    near: list[tuple[Ints, Ints]] = []
+    limit = float(reach)
+    for i, j in all_pairs(places.universe.size):
+        d = places.lengths(i, j)
+        inside = d <= limit * (1 - 4 * places.error)
+        for k in np.flatnonzero((d <= limit * (1 + 4 * places.error)) & ~inside):
+            inside[k] = places.length_floor(int(i[k]), int(j[k])) <= reach
+        near.append((i[inside], j[inside]))
+    empty = np.zeros(0, dtype=np.int64)
+    return np.concatenate([a for a, _ in near] or [empty]), np.concatenate([b for _, b in near] or [empty])
+
+
 PLACES: dict[str, Callable[[Universe, Floats, Fraction], Places]] = {
     Euclidean.kind: Euclidean,
     GreatCircle.kind: GreatCircle,
+    "manhattan": manhattan_places,
+    "chebyshev": chebyshev_places,
 }

@@ -91,6 +91,12 @@ class AttributeSum(Metric):
                     j = (v[a : a + chunk, None] * stride + contexts).ravel()
                     yield i, j
 
+    @property
+    def generator_count(self) -> int:
+        """Each attribute's, in every context."""
+        size = self.universe.size
+        return sum(m.generator_count * (size // m.universe.size) for m in self._axes)
+
     @cached_property
     def closest(self) -> Extreme | None:
         """The closest pair within one attribute."""

@@ -122,6 +122,11 @@ class Line(Metric):
         for a in range(0, len(self._order) - 1, block):
             yield self._order[a : a + block][: len(self._order) - 1 - a], self._order[a + 1 : a + 1 + block]
 
+    @property
+    def generator_count(self) -> int:
+        """Neighbours."""
+        return len(self.positions) - 1
+
     @cached_property
     def farthest(self) -> Extreme | None:
         """The two ends."""
