@@ -1,5 +1,6 @@
 """Metrics built from others, graphs, thresholds and series; and the corrections to the paper that concern them."""
 
+import itertools
 import math
 from fractions import Fraction as F
 
