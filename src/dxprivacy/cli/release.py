@@ -47,6 +47,7 @@ def command(
         loaded = Policy.load(policy_file)
         planned = read_plan(plan, loaded)
         book = ledger or policy_file.parent / "ledger.db"
+        fresh = ledger is not None and not book.exists()  # a slip of the pen would start from nothing
         with Session(loaded, data, ledger=book) as session:
             outcome = session.answer(planned, request=request)
     release = outcome.release
@@ -56,6 +57,9 @@ def command(
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
     good = "⟦good⟧✓⟦/⟧"
+    started = (
+        [f"⟦warn⟧! new ledger⟦/⟧  {book.resolve()}: what was spent elsewhere does not count here"] if fresh else []
+    )
     if outcome.replayed:
         head = [f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent"]
     else:
@@ -63,6 +67,7 @@ def command(
             f"{good} reserved  entry {outcome.entry} in {book}, before any noise was drawn",
             f"{good} counted   {data.name}, n = {release.records:,} (public)",
         ]
+    head = started + head
     head.append(f"{good} written   {' · '.join(str(w) for w in written)}")
     lines = release_lines(release, everything=everything, file=str(written[-1]))
     options = () if policy_file == book.parent / "policy.toml" else ("--policy", policy_file)

@@ -201,6 +201,8 @@ class Ledger:
             raise LedgerError("give both records in the same way: as cells or by their values")
         for name in (*a, *b):
             self.universe.axis(name)
+        if set(a) != set(b) or not a:
+            raise QuestionError("both records must name the same attributes", hints=[("age=64 age=65", "for example")])
         free = [k for k, x in enumerate(self.universe.attributes) if x.name not in a and x.name not in b]
         if free and self.metric.axes is None and not isinstance(self.metric, Constant):
             names = ", ".join(self.universe.names[k] for k in free)

@@ -61,6 +61,8 @@ def _pairs(ledger: Ledger, used: list[Used]) -> str:
     if len(used) < 2 or used[1].share > 0.999 * used[0].share:
         return first
     second = _words(ledger, used[1].pair)
+    if second == first:  # the same in words: only unnamed attributes differ
+        return first
     return f"{first}, next {second} ({percent(max(0.0, 1 - used[1].share))})"
 
 

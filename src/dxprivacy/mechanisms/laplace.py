@@ -29,7 +29,8 @@ def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
 def laplace(plan: Plan, counts: object, *, noise: Noise | None = None) -> Floats:
     """Answers of a plan with exact discrete Laplace noise, in the questions' units.
 
-    This is the researcher's view: no ledger.  `counts` is a histogram over the plan's universe.
+    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what.
+    `counts` is a histogram over the plan's universe.
 
     >>> from dxprivacy.model import metrics
     >>> from dxprivacy.planning import make_plan

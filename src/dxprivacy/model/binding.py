@@ -152,6 +152,11 @@ class _Span:
 
 
 def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
+    """Groups that no possible record can be in are left out: their count would always be 0."""
+    present = sorted(set(groups) - {-1})
+    if len(present) < len(labels):
+        place = {old: new for new, old in enumerate(present)} | {-1: -1}
+        groups, labels = [place[g] for g in groups], [labels[g] for g in present]
     padded = groups + [-1] * ref.attribute.has_other
     return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels))
 

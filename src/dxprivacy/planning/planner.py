@@ -20,7 +20,7 @@ from dxprivacy.model.questions import gather
 from dxprivacy.model.workload import Linear, Ratio, Workload
 from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.certificate import Certificate, certify
-from dxprivacy.planning.expected import groups_per_question, target_scales
+from dxprivacy.planning.expected import all_expected, groups_per_question, target_scales
 from dxprivacy.planning.plan import Plan
 from dxprivacy.planning.scales import Constraints, constraints, fill, own_precision
 
@@ -56,7 +56,7 @@ def make_plan(
     rows = None if rows is None else int(rows)
     if rows is not None:
         require_room(workload.largest, rows, where="plan")
-    task = _Task(workload, metric, granted, _targets(workload, rows))
+    task = _Task(workload, metric, granted, _targets(workload, rows), rows)
     scales, certificate, used = _propose(task, method)
     plan = Plan(asked, workload, metric, scales, granted, used, rows, title, dataset)
     plan.__dict__["certificate"] = certificate  # just computed for these scales: no need to do it twice
@@ -105,6 +105,7 @@ class _Task:
     metric: Metric
     share: Fraction
     targets: Floats
+    rows: int | None
 
     @property
     def units(self) -> Floats:
@@ -149,10 +150,13 @@ def _propose(task: _Task, method: str) -> tuple[tuple[float, ...], Certificate, 
 
 
 def _merit(task: _Task, scales: tuple[float, ...]) -> tuple[int, float]:
-    """How many targets are missed, then squared errors, each answer measured by its target or by plain DP."""
-    s = np.array(scales)
-    misses = int(((task.targets > 0) & (s > task.targets * (1 + 1e-9))).sum())
-    return misses, float(np.sum((s / task.reference) ** 2))
+    """How many answers miss their target, then squared errors, each row measured by its target or by plain DP."""
+    misses = 0
+    if (task.targets > 0).any():
+        errors = all_expected(task.workload, scales, task.rows)
+        wanted = ((e.half_width, a.within) for a, e in zip(task.workload.answers, errors, strict=True))
+        misses = sum(within is not None and width > float(within) * (1 + 1e-9) for width, within in wanted)
+    return misses, float(np.sum((np.array(scales) / task.reference) ** 2))
 
 
 def _same_scale(task: _Task) -> tuple[tuple[float, ...], Certificate]:

@@ -23,6 +23,7 @@ from dxprivacy.model.metrics import Metric
 from dxprivacy.model.workload import Workload
 
 MAX_ENTRIES = 10_000_000
+MAX_PAIRS = 2_500_000
 MAX_ROUNDS = 200
 
 
@@ -42,15 +43,41 @@ class Constraints:
 
 
 def constraints(workload: Workload, metric: Metric, share: Fraction) -> Constraints | None:
-    """The system for a workload, or None where it would be too large (or can only be bounded)."""
+    """The system for a workload, or None where it would be too large (or can only be bounded).
+
+    Where few enough covering pairs allow it, every row may get a scale of its own; otherwise a structured block over
+    several attributes gets one, because its covering pairs then need not tell its rows apart.
+    """
+    rows = np.arange(workload.rows, dtype=np.int64)
+    plan = cover(
+        LaplaceCost(workload, np.arange(1.0, workload.rows + 1.0)), metric
+    )  # scales that differ: contexts tell all rows apart
+    if plan.loose or plan.apart or plan.size > MAX_PAIRS:
+        plan = cover(LaplaceCost(workload, np.ones(workload.rows)), metric)
+        rows = _shared(workload)
+    if plan.loose or plan.apart or plan.size > MAX_PAIRS:
+        return None
+    return _system(plan, workload, metric, share, rows)
+
+
+def _shared(workload: Workload) -> Ints:
+    """One variable for all rows of a structured block over several attributes, otherwise one per row."""
+    labels: list[int] = []
+    for block in workload.blocks:
+        first = labels[-1] + 1 if labels else 0
+        together = isinstance(block, OneHot) and len(block.axes) > 1
+        labels += [first] * block.rows if together else range(first, first + block.rows)
+    return np.array(labels, dtype=np.int64)
+
+
+def _system(plan: Cover, workload: Workload, metric: Metric, share: Fraction, variable: Ints) -> Constraints | None:
     from scipy.sparse import csr_array
 
-    probe = LaplaceCost(workload, np.ones(workload.rows))
-    plan: Cover = cover(probe, metric)
-    if plan.loose or plan.apart or plan.size > MAX_ENTRIES // 4:
-        return None
-    variable = _variables(workload, metric)
-    entries, parts, pairs, limits, seen = 0, [], [], [], 0
+    nothing = np.zeros(0, dtype=np.int64)
+    parts: list[tuple[Ints, Ints, Ints]] = [(nothing, nothing, nothing)]
+    pairs: list[tuple[Ints, Ints]] = [(nothing, nothing)]
+    limits: list[Floats] = [np.zeros(0)]
+    entries = seen = 0
     for i, j in plan.pairs(1 << 13):
         d = metric.pairwise(i, j)
         asks = np.isfinite(d)
@@ -63,25 +90,11 @@ def constraints(workload: Workload, metric: Metric, share: Fraction) -> Constrai
         pairs.append((i, j))
         limits.append(d * float(share))
         seen += len(i)
-    pair, var, amount = (np.concatenate([p[c] for p in parts] or [np.zeros(0, dtype=np.int64)]) for c in range(3))
-    shape = (seen, int(variable.max()) + 1)
-    loads = csr_array((amount.astype(np.float64), (pair, var)), shape=shape)
+    pair, var, amount = (np.concatenate([p[c] for p in parts]) for c in range(3))
+    loads = csr_array((amount.astype(np.float64), (pair, var)), shape=(seen, int(variable.max()) + 1))
     loads.sum_duplicates()
-    i, j = (np.concatenate([p[c] for p in pairs] or [np.zeros(0, dtype=np.int64)]) for c in range(2))
-    return Constraints(loads, np.concatenate(limits or [np.zeros(0)]), (i, j), variable)
-
-
-def _variables(workload: Workload, metric: Metric) -> Ints:
-    """Rows that may get scales of their own.
-
-    Over several attributes the covering pairs of a structured block assume one scale for all its rows.
-    """
-    single = metric.axes is not None and len(metric.axes) == 1
-    labels: list[int] = []
-    for block in workload.blocks:
-        first = labels[-1] + 1 if labels else 0
-        labels += [first] * block.rows if isinstance(block, OneHot) and not single else range(first, first + block.rows)
-    return np.array(labels, dtype=np.int64)
+    i, j = (np.concatenate([p[c] for p in pairs]) for c in range(2))
+    return Constraints(loads, np.concatenate(limits), (i, j), variable)
 
 
 def own_precision(system: Constraints) -> Floats:

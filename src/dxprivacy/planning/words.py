@@ -8,10 +8,11 @@ import numpy as np
 from dxprivacy.bounds import cover, ratios
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.metrics import Metric, Places, WithOther, all_pairs
+from dxprivacy.model.metrics import Capped, Metric, Places, WithOther, all_pairs
 from dxprivacy.model.questions import Question
-from dxprivacy.model.workload import Answer
+from dxprivacy.model.workload import Answer, Ratio
 from dxprivacy.planning.expected import ErrorOf
+from dxprivacy.planning.notes import notes
 from dxprivacy.planning.plan import Plan
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
 
@@ -90,6 +91,7 @@ def apart(metric: Metric, pair: tuple[int, int]) -> str:
     if len(axes) != 1:
         return ""
     base = axes[0].base if isinstance(axes[0], WithOther) else axes[0]
+    base = base.base if isinstance(base, Capped) else base
     if not isinstance(base, Places) or max(pair) >= base.universe.size:
         return ""
     length = float(base.lengths(np.array([pair[0]]), np.array([pair[1]]))[0])
@@ -128,8 +130,8 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[s
     if not asked:
         table = [row[:3] + row[4:] for row in table]
     lines += columns(table, "lrrrrl" if asked else "lrrrl")
-    if any(hasattr(a.recipe, "bottom") for a in answers):
-        lines.append(tag("dim", "  means by group: as if the groups were equally large; their sizes are private"))
+    for note in notes(plan):
+        lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
     hard = _explained(plan, limit, why) if why else _hardest(plan, limit)
     lines += ["", *hard] if hard else []
     lines += ["", *_budget_lines(plan), "", *_baseline_lines(plan)]
@@ -187,9 +189,13 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
     low, high = min(gains), max(gains)
     gain = times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(high)[:-1]} – {times(low)}"
     target = answers[0].within
-    wanted = "" if target is None else f"{digits(float(target))} {unit}".rstrip()
+    missed = target is not None and not all(_reached(a, e) for a, e in zip(answers, errors, strict=True))
+    wanted = (
+        "" if target is None else f"{digits(float(target))} {unit}".rstrip() + (tag("warn", " !") if missed else "")
+    )
     if all(_reached(a, e) for a, e in zip(answers, errors, strict=True)):
-        why = tag("dim", "nothing: target reached")
+        assumed = any(isinstance(a.recipe, Ratio) for a in answers)
+        why = tag("dim", "nothing: target reached" + (" for groups of that size" if assumed else ""))
     elif len(members) == 1 or len({limit[k].pair for k in members}) == 1:
         why = short_pair(pair_words(plan.metric, limit[members[0]].pair), _PAIR)
     else:
@@ -284,7 +290,8 @@ def _budget_lines(plan: Plan) -> list[str]:
     worst = plan.baselines
     text = "no limit" if math.isinf(worst.worst_epsilon) else f"ε {digits(worst.worst_epsilon)}"
     pair = short_pair(pair_words(plan.metric, worst.worst_pair), _PAIR)
-    rows.append(["worst case", tag("bold", text), f"in plain-DP terms: {pair}"])
+    at = f": {pair}" if worst.worst_pair else ""
+    rows.append(["worst case", tag("bold", text), f"in plain-DP terms{at}"])
     return lines + columns(rows, "lll")
 
 
@@ -292,7 +299,8 @@ def _public_case(plan: Plan) -> list[str]:
     if not math.isinf(plan.baselines.worst_epsilon):
         return []
     pair = short_pair(pair_words(plan.metric, plan.baselines.worst_pair), _PAIR)
-    return columns([["worst case", tag("bold", "no limit"), f"in plain-DP terms: {pair}"]], "lll")
+    at = f": {pair}" if plan.baselines.worst_pair else ""
+    return columns([["worst case", tag("bold", "no limit"), f"in plain-DP terms{at}"]], "lll")
 
 
 def _baseline_lines(plan: Plan) -> list[str]:

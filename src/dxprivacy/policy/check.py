@@ -88,7 +88,7 @@ def _finite(x: float) -> float | None:
 
 def check(policy: Policy) -> Check:
     """Look at every attribute."""
-    axes = policy.metric.axes or (policy.metric,)
+    axes = policy.metric.by_attribute or (policy.metric,)
     rows, warnings, identical, tightened = [], [], [], []
     for attribute, metric in zip(policy.universe.attributes, axes, strict=True):
         found = _tightened(attribute, metric)

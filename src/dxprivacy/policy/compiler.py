@@ -1,37 +1,18 @@
 """From the tables of a policy file to a universe and a metric.  Unknown means refuse."""
 
-import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from dxprivacy.errors import DxError, Hint, PolicyError, UsageError, did_you_mean
-from dxprivacy.model import metrics
-from dxprivacy.model.attributes import Attribute, Integers, Points, Values, as_text
-from dxprivacy.model.metrics import AttributeSum, Metric
-from dxprivacy.model.numbers import Exact, exact
+from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
+from dxprivacy.model.attributes import Attribute, as_text
+from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.places import read_places
+from dxprivacy.policy.kinds import BUILD, COMMON, KINDS
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 _TOP = ("title", "dataset", "version", "unit", "attributes", "combine")
-_COMMON = ("column", "epsilon", "other", "unit")
-_KINDS = {"values": (), "integers": ("per",), "points": ("per", "metric", "id", "units")}
 _LATER = ("numbers", "dates", "columns")
-_KILOMETRES = {
-    "km": Fraction(1),
-    "m": Fraction(1, 1000),
-    "mi": Fraction("1.609344"),
-    "mile": Fraction("1.609344"),
-    "miles": Fraction("1.609344"),
-}
-# Wide enough for every sane policy; within them floats neither overflow nor vanish, whatever is divided or added up.
-_EPSILONS = (Fraction(1, 10**9), Fraction(10**9))
-_LENGTHS = (Fraction(1, 10**15), Fraction(10**15))
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
 
@@ -61,7 +42,7 @@ def compile_policy(file: PolicyFile) -> Compiled:
             key="unit",
             hints=[('unit = "replace"', "one record is replaced by another; the number of records is public")],
         )
-    _require_sum(file, top.get("combine", {}))
+    how = _how(file, top.get("combine", {}))
     tables = top.get("attributes")
     if not isinstance(tables, dict) or not tables:
         raise file.error(
@@ -75,7 +56,7 @@ def compile_policy(file: PolicyFile) -> Compiled:
     except PolicyError as error:
         raise file.error(error.what, hints=list(error.hints)) from None
     axes = [metric for _, metric in parts]
-    metric = axes[0] if len(axes) == 1 else AttributeSum(universe, axes)
+    metric = axes[0] if len(axes) == 1 else (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
     return Compiled(title, dataset, as_text(version), universe, metric)
 
 
@@ -90,18 +71,23 @@ def _text(file: PolicyFile, table: dict[str, Any], key: str) -> str:
     return value.strip()
 
 
-def _require_sum(file: PolicyFile, combine: Any) -> None:
+def _how(file: PolicyFile, combine: Any) -> str:
+    """How the attributes' distances are put together."""
     if not isinstance(combine, dict):
         raise file.error("combine is a table", key="combine", hints=["[combine]", 'how = "sum"'])
     file.only(combine, ("how",), "combine")
     how = combine.get("how", "sum")
-    if how != "sum":
+    if how not in ("sum", "max"):
         raise file.error(
             f"combining attributes by “{how}” is not supported",
             section="combine",
             key="how",
-            hints=[('how = "sum"', "the ε of two records is the sum over the attributes in which they differ")],
+            hints=[
+                ('how = "sum"', "the ε of two records is the sum over the attributes in which they differ"),
+                ('how = "max"', "it is the largest of them; stricter, and slower to plan"),
+            ],
         )
+    return str(how)
 
 
 def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metric]:
@@ -123,13 +109,13 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
             key="per",
             hints=[("integers = [0, 120]", "whole numbers have distances")],
         )
-    file.only(table, (kind, *_COMMON, *_KINDS[kind]), section)
+    file.only(table, (kind, *COMMON, *KINDS[kind]), section)
     if "epsilon" not in table:
         raise file.error(
             f"{name} has no epsilon", section=section, hints=[("epsilon = 1.0", "how far its values may be told apart")]
         )
     try:
-        return _BUILD[kind](file, section, name, table)
+        return BUILD[kind](file, section, name, table)
     except DxError as error:
         if isinstance(error, PolicyError) and file.made(error):
             raise
@@ -140,229 +126,18 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
 
 
 def _kind(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> str:
-    kinds = [kind for kind in _KINDS if kind in table]
+    kinds = [kind for kind in KINDS if kind in table]
     if len(kinds) == 1:
         return kinds[0]
     hints: list[Hint | str] = ['values = ["M", "F"]', "integers = [0, 120]", 'points = "cities.csv"']
+    hints.append('graph = "friends.csv"')
     if kinds:
         what = f"{name} has both {' and '.join(kinds)}; one of them is needed"
         raise file.error(what, section=section, key=kinds[1], hints=hints)
     for key in table:
-        close = [] if key in (*_COMMON, *_KINDS["points"]) else did_you_mean(key[:100], (*_KINDS, *_LATER))
-        if close and close[0][0] in _KINDS:
+        close = [] if key in (*COMMON, *KINDS["points"]) else did_you_mean(key[:100], (*KINDS, *_LATER))
+        if close and close[0][0] in KINDS:
             raise file.error(f"“{key}” means nothing here", section=section, key=key, hints=[*close])
         if close:
             raise file.error(f"{name}: {key} are not supported yet", section=section, key=key, hints=hints)
-    raise file.error(f"{name} needs one of values, integers, points", section=section, hints=hints)
-
-
-def _common(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": name}
-    for key, example in (("column", "inc_eur"), ("unit", "years")):
-        if key in table:
-            out[key] = _name(file, section, key, table[key], example)
-    return out
-
-
-def _name(file: PolicyFile, section: str, key: str, given: Any, example: str) -> str:
-    if not isinstance(given, str) or not given.strip() or UNPRINTABLE.search(given):
-        raise file.error(f"{key} must be a name", section=section, key=key, hints=[f'{key} = "{example}"'])
-    return given
-
-
-def _other(
-    file: PolicyFile, section: str, table: dict[str, Any], *, numbers: bool
-) -> tuple[Exact | None, Fraction | None]:
-    """The distance and the value of `other`, where the policy gives them."""
-    other = table.get("other", {})
-    example = "other = { epsilon = 5, value = 0 }" if numbers else "other = { epsilon = 5 }"
-    if not isinstance(other, dict):
-        raise file.error("other is a table", section=section, key="other", hints=[example])
-    file.only(other, ("epsilon", "value"), section, "other")
-    epsilon = _budget(file, section, other["epsilon"], "other", "other's epsilon") if "epsilon" in other else None
-    if "value" not in other:
-        return epsilon, None
-    if not numbers:
-        raise file.error(
-            "only integers have a value for other in sums",
-            section=section,
-            key="other",
-            hints=[(example, "without value")],
-        )
-    return epsilon, _number(file, section, "other", "other's value", other["value"], (-_LENGTHS[1], _LENGTHS[1]))
-
-
-def _values(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> tuple[Attribute, Metric]:
-    listed = table["values"]
-    if not isinstance(listed, list) or not all(isinstance(v, (str, int)) for v in listed):
-        raise file.error(
-            f"{name}: values must be a list of texts, whole numbers or true/false",
-            section=section,
-            key="values",
-            hints=['values = ["M", "F"]'],
-        )
-    if any(UNPRINTABLE.search(as_text(v)) for v in listed):
-        raise file.error(
-            f"{name}: a value has control characters",
-            section=section,
-            key="values",
-            hints=["leave it out: entries that are not listed count as “other”"],
-        )
-    epsilon, _ = _other(file, section, table, numbers=False)
-    attribute = Values(values=tuple(listed), **_common(file, section, name, table))
-    alone = Universe([attribute])
-    given = table["epsilon"]
-    if not isinstance(given, dict):
-        return attribute, metrics.discrete(alone, _budget(file, section, given), epsilon)
-    try:
-        budgets = {v: _budget(file, section, e, "epsilon", f"epsilon of {v}") for v, e in given.items()}
-        return attribute, metrics.valued(alone, attribute, budgets, epsilon)
-    except DxError as error:
-        if isinstance(error, PolicyError) and file.made(error):
-            raise
-        example = ", ".join(f"{_key(v)} = 1.0" for v in attribute.values[:4])
-        more = ", …" if attribute.listed > 4 else ""
-        hints = list(error.hints) if "no value" in error.what else [(f"epsilon = {{ {example}{more} }}", "")]
-        raise file.error(error.what, section=section, key="epsilon", hints=hints) from None
-
-
-def _key(value: str) -> str:
-    return value if re.fullmatch(r"[A-Za-z0-9_-]+", value) else f'"{value}"'
-
-
-def _integers(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> tuple[Attribute, Metric]:
-    ends = table["integers"]
-    if not isinstance(ends, list) or len(ends) != 2 or any(isinstance(e, bool) or type(e) is not int for e in ends):
-        raise file.error(
-            f"{name}: integers needs two ends, both whole numbers",
-            section=section,
-            key="integers",
-            hints=["integers = [0, 120]"],
-        )
-    if ends[1] < ends[0]:
-        raise file.error(
-            f"{name} runs from {ends[0]} to {ends[1]}, which is empty",
-            section=section,
-            key="integers",
-            hints=[f"integers = [{ends[1]}, {ends[0]}]"],
-        )
-    epsilon, value = _other(file, section, table, numbers=True)
-    attribute = Integers(low=ends[0], high=ends[1], other_value=value, **_common(file, section, name, table))
-    step = _budget(file, section, table["epsilon"])
-    unit = f" {attribute.unit}" if attribute.unit else ""
-    per = _per(file, section, name, table, ("per = 10", f"{table['epsilon']} for every 10{unit} apart"))
-    length = _number(file, section, "per", "per", per, _LENGTHS, ["per = 10"])
-    return attribute, metrics.stepped(Universe([attribute]), attribute, _divide(step, length), epsilon)
-
-
-def _points(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> tuple[Attribute, Metric]:
-    path = (file.path.parent if file.path else Path()) / _name(file, section, "points", table["points"], "cities.csv")
-    units = table.get("units", {})
-    if not isinstance(units, dict) or not all(isinstance(u, str) for u in units.values()):
-        raise file.error("units is a table", section=section, key="units", hints=['units = { elevation = "m" }'])
-    identifier = _name(file, section, "id", table["id"], "city_code") if "id" in table else ""
-    places = read_places(path, units, identifier)
-    epsilon, _ = _other(file, section, table, numbers=False)
-    attribute = Points(
-        ids=places.ids,
-        coordinates=places.coordinates,
-        facts=places.facts,
-        **_common(file, section, name, table),
-    )
-    kind = table.get("metric", "great-circle" if places.geographic else "euclidean")
-    if not isinstance(kind, str) or kind not in metrics.PLACES:
-        raise file.error(f"no metric “{kind}” for points", section=section, key="metric", hints=[*metrics.PLACES])
-    if kind == "great-circle" and not places.geographic:
-        raise file.error(
-            "great-circle distance needs columns latitude and longitude",
-            section=section,
-            key="metric",
-            hints=[('metric = "euclidean"', "for x and y in a plane")],
-        )
-    step = _budget(file, section, table["epsilon"])
-    if kind == "great-circle":
-        apart = ('per = "100 km"', f"{table['epsilon']} for every 100 km apart")
-        length = _kilometres(file, section, _per(file, section, name, table, apart))
-    else:
-        apart = ("per = 10", f"{table['epsilon']} for every 10 apart, in the unit of the coordinates")
-        length = _number(file, section, "per", "per", _per(file, section, name, table, apart), _LENGTHS, ["per = 10"])
-    if not 0 < step < math.inf:
-        raise file.error(
-            f"{name}: epsilon must be positive and finite",
-            section=section,
-            key="epsilon",
-            hints=[
-                ("epsilon = 1.0", "with per: so much for that distance"),
-                "for public places list the ids as values",
-            ],
-        )
-    return attribute, metrics.placed(Universe([attribute]), attribute, kind, Fraction(step) / length, epsilon)
-
-
-_BUILD = {"values": _values, "integers": _integers, "points": _points}
-
-
-def _per(file: PolicyFile, section: str, name: str, table: dict[str, Any], hint: Hint) -> Any:
-    if "per" not in table:
-        hints: list[Hint | str] = [(f"add   {hint[0]}".ljust(28), hint[1])]
-        raise file.error(f"{name} has a distance but no unit", section=section, key="epsilon", hints=hints)
-    return table["per"]
-
-
-def _budget(file: PolicyFile, section: str, given: Any, key: str = "epsilon", what: str = "epsilon") -> Exact:
-    """An epsilon: 0, infinity, or a number of a sane size."""
-    if isinstance(given, (dict, list)):
-        raise file.error(f"{what} is one number here", section=section, key=key, hints=["epsilon = 1.0"])
-    if isinstance(given, (int, Decimal)) and not isinstance(given, bool) and given in (0, math.inf):
-        return math.inf if given else Fraction(0)
-    hints: list[Hint | str] = [("epsilon = 1.0", ""), ("epsilon = inf", "for public")]
-    return _number(file, section, key, what, given, _EPSILONS, hints)
-
-
-def _number(
-    file: PolicyFile,
-    section: str,
-    key: str,
-    what: str,
-    given: Any,
-    limits: tuple[Fraction, Fraction],
-    hints: Iterable[Hint | str] = (),
-) -> Fraction:
-    """A number as it was written, within limits."""
-    wrong = ""
-    if isinstance(given, str):
-        wrong = f"{what} is the text {given[:40]!r}; a number is written without quotes"
-    elif isinstance(given, bool) or not isinstance(given, (int, Decimal)):
-        wrong = f"{what} is {str(given)[:40]}; a number is needed"
-    if not wrong:
-        try:
-            number = Fraction(exact(given, what=what))
-        except UsageError as error:
-            wrong = error.what
-        else:
-            if limits[0] <= number <= limits[1]:
-                return number
-            sign = "positive" if number <= 0 < limits[0] else f"from {_power(limits[0])} to {_power(limits[1])}"
-            wrong = f"{what} is {given}; it must be {sign}"
-    raise file.error(wrong, section=section, key=key, hints=hints)
-
-
-def _power(limit: Fraction) -> str:
-    return re.sub(r"e([+-])0*", lambda m: "e" + m[1].strip("+"), f"{float(limit):g}")
-
-
-def _kilometres(file: PolicyFile, section: str, per: Any) -> Fraction:
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z]+)\s*", per) if isinstance(per, str) else None
-    if match is None or match.group(2) not in _KILOMETRES:
-        raise file.error(
-            f"per is {str(per)[:40]!r}; a distance with its unit is needed",
-            section=section,
-            key="per",
-            hints=['per = "100 km"', "units: km, m, miles"],
-        )
-    length = _number(file, section, "per", "per", Decimal(match.group(1)), _LENGTHS, ['per = "100 km"'])
-    return length * _KILOMETRES[match.group(2)]
-
-
-def _divide(epsilon: Exact, unit: Fraction) -> Exact:
-    return math.inf if epsilon == math.inf else Fraction(epsilon) / unit
+    raise file.error(f"{name} needs one of values, integers, points, graph", section=section, hints=hints)

@@ -98,6 +98,25 @@ def _read(path: Path) -> _Table:
     return table
 
 
+def read_edge_rows(path: Path) -> list[tuple[str, ...]]:
+    """Read a CSV of edges: a header, then two nodes per line and, where there is a third column, the length."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [[field.strip() for field in row] for row in csv.reader(file, strict=True) if any(row)]
+    except FileNotFoundError:
+        raise PolicyError("no such file", where=str(path), hints=["paths are relative to the policy file"]) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise PolicyError("not a CSV file in UTF-8", where=str(path)) from None
+    except OSError as error:
+        raise PolicyError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    if len(rows) < 2 or len(rows[0]) not in (2, 3):
+        raise PolicyError("needs a header of two or three columns and at least one edge", where=str(path))
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(rows[0]) or not row[0] or not row[1]:
+            raise PolicyError("an edge needs its two nodes (and its length)", where=f"{path}:{number}")
+    return [tuple(row) for row in rows[1:]]
+
+
 def _identifier(header: list[str], wanted: str, path: Path) -> str:
     if wanted and wanted not in header:
         raise PolicyError(

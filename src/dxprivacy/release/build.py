@@ -4,8 +4,10 @@ import importlib.metadata
 from typing import Any
 
 from dxprivacy.model.arrays import Ints
+from dxprivacy.model.workload import Ratio
 from dxprivacy.planning import Plan
 from dxprivacy.planning.expected import interval
+from dxprivacy.planning.notes import notes
 from dxprivacy.release.release import Release, Row
 from dxprivacy.wording import digits
 
@@ -21,7 +23,10 @@ def build_release(plan: Plan, z: Ints, records: int, *, ledger: str, entry: int,
     for answer in plan.workload.answers:
         value, low, high = interval(answer, noisy, scales, records)
         exact = all(plan.scales[r] == 0 for r in answer.rows)
-        rows.append(Row(answer.label, plan.workload.titles[answer.question], value, low, high, answer.unit, exact))
+        recipe = answer.recipe
+        vague = isinstance(recipe, Ratio) and low <= float(recipe.low) and high >= float(recipe.high)
+        title = plan.workload.titles[answer.question]
+        rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague))
     facts: dict[str, Any] = {
         "request": plan.request,
         "policy": {"title": plan.title, "dataset": plan.dataset, "metric": plan.metric.digest},
@@ -31,6 +36,8 @@ def build_release(plan: Plan, z: Ints, records: int, *, ledger: str, entry: int,
         "scales": [s.hex() for s in plan.scales],
         "certificate": plan.certificate.to_dict(),
         "ledger": {"file": ledger, "entry": entry, "at": at},
+        "planned_for": plan.rows,
+        "notes": notes(plan),
         "worst_case_epsilon": _finite(plan.baselines.worst_epsilon),
         "software": f"dxprivacy {importlib.metadata.version('dxprivacy')}",
     }

@@ -24,6 +24,7 @@ class Row:
     high: float
     unit: str
     exact: bool
+    vague: bool = False  # the interval is the whole range: too few records to say anything
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ class Release:
             "format": FORMAT,
             "name": self.name,
             "records": self.records,
-            "answers": [row | {"exact": r.exact} for row, r in zip(self.rows(), self.answers, strict=True)],
+            "answers": [
+                row | {"exact": r.exact, "vague": r.vague} for row, r in zip(self.rows(), self.answers, strict=True)
+            ],
             "promise": list(self.promise),
             **self.facts,
         }
@@ -100,7 +103,8 @@ def from_json(text: str) -> Release:
     data = json.loads(text)
     known = {"format", "name", "records", "answers", "promise"}
     answers = tuple(
-        Row(r["label"], r["question"], r["value"], r["low"], r["high"], r["unit"], r["exact"]) for r in data["answers"]
+        Row(r["label"], r["question"], r["value"], r["low"], r["high"], r["unit"], r["exact"], r["vague"])
+        for r in data["answers"]
     )
     facts = {key: value for key, value in data.items() if key not in known}
     return Release(data["name"], answers, tuple(data["promise"]), data["records"], facts)

@@ -34,6 +34,14 @@ def release_lines(release: Release, *, everything: bool = False, file: str = "")
     hidden = len(release.answers) - len(shown)
     more = f"{hidden:,} more in {file or 'release.rows()'}. " if hidden else ""
     lines.append(tag("dim", f"  {more}Intervals cover privacy noise, not sampling error."))
+    remarks = [note for note in release.facts.get("notes", ()) if not note.startswith("means by")]
+    planned = release.facts.get("planned_for")
+    if planned and planned != release.records:
+        remarks.append(
+            f"the plan was made for {planned:,} records, there are {release.records:,}: errors of means differ"
+        )
+    for note in remarks:
+        lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
     lines += ["", tag("bold", "Promise")]
     for k, sentence in enumerate(release.promise, 1):
         lines += [f"  {line}" for line in wrap(f"{k}. {sentence}", 94, "   ")]
@@ -41,6 +49,8 @@ def release_lines(release: Release, *, everything: bool = False, file: str = "")
 
 
 def _value(row: Row) -> str:
+    if row.vague:
+        return "too few to say"
     return number(row.value, row.low, row.high) + (f" {row.unit}" if row.unit else "")
 
 

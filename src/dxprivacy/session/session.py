@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.engines import open_source
-from dxprivacy.errors import UsageError
+from dxprivacy.errors import PolicyError, UsageError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows
 from dxprivacy.model.grid import require_room
@@ -70,6 +70,10 @@ class Session:
 
     def answer(self, plan: Plan, *, request: str = "") -> Outcome:
         """As `release`, saying also whether it was answered before."""
+        if not isinstance(plan, Plan):
+            raise UsageError(
+                "a plan is needed", hints=[("session.plan(…)", "shows the error first, and costs nothing")]
+            )
         if plan.metric.digest != self.policy.digest or plan.dataset != self.policy.dataset:
             raise UsageError("the plan was made for another policy", hints=["session.plan(…)"])
         certificate = plan.certificate.require(at_most=plan.share)
@@ -130,9 +134,12 @@ def policy_of(plan: str | Path) -> Path:
     """The policy file that a written plan names."""
     data = read_json(plan)
     try:
-        return Path(plan).parent / str(data["policy"]["file"])
+        policy = Path(plan).parent / str(data["policy"]["file"])
     except (KeyError, TypeError):
         raise UsageError(f"{plan} does not name its policy", hints=[("--policy FILE", "")]) from None
+    if not policy.exists():
+        raise PolicyError(f"the plan's policy is not at {policy}", hints=[("--policy FILE", "says where it is now")])
+    return policy
 
 
 def read_json(path: str | Path) -> Any:

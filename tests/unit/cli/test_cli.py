@@ -257,6 +257,13 @@ def test_numbers_on_the_page_have_at_most_three_significant_digits_below_a_thous
 # -- release -----------------------------------------------------------------------------------------------------------
 
 
+def test_a_named_ledger_that_does_not_exist_yet_is_pointed_out(town, dxp, planned, known_noise):
+    plan = planned("count by sex")
+    called = dxp("release", plan.name, "--data", "people.csv", "--ledger", "ledgr.db").fine()
+    assert called.lines[0].startswith("! new ledger")
+    assert "ledgr.db" in called.lines[0]
+
+
 def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_noise):
     plan = planned("count by state", "count by sex")
     called = dxp("release", plan.name, "--data", "people.csv").fine()

@@ -109,7 +109,9 @@ def test_a_missing_policy_ends_with_3(town, dxp):
 def test_a_plan_whose_policy_is_gone_ends_with_3(town, dxp, planned):
     plan = planned("count by sex")
     (town / "policy.toml").rename(town / "moved.toml")
-    refused(dxp("release", plan.name, "--data", "people.csv"), 3, "policy.toml · no such file")
+    refused(
+        dxp("release", plan.name, "--data", "people.csv"), 3, "the plan's policy is not at policy.toml", "--policy FILE"
+    )
     dxp("release", plan.name, "--data", "people.csv", "--policy", "moved.toml").fine()
     refused(dxp("ledger", "ledger.db"), 3, "no such file", "--policy FILE")
     dxp("ledger", "ledger.db", "--policy", "moved.toml").fine()

@@ -78,6 +78,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def constant(universe: Universe | int, epsilon: Number) -> Constant:
     """Plain epsilon-differential privacy: the same budget for every two records.
 
@@ -335,10 +339,13 @@ def discrete(alone: Universe, epsilon: Exact, other: Exact | None = None) -> Met
     return WithOther(alone, Constant(_without_other(attribute.listed), epsilon), other)
 
 
-def stepped(alone: Universe, attribute: Integers, per_unit: Exact, other: Exact | None = None) -> Metric:
-    """Whole numbers on a line, `other` half the reach away."""
+def stepped(
+    alone: Universe, attribute: Integers, per_unit: Exact, other: Exact | None = None, cap: Fraction | None = None
+) -> Metric:
+    """Whole numbers on a line, no two more than `cap` apart, `other` half the reach away."""
     inner = _without_other(attribute.listed)
-    return _star(alone, Line(inner, range(attribute.low, attribute.high + 1), per_unit), per_unit, other)
+    base = Line(inner, range(attribute.low, attribute.high + 1), per_unit)
+    return _star(alone, _capped(base, cap), per_unit, other)
 
 
 def valued(alone: Universe, attribute: Values, budgets: Mapping[str, Exact], other: Exact | None = None) -> Matrix:
@@ -355,10 +362,53 @@ def valued(alone: Universe, attribute: Values, budgets: Mapping[str, Exact], oth
     return Matrix.of(alone, _objects(per_value_table(listed)))
 
 
-def placed(alone: Universe, attribute: Points, kind: str, per_unit: Fraction, other: Exact | None = None) -> Metric:
-    """Points with a distance of the given kind, `other` half the reach away."""
+def placed(
+    alone: Universe,
+    attribute: Points,
+    kind: str,
+    per_unit: Fraction,
+    other: Exact | None = None,
+    cap: Fraction | None = None,
+) -> Metric:
+    """Points with a distance of the given kind, no two more than `cap` apart, `other` half the reach away."""
     base = PLACES[kind](_without_other(attribute.listed), attribute.coordinates, per_unit)
-    return _star(alone, base, per_unit, other)
+    return _star(alone, _capped(base, cap), per_unit, other)
+
+
+def thresholded(
+    alone: Universe,
+    attribute: Points,
+    kind: str,
+    base: str,
+    epsilon: Fraction,
+    reach: Fraction,
+    other: Exact | None = None,
+    cap: Fraction | None = None,
+) -> Metric:
+    """Blowfish or smooth: `epsilon` up to the distance `reach`, measured by the metric `base`."""
+    inner = _without_other(attribute.listed)
+    if kind == "blowfish":
+        i, j = pairs_within(PLACES[base](inner, attribute.coordinates, Fraction(1)), reach)
+        edges = [(a, b, epsilon) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
+        metric: Metric = Graph.from_edges(inner, edges)
+    else:
+        places = PLACES[base](inner, attribute.coordinates, in_range(epsilon / reach, what="epsilon per unit"))
+        metric = Together("max", [Constant(inner, epsilon), places])
+    return _star(alone, _capped(metric, cap), epsilon, other)
+
+
+def linked(
+    alone: Universe, attribute: Values, edges: Iterable[tuple[str, str, Exact]], other: Exact | None = None
+) -> Metric:
+    """Nodes of a graph, shortest paths along its edges, `other` half the reach away."""
+    at = {value: k for k, value in enumerate(attribute.values)}
+    numbered = [(at[a], at[b], w) for a, b, w in edges]
+    shortest = min((w for _, _, w in numbered), default=Fraction(1))
+    return _star(alone, Graph.from_edges(_without_other(attribute.listed), numbered), shortest, other)
+
+
+def _capped(metric: Metric, cap: Fraction | None) -> Metric:
+    return metric if cap is None else Capped(metric, cap)
 
 
 def _star(alone: Universe, base: Metric, fallback: Exact, other: Exact | None) -> Metric:

@@ -104,6 +104,11 @@ class Metric(ABC):
         """One metric per attribute if the distance is their sum over the full product; None otherwise."""
         return (self,) if len(self.universe.attributes) == 1 else None
 
+    @property
+    def by_attribute(self) -> "tuple[Metric, ...] | None":
+        """One metric per attribute, however they are put together; None if there is no such thing."""
+        return self.axes
+
     @cached_property
     def closest(self) -> Extreme | None:
         """The least positive distance: it is found among the generators. None if there is no such pair."""

@@ -33,6 +33,11 @@ class AttributeSum(Metric):
         """The attributes' metrics."""
         return self._axes
 
+    @property
+    def by_attribute(self) -> tuple[Metric, ...]:
+        """The attributes' metrics."""
+        return self._axes
+
     @cached_property
     def _common(self) -> Fraction | None:
         ticks = [a.tick for a in self._axes]
