@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from dxprivacy.model.attributes import Property as Property
     from dxprivacy.model.attributes import Values as Values
     from dxprivacy.model.questions import count as count
+    from dxprivacy.model.questions import marginals as marginals
     from dxprivacy.model.questions import matrix as matrix
     from dxprivacy.model.questions import mean_of as mean_of
+    from dxprivacy.model.questions import prefixes as prefixes
+    from dxprivacy.model.questions import ranges as ranges
     from dxprivacy.model.questions import sum_of as sum_of
     from dxprivacy.model.questions import table as table
     from dxprivacy.model.universe import Universe as Universe
@@ -61,6 +64,9 @@ _HOME = {
     "matrix": ("model.questions", "matrix"),
     "max_ratio": ("bounds", "max_ratio"),
     "mean_of": ("model.questions", "mean_of"),
+    "ranges": ("model.questions", "ranges"),
+    "prefixes": ("model.questions", "prefixes"),
+    "marginals": ("model.questions", "marginals"),
     "metrics": ("model.metrics", ""),
     "plan": ("planning", "make_plan"),
     "sensitivity": ("bounds", "sensitivity"),

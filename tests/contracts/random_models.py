@@ -8,7 +8,18 @@ import numpy as np
 from dxprivacy.model import metrics
 from dxprivacy.model.attributes import Integers, Points, Property, Values
 from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric
-from dxprivacy.model.questions import Stack, count, gather, matrix, mean_of, sum_of, table
+from dxprivacy.model.questions import (
+    Stack,
+    count,
+    gather,
+    marginals,
+    matrix,
+    mean_of,
+    prefixes,
+    ranges,
+    sum_of,
+    table,
+)
 from dxprivacy.model.universe import Universe
 
 
@@ -118,6 +129,9 @@ def _question(rng, universe: Universe):
             where[attribute.name] = [attribute.label(rng.randrange(attribute.size))]
     by = [a.name + ("/2" if a.kind == "integers" else ".zone" if "zone" in a.properties else "") for a in some]
     numeric = [a for a in attributes if a.numbers is not None]
+    if rng.random() < 0.15:
+        asks = [lambda: marginals(rng.randint(1, len(attributes))), lambda: prefixes(by[0]), lambda: ranges(by[0])]
+        return rng.choice(asks)()
     draw = rng.random()
     if draw < 0.25 or (draw > 0.55 and draw < 0.85 and not numeric):
         return table(*by, where=where if rng.random() < 0.5 else None)

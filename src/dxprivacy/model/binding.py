@@ -1,24 +1,25 @@
 """Binding a question to a universe: names become attributes or properties, groups become rows, numbers a grid."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import Attribute, Integers, Property
-from dxprivacy.model.blocks import Block, Explicit, Factor, OneHot
+from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
 from dxprivacy.model.grammar import number_text
 from dxprivacy.model.grid import to_grid
 from dxprivacy.model.numbers import exact
 from dxprivacy.model.questions import Condition, Matrix, Question, is_range
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Answer, Linear, Ratio, Workload
+from dxprivacy.model.workload import Answer, Linear, Ratio, Workload, stack
 
 MAX_ROWS = 2_000_000
+MAX_RANGES = 300
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,68 @@ def selected(
 
 
 def bind(question: Question, universe: Universe) -> Workload:
+    """The rows of a question."""
+    if question.ask in ("prefixes", "ranges"):
+        return _intervals(question, universe)
+    if question.ask == "marginals":
+        return _marginals(question, universe)
+    return _grouped(question, universe)
+
+
+def _intervals(question: Question, universe: Universe) -> Workload:
+    """Counts of intervals of an ordered attribute: from the start to each value, or between any two."""
+    grouping = group(question.of, universe)
+    n = len(grouping.labels)
+    if question.ask == "prefixes":
+        spans = [(0, k) for k in range(n)]
+    else:
+        if n > MAX_RANGES:
+            raise QuestionError(
+                f"all ranges of {n:,} values are too many",
+                where=f"question “{question}”",
+                hints=[(f"{question.ask} {question.of}/10", "fewer, wider steps"), "prefixes"],
+            )
+        spans = [(a, b) for a in range(n) for b in range(a, n)]
+    groups = grouping.groups
+    matrix = np.array([(groups >= a) & (groups <= b) for a, b in spans], dtype=np.int64)
+    block = AlongAxis(universe, grouping.axis, matrix)
+    labels = [_joined(grouping.labels[a], grouping.labels[b]) for a, b in spans]
+    answers = tuple(Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels))
+    return Workload(universe, (block,), answers, (str(question),))
+
+
+def _joined(first: str, last: str) -> str:
+    """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`."""
+    if first == last:
+        return first
+    start = first.partition("–")[0]
+    return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"
+
+
+def _marginals(question: Question, universe: Universe) -> Workload:
+    """All tables of so many attributes."""
+    order = int(question.of) if question.of.isdigit() else 0
+    if not 1 <= order <= len(universe.attributes):
+        raise QuestionError(
+            f"{question.of}-way tables of {len(universe.attributes)} attributes do not exist",
+            where=f"question “{question}”",
+        )
+    tables = [
+        _grouped(Question("count", by=names, within=question.within), universe)
+        for names in combinations(universe.names, order)
+    ]
+    whole = stack(tables)
+    answers = tuple(
+        replace(a, question=0, label=f"{', '.join(_by(tables, a.question))}: {a.label}") for a in whole.answers
+    )
+    return Workload(universe, whole.blocks, answers, (str(question),))
+
+
+def _by(tables: list[Workload], question: int) -> tuple[str, ...]:
+    return tuple(tables[question].universe.names[axis] for axis in tables[question].blocks[0].axes)
+
+
+def _grouped(question: Question, universe: Universe) -> Workload:
     """The rows of a count, sum or mean."""
     groupings = [group(spec, universe) for spec in question.by]
     axes = [g.axis for g in groupings]

@@ -208,6 +208,64 @@ class OneHot(Block):
         return out
 
 
+class AlongAxis(Block):
+    """Any rows that depend on one attribute only, such as prefixes and ranges: a small matrix over its values."""
+
+    def __init__(self, universe: Universe, axis: int, matrix: Ints) -> None:
+        self.universe, self.unit, self.bias = universe, Fraction(1), Fraction(0)
+        self.axis, self.matrix = axis, matrix
+        self.rows = matrix.shape[0]
+        if matrix.ndim != 2 or matrix.shape[1] != universe.shape[axis]:
+            raise QuestionError("a matrix along an attribute needs a column for each of its values")
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The one attribute."""
+        return (self.axis,)
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest absolute entry."""
+        return int(np.abs(self.matrix).max(initial=0))
+
+    def moving(self, axis: int) -> Ints:
+        """Values with equal columns."""
+        if axis != self.axis:
+            return np.zeros(self.universe.shape[axis], dtype=np.int64)
+        return _classes(np.ascontiguousarray(self.matrix.T))
+
+    def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002  (no other attribute matters)
+        """As for moves: it never is the context of one."""
+        return self.moving(axis)
+
+    def differences(self, i: Ints, j: Ints) -> Differences:
+        """Differences of columns."""
+        u, v = self.universe.along(self.axis, i), self.universe.along(self.axis, j)
+        amounts = np.abs(self.matrix[:, u] - self.matrix[:, v])
+        row, pair = np.nonzero(amounts)
+        return pair, row, amounts[row, pair]
+
+    def answer(self, counts: Ints) -> Ints:
+        """The attribute's own histogram, then the small matrix."""
+        cube = counts.reshape(self.universe.shape)
+        others = tuple(a for a in range(cube.ndim) if a != self.axis)
+        return np.asarray(self.matrix @ cube.sum(axis=others, dtype=np.int64), dtype=np.int64)
+
+    def reach(self, weights: Floats) -> float:
+        """Each row from its least to its largest entry."""
+        spread = (self.matrix.max(axis=1) - self.matrix.min(axis=1)).tolist()
+        return float(sum(w * s for w, s in zip(weights.tolist(), spread, strict=True) if s))
+
+    def parts(self) -> tuple[Ints, ...]:
+        """The attribute and the matrix."""
+        return np.array([-2, self.axis, self.rows], dtype=np.int64), self.matrix.ravel()
+
+    def dense(self) -> Ints:
+        """Repeated over the other attributes."""
+        cells = np.arange(self.universe.size, dtype=np.int64)
+        return self.matrix[:, self.universe.along(self.axis, cells)]
+
+
 class Explicit(Block):
     """An explicit matrix of whole numbers, dense or scipy sparse."""
 

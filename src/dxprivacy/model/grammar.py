@@ -1,6 +1,7 @@
 """Questions in words, as on the command line and in files; one parser for both.
 
-    count | table | sum X | mean X    [by A, B/10, age[0,18,65]]    [where A=x and B=18..65]    [within 10 [unit]]
+    count | table | sum X | mean X   [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
+    prefixes X | ranges X | marginals K   [within 10]
 
 `where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included); quote values with blanks: `state='New Jersey'`.
 """
@@ -14,7 +15,8 @@ from dxprivacy.model.questions import Condition, Question, condition, is_range
 
 _TOKEN = re.compile(r"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>(?:\[[^\]]*\]|[^\s=|,'"])+))""")
 _KEYWORDS = ("by", "where", "within", "and")
-_ASKS = ("count", "table", "sum", "mean")
+_ASKS = ("count", "table", "sum", "mean", "prefixes", "ranges", "marginals")
+_OF = ("sum", "mean", "prefixes", "ranges", "marginals")
 
 
 def parse(text: str) -> Question:
@@ -30,7 +32,7 @@ def parse(text: str) -> Question:
     if ask not in _ASKS:
         raise reader.error(f"“{ask}” is not something to ask", did_you_mean(ask, _ASKS) or [("count by …", "")])
     of, by = "", []
-    if ask in ("sum", "mean"):
+    if ask in _OF:
         if reader.peek() == "of":
             reader.word("")
         of = reader.word(f"{ask} of what?", keyword=False)
@@ -38,6 +40,8 @@ def parse(text: str) -> Question:
         by += reader.names()
     if reader.take("by"):
         by += reader.names()
+    if by and ask in ("prefixes", "ranges", "marginals"):
+        raise reader.error(f"{ask} cannot be grouped", [("count by …", "for groups")])
     if ask == "table" and not by:
         raise reader.error("a table of what?", [("table sex by age/10", "")])
     where: list[tuple[str, Condition]] = []
@@ -45,6 +49,8 @@ def parse(text: str) -> Question:
         where.append(reader.condition())
         while reader.take("and"):
             where.append(reader.condition())
+    if where and ask in ("prefixes", "ranges", "marginals"):
+        raise reader.error(f"{ask} take no condition", [("count where …", "for conditions")])
     within, unit = None, ""
     if reader.take("within"):
         within, unit = reader.target()

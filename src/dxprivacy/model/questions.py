@@ -29,6 +29,9 @@ Condition: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction]
 """Any of these values, or a range with both ends included."""
 
 
+ASKS = ("count", "sum", "mean", "prefixes", "ranges", "marginals")
+
+
 @dataclass(frozen=True)
 class Question:
     """A count, sum or mean, possibly by groups, under conditions, with a target."""
@@ -218,6 +221,35 @@ def mean_of(
     return Question("mean", of, _names(by), _where(where), _target(within))
 
 
+def prefixes(of: str, *, within: Number | None = None) -> Question:
+    """How many records lie from the first value up to each: a cumulative distribution; `age/10` in steps of ten.
+
+    >>> str(prefixes("age/10"))
+    'prefixes age/10'
+    """
+    return Question("prefixes", of, within=_target(within))
+
+
+def ranges(of: str, *, within: Number | None = None) -> Question:
+    """How many records lie in each interval of an ordered attribute.
+
+    >>> str(ranges("age/10", within=5))
+    'ranges age/10 within 5'
+    """
+    return Question("ranges", of, within=_target(within))
+
+
+def marginals(order: int, *, within: Number | None = None) -> Question:
+    """All tables of `order` attributes.
+
+    >>> str(marginals(2))
+    'marginals 2'
+    """
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
+    return Question("marginals", str(order), within=_target(within))
+
+
 def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = None) -> Matrix:
     """Any linear questions, one row each; dense or scipy sparse.
 
@@ -267,7 +299,7 @@ def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
         dense = whole.toarray() if whole.shape[0] * whole.shape[1] <= 5_000_000 else whole
         return Matrix(dense, Fraction(data["factor"]), Fraction(data["bias"]), tuple(data["labels"]), within)
     names = (data["ask"], data.get("of", ""), data.get("unit", ""), *data.get("by", ()))
-    if data["ask"] not in ("count", "sum", "mean") or not all(isinstance(name, str) for name in names):
+    if data["ask"] not in ASKS or not all(isinstance(name, str) for name in names):
         raise ValueError("a question of an unknown kind")
     where = tuple((str(name), _condition_from_dict(c)) for name, c in data.get("where", []))
     return Question(data["ask"], data.get("of", ""), tuple(data.get("by", ())), where, within, data.get("unit", ""))

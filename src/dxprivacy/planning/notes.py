@@ -13,7 +13,7 @@ def notes(plan: Plan) -> list[str]:
     """Sentences, none twice."""
     found: dict[str, None] = {}
     for asked in plan.questions.questions:
-        if isinstance(asked, Question) and asked.of:
+        if isinstance(asked, Question) and asked.ask in ("sum", "mean"):
             found |= dict.fromkeys(_imputed(plan, asked))
     groups = groups_per_question(plan.workload)
     sizes = {groups[a.question] for a in plan.workload.answers if isinstance(a.recipe, Ratio)}

@@ -13,7 +13,18 @@ from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
 from dxprivacy.model.attributes import Integers, Points, Property, Values
 from dxprivacy.model.grammar import parse, write
 from dxprivacy.model.grid import array_to_grid, require_room, to_grid
-from dxprivacy.model.questions import count, from_dict, gather, matrix, mean_of, sum_of, table
+from dxprivacy.model.questions import (
+    count,
+    from_dict,
+    gather,
+    marginals,
+    matrix,
+    mean_of,
+    prefixes,
+    ranges,
+    sum_of,
+    table,
+)
 from dxprivacy.model.universe import Universe
 
 
@@ -80,6 +91,22 @@ def test_properties_are_found_by_short_and_by_long_name():
     assert [a.label for a in table("state").on(u).answers] == ["NW", "RP"]
 
 
+def test_prefixes_ranges_and_marginals_are_labelled_by_what_they_cover():
+    u = survey()
+    assert [a.label for a in prefixes("age/50").on(u).answers] == ["0–49", "0–99"]
+    assert [a.label for a in ranges("age[0,18,65]").on(u).answers][:3] == ["0–17", "0–64", "0+"]
+    labels = [a.label for a in marginals(1).on(u).answers]
+    assert labels[0] == "sex: M"
+    assert len(labels) == 2 + 100 + 3
+    assert marginals(3).on(u).rows == 600
+
+
+def test_too_many_ranges_are_refused():
+    u = Universe([Integers(name="n", low=0, high=5_000)])
+    with pytest.raises(QuestionError, match="too many"):
+        ranges("n").on(u)
+
+
 def test_decimals_stay_exact_on_the_grid():
     w = sum_of("elevation").on(survey())
     numbers = {int(a) * w.units[0] for a in w.dense()[0]}
@@ -110,6 +137,9 @@ def test_a_mean_by_group_needs_a_sum_and_a_count():
         "count where state=NW|RP",
         "count where name='New Jersey'",
         "count by age[0,18,65]",
+        "prefixes age/10",
+        "ranges age[0,18,65] within 5",
+        "marginals 2",
         "mean age by sex where home.state=NW within 0.25 years",
     ],
 )
@@ -153,6 +183,9 @@ def test_unreadable_questions_are_refused_with_our_error(text):
         ("mean elevation within 2 km", "target is in km"),
         ("count within 3 m", "no unit"),
         ("count where age=200..300", "no possible record"),
+        ("marginals 9", "do not exist"),
+        ("marginals x", "do not exist"),
+        ("ranges nothing", "no attribute"),
     ],
 )
 def test_questions_that_do_not_fit_the_universe_say_why(text, needle):
