@@ -18,6 +18,7 @@ from dxprivacy.errors import MetricError, UsageError, did_you_mean
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.attributes import Integers, Points, Values
 from dxprivacy.model.metrics.base import Extreme, Metric, PseudoMetric, all_pairs
+from dxprivacy.model.metrics.check import check_metric
 from dxprivacy.model.metrics.combine import AttributeMax, Capped, Restricted, Scaled, Together
 from dxprivacy.model.metrics.graph import Graph, read_edges
 from dxprivacy.model.metrics.matrix import Matrix, Tightened, both_values_table, per_value_table
@@ -56,6 +57,7 @@ __all__ = [
     "both_values_table",
     "capped",
     "chebyshev",
+    "check_metric",
     "constant",
     "dates",
     "euclidean",
