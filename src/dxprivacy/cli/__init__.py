@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "demo": "A private release of simulated data, beside plain DP: the two-minute tour.",
+    "init": "Write a policy to fill in, from the column names and types of a file.",
     "check": "Explain a policy: who is protected from what, and what to look at twice.",
     "plan": "How wrong would the answers be? Spends nothing, reads no data.",
     "release": "Reserve the budget, then answer a plan with exact noise.",

@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from dxprivacy.engines.source import find_columns, text_reader
+from dxprivacy.engines.source import Column, Kind, find_columns, text_reader
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.arrays import Ints
@@ -41,6 +41,10 @@ class CsvFile:
         self._delimiter = DELIMITERS[path.suffix.lower()]
         with self._open() as handle:
             self._columns = self._header(handle)
+
+    def columns(self) -> list[Column]:
+        """The header's names; a CSV file knows no types."""
+        return [Column(name, Kind.UNTYPED) for name in self._columns]
 
     def check(self, universe: Universe) -> None:
         """Refuse a header without the policy's columns."""

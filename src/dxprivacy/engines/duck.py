@@ -80,6 +80,11 @@ class DuckSource:
         self._database = _database(self)  # opened once: that takes as long as counting a million rows
         self._quietly(table.names)
 
+    def columns(self) -> list[Column]:
+        """The schema; reads no row."""
+        table = self._table
+        return self._quietly(lambda con: [table.column(con, k) for k in range(len(table.names(con)))])
+
     def check(self, universe: Universe) -> None:
         """Refuse a schema that does not fit; reads no row."""
         self._quietly(lambda con: self._fit(con, universe))

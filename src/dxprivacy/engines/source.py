@@ -28,6 +28,9 @@ class Source(Protocol):
 
     name: str
 
+    def columns(self) -> "list[Column]":
+        """The schema: names and types; reads no row."""
+
     def check(self, universe: Universe) -> None:
         """Refuse a schema that does not fit; reads no row."""
 

@@ -1,0 +1,57 @@
+"""`dxp init`: a policy to fill in, from column names and types only.  No row is read: ranges and values are yours."""
+
+import re
+from collections.abc import Sequence
+
+_HEAD = """\
+# How far may answers tell any two records apart?  Fill in what the dots leave open, remove what you do not publish.
+# docs/policy.md explains every key; dxp check explains what the finished file means.
+title = "{title}"
+dataset = "{dataset}"
+unit = "replace"                  # one record is replaced by another; the number of records is public
+"""
+_KINDS = {
+    "whole": """\
+integers = [0, 100]               # the least and the largest number that may occur; others count as “other”
+epsilon = 1.0
+per = 10                          # ε 1 for every 10 apart
+""",
+    "truth": """\
+values = [true, false]
+epsilon = 1.0
+""",
+    "text": """\
+values = ["…", "…"]               # every value that may occur, exactly as written; others count as “other”
+epsilon = 1.0                     # for values of different sensitivity: {{ yes = 0.1, no = 1.0 }}
+""",
+}
+_UNSUPPORTED = "# column “{column}” is {words}: not supported yet\n"
+
+
+def skeleton(title: str, dataset: str, columns: Sequence[tuple[str, str, str]]) -> str:
+    """The text of a policy for columns given as (name, kind, words); kinds: whole, truth, text, or nothing of these.
+
+    >>> print(skeleton("Survey", "survey", [("age", "whole", "")]).splitlines()[-4])
+    # [attributes.age]
+    """
+    parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset))]
+    for column, kind, words in columns:
+        if kind not in _KINDS:
+            parts.append(_UNSUPPORTED.format(column=_plain(column), words=words or "of an unknown type"))
+            continue
+        name = re.sub(r"[^\w-]+", "_", column).strip("_") or "column"
+        lines = [f"[attributes.{_key(name)}]"]
+        if name != column:
+            lines.append(f'column = "{_plain(column)}"')
+        lines += _KINDS[kind].format().splitlines()
+        parts.append("".join(f"# {line}\n" for line in lines))
+    return "\n".join(parts)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'
+
+
+def _plain(text: str) -> str:
+    """Text inside quotes."""
+    return re.sub(r"[\x00-\x1f\x7f]", " ", text).replace("\\", "\\\\").replace('"', '\\"')
