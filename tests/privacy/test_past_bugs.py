@@ -187,3 +187,15 @@ def test_other_at_distance_zero_leaves_nothing_apart():
 
 def test_usage_errors_are_what_they_say():
     assert issubclass(UsageError, DxError)
+
+
+def test_explicit_rows_whose_pairs_can_only_be_bounded_are_not_taken_for_exact():
+    from dxprivacy.bounds import covering
+
+    u = dx.Universe([dx.Integers(name=n, low=0, high=3) for n in "abc"])
+    d = dx.metrics.attributes(u, {n: {"epsilon": 1, "per": 1} for n in "abc"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covering, "MAX_PAIRS", 0)
+        plan = dx.plan(np.arange(u.size) % 3, d)
+    assert plan.scales[0] > 0
+    assert plan.certificate.ratio <= 1

@@ -17,7 +17,7 @@ from dxprivacy.model.grid import require_room
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import exact, round_up
 from dxprivacy.model.questions import gather
-from dxprivacy.model.workload import Linear, Ratio, Workload
+from dxprivacy.model.workload import Ratio, Workload
 from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import all_expected, groups_per_question, target_scales
@@ -185,10 +185,11 @@ def _free_rows(task: _Task) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     free = np.ones(workload.rows, dtype=bool)
     for block, start in zip(workload.blocks, workload.offsets, strict=True):
         alone = LaplaceCost(Workload(workload.universe, (block,), ()), np.ones(block.rows))
-        if isinstance(block, OneHot):
+        pairs = cover(alone, task.metric)
+        if isinstance(block, OneHot) or pairs.loose or pairs.apart:
             free[start : start + block.rows] = max_ratio(alone, task.metric).upper == 0
             continue
-        for i, j in cover(alone, task.metric).pairs(1 << 12):
+        for i, j in pairs.pairs(1 << 12):
             asks = np.isfinite(task.metric.pairwise(i, j))
             free[start + block.differences(i[asks], j[asks])[1]] = False
     return free
@@ -247,6 +248,3 @@ def _separates(task: _Task, pair: tuple[int, int] | None) -> SeparatesIdentical:
         details=[f"{a} and {b} have ε 0: no noise is enough."],
         hints=["group them together, or give the pair an ε above 0"],
     )
-
-
-__all__ = ["METHODS", "Linear", "make_plan", "parse_share"]
