@@ -30,7 +30,7 @@ def parse(text: str) -> Question:
     reader = _Reader(text)
     ask = reader.word("a question starts with count, table, sum or mean").lower()
     if ask not in _ASKS:
-        raise reader.error(f"“{ask}” is not something to ask", did_you_mean(ask, _ASKS) or [("count by …", "")])
+        raise reader.error(f"“{ask}” is not something to ask", _instead(ask))
     of, by = "", []
     if ask in _OF:
         if reader.peek() == "of":
@@ -57,6 +57,17 @@ def parse(text: str) -> Question:
     if reader.peek() is not None:
         raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), _KEYWORDS))
     return Question("count" if ask == "table" else ask, of, tuple(by), tuple(where), within, unit)
+
+
+def _instead(word: str) -> list[tuple[str, str]]:
+    """What somebody who wrote this word may have wanted."""
+    if word in ("average", "avg"):
+        return [("mean …", "for an average")]
+    if word in ("median", "quantile", "percentile", "max", "min", "maximum", "minimum"):
+        return [("prefixes …", f"a {word} is no linear question; cumulative counts come closest")]
+    if word in (*_KEYWORDS, "of"):
+        return [('"count by sex"', "put each question into quotes")]
+    return did_you_mean(word, _ASKS) or [("count by …", "")]
 
 
 def write(question: Question) -> str:

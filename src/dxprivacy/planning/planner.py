@@ -72,7 +72,8 @@ def parse_share(share: object) -> Fraction:
     text = str(share).strip()
     value = exact(text[:-1], what="share") / 100 if text.endswith("%") else exact(share, what="share")
     if not 0 < value <= 1:
-        raise UsageError(f"share is {share}; it must be more than 0 and at most 100 %")
+        hints = [f"{text}%"] if 1 < value <= 100 and not text.endswith("%") else []
+        raise UsageError(f"share is {share}; it must be more than 0 and at most 100 %", hints=hints)
     return Fraction(value)
 
 

@@ -150,6 +150,15 @@ def test_words_and_questions_are_inverse(text):
     assert from_dict(question.to_dict()) == question
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("average age", "mean"), ("median age", "prefixes"), ("by", "quotes"), ("cuont", "count"), ("xyz", "count by")],
+)
+def test_other_words_get_a_useful_hint(text, hint):
+    with pytest.raises(QuestionError, match=hint):
+        parse(text)
+
+
 def test_the_words_table_and_of_are_understood():
     assert parse("table sex by age/10").by == ("sex", "age/10")
     assert parse("mean of age").of == "age"

@@ -84,6 +84,11 @@ def test_share_scales_everything():
             parse_share(bad)
 
 
+def test_a_share_without_its_sign_gets_a_hint():
+    with pytest.raises(UsageError, match="→ 30%"):
+        parse_share("30")
+
+
 def test_a_target_stops_there_and_leaves_the_rest():
     d = dx.metrics.constant(4, 1)
     plan = make_plan(dx.matrix([[1, 0, 0, 0]], within=30), d)

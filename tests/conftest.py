@@ -1,0 +1,9 @@
+"""Property tests look for new cases on a developer's machine, and repeat the same ones in CI."""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, print_blob=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
