@@ -6,7 +6,7 @@ few pairs that could matter; `exact` is the number that counts there: a rational
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.numbers import Exact
+from dxprivacy.model.numbers import Exact, common_tick
 from dxprivacy.model.universe import Universe, digest_of
 
 Pairs = tuple[Ints, Ints]
@@ -149,6 +149,16 @@ class Metric(ABC):
 
     def _finite(self, infinite: bool, value: Fraction) -> Exact:
         return float("inf") if infinite else value
+
+
+def shared_tick(parts: Sequence[Metric], more: Sequence[Fraction] = ()) -> Fraction | None:
+    """A tick common to all parts and further numbers; None where a part is irrational, or 60 bits would not do."""
+    ticks = [part.tick for part in parts]
+    if any(tick is None for tick in ticks):
+        return None
+    common = common_tick([*(tick for tick in ticks if tick is not None), *more])
+    reach = sum(max(part.farthest.distance if part.farthest else 0.0, float(part.tick or 0)) for part in parts)
+    return common if (reach + sum(2.0 * float(x) for x in more)) / float(common) < 2.0**60 else None
 
 
 def all_pairs(n: int, block: int = BLOCK) -> Iterator[Pairs]:

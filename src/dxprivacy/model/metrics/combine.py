@@ -15,10 +15,10 @@ import numpy as np
 
 from dxprivacy.errors import MetricError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.metrics.base import BLOCK, Extreme, Metric, Pairs
+from dxprivacy.model.metrics.base import BLOCK, Extreme, Metric, Pairs, shared_tick
 from dxprivacy.model.metrics.product import AttributeSum
 from dxprivacy.model.metrics.simple import Line
-from dxprivacy.model.numbers import Exact, common_tick
+from dxprivacy.model.numbers import Exact
 from dxprivacy.model.universe import Universe
 
 
@@ -118,12 +118,7 @@ class Together(Metric):
 
     @cached_property
     def _common(self) -> Fraction | None:
-        ticks = [p.tick for p in self.parts]
-        if any(t is None for t in ticks):
-            return None
-        common = common_tick(t for t in ticks if t is not None)
-        reach = sum(max(p.farthest.distance if p.farthest else 0.0, float(p.tick or 0)) for p in self.parts)
-        return common if reach / float(common) < 2.0**60 else None
+        return shared_tick(self.parts)
 
     @property
     def tick(self) -> Fraction | None:
@@ -167,30 +162,12 @@ class AttributeMax(AttributeSum):
     """
 
     kind = "attribute-max"
+    join = np.maximum
 
     @property
     def axes(self) -> tuple[Metric, ...] | None:  # type: ignore[override]
         """No sum over attributes, unless there is only one."""
         return (self,) if len(self._axes) == 1 else None
-
-    def ticks(self, i: Ints, j: Ints) -> Ints:
-        """The largest of the attributes' ticks."""
-        common = self._common
-        if common is None:
-            return Metric.ticks(self, i, j)
-        out = np.zeros(len(i), dtype=np.int64)
-        infinite = np.zeros(len(i), dtype=bool)
-        for axis, metric in enumerate(self._axes):
-            t = metric.ticks(self.universe.along(axis, i), self.universe.along(axis, j))
-            infinite |= t < 0
-            out = np.maximum(out, t * np.int64((metric.tick or common) / common))
-        return np.where(infinite, np.int64(-1), out)
-
-    def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """The largest."""
-        along = self.universe.along
-        rows = [m.pairwise(along(a, i), along(a, j)) for a, m in enumerate(self._axes)]
-        return np.asarray(np.max(rows, axis=0), dtype=np.float64)
 
     def exact(self, i: int, j: int) -> Exact:
         """The largest."""
@@ -251,11 +228,7 @@ class Capped(Metric):
 
     @cached_property
     def _common(self) -> Fraction | None:
-        if self.base.tick is None:
-            return None
-        common = common_tick([self.base.tick, self.cap])
-        far = self.base.farthest.distance if self.base.farthest else 0.0
-        return common if max(far, float(self.cap), float(self.base.tick)) / float(common) < 2.0**60 else None
+        return shared_tick([self.base], [self.cap])
 
     @property
     def tick(self) -> Fraction | None:

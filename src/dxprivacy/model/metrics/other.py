@@ -10,8 +10,8 @@ import numpy as np
 
 from dxprivacy.errors import MetricError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.metrics.base import BLOCK, Extreme, Metric, Pairs
-from dxprivacy.model.numbers import Exact, common_tick
+from dxprivacy.model.metrics.base import BLOCK, Extreme, Metric, Pairs, shared_tick
+from dxprivacy.model.numbers import Exact
 from dxprivacy.model.universe import Universe
 
 
@@ -48,13 +48,7 @@ class WithOther(Metric):
 
     @cached_property
     def _common(self) -> Fraction | None:
-        tick = self.base.tick
-        if tick is None or self.radius == math.inf:
-            return tick
-        common = common_tick([tick, Fraction(self.radius)])
-        far = self.base.farthest.distance if self.base.farthest else 0.0
-        reach = max(far, 2.0 * float(self.radius), float(tick)) / float(common)
-        return common if reach < 2.0**60 else None
+        return self.base.tick if self.radius == math.inf else shared_tick([self.base], [Fraction(self.radius)])
 
     @property
     def tick(self) -> Fraction | None:

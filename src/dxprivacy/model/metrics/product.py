@@ -4,14 +4,14 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dxprivacy.errors import MetricError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.metrics.base import BLOCK, Extreme, Metric, Pairs
-from dxprivacy.model.numbers import Exact, common_tick
+from dxprivacy.model.metrics.base import BLOCK, Extreme, Metric, Pairs, shared_tick
+from dxprivacy.model.numbers import Exact
 from dxprivacy.model.universe import Universe
 
 
@@ -19,6 +19,7 @@ class AttributeSum(Metric):
     """d(u, v) = sum over the attributes of d_k(u_k, v_k); public where any summand is infinite."""
 
     kind = "attribute-sum"
+    join: ClassVar[Any] = np.add
 
     def __init__(self, universe: Universe, axes: Sequence[Metric]) -> None:
         super().__init__(universe)
@@ -40,12 +41,7 @@ class AttributeSum(Metric):
 
     @cached_property
     def _common(self) -> Fraction | None:
-        ticks = [a.tick for a in self._axes]
-        if any(t is None for t in ticks):
-            return None
-        common = common_tick(t for t in ticks if t is not None)
-        reach = sum(a.farthest.distance for a in self._axes if a.farthest) / float(common)
-        return common if reach < 2.0**60 else None
+        return shared_tick(self._axes)
 
     @property
     def tick(self) -> Fraction | None:
@@ -53,7 +49,7 @@ class AttributeSum(Metric):
         return self._common
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """Sums of the attributes' ticks."""
+        """The attributes' ticks, joined."""
         common = self._common
         if common is None:
             return super().ticks(i, j)
@@ -61,7 +57,7 @@ class AttributeSum(Metric):
         for axis, metric in enumerate(self._axes):
             t = metric.ticks(self.universe.along(axis, i), self.universe.along(axis, j))
             infinite |= t < 0
-            total += t * np.int64((metric.tick or common) / common)
+            total = self.join(total, t * np.int64((metric.tick or common) / common))
         return np.where(infinite, np.int64(-1), total)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
@@ -70,10 +66,12 @@ class AttributeSum(Metric):
         return np.hstack([m.keys(along(a, i), along(a, j)) for a, m in enumerate(self._axes)])
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Sums."""
+        """The attributes' distances, joined."""
         along = self.universe.along
-        parts = (m.pairwise(along(a, i), along(a, j)) for a, m in enumerate(self._axes))
-        return np.asarray(sum(parts), dtype=np.float64)
+        total = np.zeros(len(i))
+        for axis, metric in enumerate(self._axes):
+            total = self.join(total, metric.pairwise(along(axis, i), along(axis, j)))
+        return total
 
     def exact(self, i: int, j: int) -> Exact:
         """Sums."""
