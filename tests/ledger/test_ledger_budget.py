@@ -34,7 +34,7 @@ def people():
 
 
 def reserve(ledger, plan, name="a"):
-    return ledger.reserve(plan.cost, plan.questions, request=name, share=F(plan.certificate.ratio))
+    return ledger.reserve(plan.cost, plan.questions, request=name)
 
 
 def test_a_question_about_one_attribute_leaves_the_other_untouched(tmp_path):
@@ -199,7 +199,6 @@ def test_records_can_be_named_by_their_values_and_unknown_ones_are_refused(tmp_p
 
 RACER = """
 import sys
-from fractions import Fraction as F
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
@@ -210,7 +209,7 @@ won = 0
 with Ledger.open(sys.argv[1], d, dataset="race") as ledger:
     for k in range(20):
         try:
-            ledger.reserve(plan.cost, plan.questions, request=f"{sys.argv[2]}-{k}", share=F(plan.certificate.ratio))
+            ledger.reserve(plan.cost, plan.questions, request=f"{sys.argv[2]}-{k}")
             won += 1
         except BudgetExceeded:
             break

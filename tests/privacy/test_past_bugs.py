@@ -48,7 +48,7 @@ def test_a_cost_that_its_questions_do_not_describe_is_never_reserved(tmp_path):
     strict, harmless = make_plan([[5, 0, 0]], d), gather([[1, 0, 0]])
     with Ledger.open(tmp_path / "l.db", d, dataset="x") as ledger:
         with pytest.raises(LedgerError, match="do not describe"):
-            ledger.reserve(strict.cost, harmless, request="r", share=strict.certificate.ratio)
+            ledger.reserve(strict.cost, harmless, request="r")
         assert ledger.entries() == []
 
 
@@ -199,3 +199,16 @@ def test_explicit_rows_whose_pairs_can_only_be_bounded_are_not_taken_for_exact()
         plan = dx.plan(np.arange(u.size) % 3, d)
     assert plan.scales[0] > 0
     assert plan.certificate.ratio <= 1
+
+
+def test_the_ledger_computes_what_a_cost_takes_and_takes_nobodys_word_for_it(tmp_path):
+    """The caller used to say which share of the policy a cost takes; a small lie passed the fast path."""
+    from dxprivacy.model.costs import LaplaceCost
+
+    d = dx.metrics.constant(3, 1)
+    asked = gather([[1, 0, 0]])
+    with Ledger.open(tmp_path / "l.db", d, dataset="x") as ledger:
+        for scale in (0.5, 0.0):  # twice what is allowed, and an exact answer
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(LaplaceCost(asked.on(d.universe), [scale]), asked, request="r")
+        assert ledger.entries() == []

@@ -32,7 +32,7 @@ def command(
     differential privacy, and the pair of records that limits it. Writes the plan, for dxp release.
 
     \b
-    Questions:  count | table A | sum X | mean X
+    Questions:  count | table A | sum X | mean X | prefixes X | ranges X | marginals 2
                 by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
                 within 10                          good enough: what is left of the budget is kept

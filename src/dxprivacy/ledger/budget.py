@@ -34,6 +34,20 @@ def round_share(share: Fraction) -> Fraction:
     return Fraction(math.ceil(share * SHARE_GRID), SHARE_GRID)
 
 
+def certified_share(cost: LaplaceCost, metric: Metric) -> Fraction:
+    """The part of the policy that a cost takes on its most used pair, rounded up."""
+    bound = max_ratio(cost, metric)
+    if bound.upper == math.inf:
+        a, b = metric.universe.tell(*(bound.witness or (0, 0)))
+        raise BudgetExceeded(
+            "nothing spent, no data read",
+            where="budget exceeded",
+            details=[f"{a} – {b} would be told apart without limit."],
+            hints=["give the pair an ε above 0, or more noise"],
+        )
+    return round_share(Fraction(bound.upper))
+
+
 def require_budget(
     spent: Sequence[LaplaceCost], shares: Fraction, new: LaplaceCost, share: Fraction, metric: Metric
 ) -> None:

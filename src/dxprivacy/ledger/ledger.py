@@ -12,7 +12,7 @@ import numpy as np
 
 from dxprivacy.bounds import contexts_of, largest_loss, max_ratio
 from dxprivacy.errors import LedgerError, QuestionError
-from dxprivacy.ledger.budget import Used, most_used, remaining, require_budget, round_share
+from dxprivacy.ledger.budget import Used, certified_share, most_used, remaining, require_budget
 from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
 from dxprivacy.model.arrays import Ints
@@ -89,13 +89,13 @@ class Ledger:
         """The possible records."""
         return self.metric.universe
 
-    def reserve(self, cost: LaplaceCost, questions: Stack, *, request: str, share: Fraction) -> Entry | str:
+    def reserve(self, cost: LaplaceCost, questions: Stack, *, request: str) -> Entry | str:
         """Reserve a cost durably, before any noise exists.
 
-        `share` is the certified part of the policy that the cost takes.  The stored release comes back (as JSON text)
-        if this very request was answered before: nothing is spent then.
+        Which part of the policy the cost takes is computed here: nobody's word is taken for it.  The stored release
+        comes back (as JSON text) if this very request was answered before: nothing is spent then.
         """
-        rounded = round_share(share)
+        rounded = certified_share(cost, self.metric)
         content = json.dumps(
             {
                 "kind": "laplace",

@@ -17,7 +17,10 @@ from dxprivacy.planning.expected import interval
 
 
 def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
-    """The noisy integers of a plan: the only line of the project that adds noise is in here."""
+    """The noisy integers of a plan: every release gets its noise in the last line, under the certificate above it.
+
+    (The demo draws plain-DP noise on simulated data besides, for comparison.)
+    """
     plan.certificate.require(at_most=plan.share)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")

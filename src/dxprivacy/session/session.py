@@ -3,7 +3,6 @@
 import json
 import os
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +75,12 @@ class Session:
             )
         if plan.metric.digest != self.policy.digest or plan.dataset != self.policy.dataset:
             raise UsageError("the plan was made for another policy", hints=["session.plan(…)"])
-        certificate = plan.certificate.require(at_most=plan.share)
+        plan.certificate.require(at_most=plan.share)
         # Everything that can fail from public numbers fails here, before anything is spent.
         require_room(plan.workload.largest, self.rows, where="release")
         promise(plan, self.rows, self.ledger.path.name, self.ledger.worst_case(plan.cost))
         name = f"{plan.request[:16]} {request}".strip()
-        entry = self.ledger.reserve(plan.cost, plan.questions, request=name, share=Fraction(certificate.ratio))
+        entry = self.ledger.reserve(plan.cost, plan.questions, request=name)
         if not isinstance(entry, Entry):
             stored = from_json(entry)
             return Outcome(stored, True, int(stored.facts["ledger"]["entry"]))
