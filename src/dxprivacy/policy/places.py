@@ -1,4 +1,4 @@
-"""Files of points: an id, coordinates, and further columns that are public properties."""
+"""Files that a policy names: points (an id, coordinates, further columns as public properties), and edges."""
 
 import csv
 import math
@@ -65,56 +65,49 @@ class _Table(NamedTuple):
         return PolicyError(what, where=f"{self.path}:{self.lines[row]}", hints=[hint])
 
 
-def _read(path: Path) -> _Table:
+def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude") -> _Table:
     rows, lines = [], []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
-            for row in reader:
-                if row:  # an empty line is no point
-                    rows.append(row)
+            for fields in reader:
+                if fields:  # an empty line is none
+                    rows.append(fields)
                     lines.append(reader.line_num)
     except FileNotFoundError:
         raise PolicyError("no such file", where=str(path), hints=["paths are relative to the policy file"]) from None
     except OSError as error:
-        hint = "points names one CSV file"
+        hint = f"{row}s are in one CSV file"
         raise PolicyError(f"cannot be read: {error.strerror}", where=str(path), hints=[hint]) from None
     except (UnicodeDecodeError, csv.Error, ValueError):
         raise PolicyError(
             "not a CSV file in UTF-8", where=str(path), hints=["save it as UTF-8, with commas and a header line"]
         ) from None
     if len(rows) < 2:
-        hint = "id,latitude,longitude"
-        raise PolicyError("needs a header line and at least one point", where=str(path), hints=[(hint, "for example")])
+        what = f"needs a header line and at least one {row}"
+        raise PolicyError(what, where=str(path), hints=[(example, "for example")])
     header = [name.strip() for name in rows[0]]
     if len(set(header)) != len(header) or "" in header:
         hint = "rename one of them" if "" not in header else "give every column a name"
         raise PolicyError("column names must be different and not empty", where=f"{path}:{lines[0]}", hints=[hint])
     table = _Table(path, header, rows[1:], lines[1:])
-    for k, row in enumerate(table.rows):
-        if len(row) != len(header):
-            what = f"{len(row)} fields instead of {len(header)}"
+    for k, fields in enumerate(table.rows):
+        if len(fields) != len(header):
+            what = f"{len(fields)} fields instead of {len(header)}"
             raise table.error(what, k, "quote fields that contain commas")
     return table
 
 
 def read_edge_rows(path: Path) -> list[tuple[str, ...]]:
     """Read a CSV of edges: a header, then two nodes per line and, where there is a third column, the length."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [[field.strip() for field in row] for row in csv.reader(file, strict=True) if any(row)]
-    except FileNotFoundError:
-        raise PolicyError("no such file", where=str(path), hints=["paths are relative to the policy file"]) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise PolicyError("not a CSV file in UTF-8", where=str(path)) from None
-    except OSError as error:
-        raise PolicyError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    if len(rows) < 2 or len(rows[0]) not in (2, 3):
-        raise PolicyError("needs a header of two or three columns and at least one edge", where=str(path))
-    for number, row in enumerate(rows[1:], 2):
-        if len(row) != len(rows[0]) or not row[0] or not row[1]:
-            raise PolicyError("an edge needs its two nodes (and its length)", where=f"{path}:{number}")
-    return [tuple(row) for row in rows[1:]]
+    table = _read(path, "edge", "from,to,length")
+    if len(table.header) not in (2, 3):
+        raise PolicyError("needs two columns of nodes, or three with the length", where=f"{path}:1")
+    edges = [tuple(field.strip() for field in row) for row in table.rows]
+    for number, edge in enumerate(edges):
+        if not edge[0] or not edge[1]:
+            raise table.error("an edge needs its two nodes", number, "a,b")
+    return edges
 
 
 def _identifier(header: list[str], wanted: str, path: Path) -> str:

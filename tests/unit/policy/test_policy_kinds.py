@@ -87,7 +87,7 @@ def test_attributes_combined_by_their_maximum(folder):
         ('points = "places.csv"\nepsilon = 1\nmetric = "smooth"\nwithin = "4 km"', "within"),
         ('points = "places.csv"\nepsilon = 1\nper = 1\nwithin = 4', "within means nothing"),
         ('graph = "nobody.csv"\nepsilon = 1', "no such file"),
-        ('graph = "places.csv"\nepsilon = 1', "two or three columns"),
+        ('graph = "places.csv"\nepsilon = 1', "two columns of nodes, or three"),
         ("graph = 5\nepsilon = 1", "graph must be a name"),
     ],
 )
