@@ -17,6 +17,7 @@ import numpy as np
 
 from dxprivacy.errors import PolicyError, QuestionError, UsageError, did_you_mean
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.formats import NumberFormat
 from dxprivacy.model.numbers import exact
 
 OTHER = "other"
@@ -48,6 +49,7 @@ class Attribute(ABC):
     unit: str = ""
     has_other: bool = True
     other_value: Fraction | None = None
+    format: str = ""
     kind: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
@@ -62,6 +64,11 @@ class Attribute(ABC):
     @abstractmethod
     def listed(self) -> int:
         """How many values there are besides `other`."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The data columns that decide the value of a row."""
+        return (self.column,)
 
     @property
     def size(self) -> int:
@@ -126,6 +133,7 @@ class Attribute(ABC):
             "column": self.column,
             "other": self.has_other,
             "other_value": None if self.other_value is None else str(self.other_value),
+            **({"format": self.format} if self.format else {}),
         }
 
     def _unknown(self, value: object, known: Sequence[str] = ()) -> QuestionError:
@@ -209,6 +217,7 @@ class Integers(Attribute):
             raise PolicyError(f"{self.name} runs from {self.low} to {self.high}, which is empty")
         if self.high - self.low >= 1 << 26 or max(abs(self.low), abs(self.high)) >= 1 << 53:
             raise PolicyError(f"{self.name} has more values than we can hold", hints=["use fewer, wider steps"])
+        NumberFormat.of(self.format)
         super().__post_init__()
 
     @property

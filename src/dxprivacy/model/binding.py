@@ -11,9 +11,8 @@ from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import Attribute, Integers, Property
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
-from dxprivacy.model.grammar import number_text
 from dxprivacy.model.grid import to_grid
-from dxprivacy.model.numbers import exact
+from dxprivacy.model.numbers import exact, number_text
 from dxprivacy.model.questions import Condition, Matrix, Question, is_range
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Linear, Ratio, Workload, stack

@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
-from dxprivacy.model.numbers import exact
+from dxprivacy.model.numbers import exact, number_text
 from dxprivacy.model.questions import Condition, Question, condition, is_range
 
 _TOKEN = re.compile(r"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>(?:\[[^\]]*\]|[^\s=|,'"])+))""")
@@ -86,23 +86,6 @@ def write(question: Question) -> str:
     if question.within is not None:
         words.append(f"within {number_text(question.within)}" + (f" {question.unit}" if question.unit else ""))
     return " ".join(words)
-
-
-def number_text(number: Fraction) -> str:
-    """A fraction as a decimal where it is one.
-
-    >>> number_text(Fraction(1, 4)), number_text(Fraction(10)), number_text(Fraction(1, 3))
-    ('0.25', '10', '1/3')
-    """
-    denominator = number.denominator
-    places = 0
-    while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:
-        denominator = denominator // 10 if denominator % 10 == 0 else denominator // (5 if denominator % 5 == 0 else 2)
-        places += 1
-    if denominator != 1:
-        return str(number)
-    text = f"{number.numerator * 10**places // number.denominator:0{places + 1}d}"
-    return (text[:-places] + "." + text[-places:]).rstrip("0").rstrip(".") if places else text
 
 
 def _write_condition(c: Condition) -> str:

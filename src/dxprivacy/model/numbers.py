@@ -101,3 +101,20 @@ def common_tick(numbers: Iterable[Fraction]) -> Fraction:
                 tick.denominator * x.denominator,
             )
     return tick
+
+
+def number_text(number: Fraction) -> str:
+    """A fraction as a decimal where it is one.
+
+    >>> number_text(Fraction(1, 4)), number_text(Fraction(10)), number_text(Fraction(1, 3))
+    ('0.25', '10', '1/3')
+    """
+    denominator = number.denominator
+    places = 0
+    while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:
+        denominator = denominator // 10 if denominator % 10 == 0 else denominator // (5 if denominator % 5 == 0 else 2)
+        places += 1
+    if denominator != 1:
+        return str(number)
+    text = f"{number.numerator * 10**places // number.denominator:0{places + 1}d}"
+    return (text[:-places] + "." + text[-places:]).rstrip("0").rstrip(".") if places else text

@@ -138,7 +138,7 @@ class Universe:
         """
         a, b = self.record(i), self.record(j)
         differing = [attribute for attribute in self.attributes if a[attribute.name] != b[attribute.name]]
-        numeric = [x for x in differing if x.kind == "integers"]
+        numeric = [x for x in differing if x.kind in ("integers", "numbers")]
         plain = len(differing) == 1 and (not numeric or len(self.attributes) == 1)
 
         def say(record: dict[str, str]) -> str:

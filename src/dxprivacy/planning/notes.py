@@ -2,7 +2,7 @@
 
 from dxprivacy.model.attributes import Integers
 from dxprivacy.model.binding import resolve
-from dxprivacy.model.grammar import number_text
+from dxprivacy.model.numbers import number_text
 from dxprivacy.model.questions import Question
 from dxprivacy.model.workload import Ratio
 from dxprivacy.planning.expected import groups_per_question

@@ -1,0 +1,107 @@
+"""How numbers and dates are written in text columns: declared in the policy, never guessed from the data.
+
+A format is a strict pattern, the same in Python and in SQL, so that each entry is read by itself and in the same way by
+every engine.  What does not match is `other`.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+from dxprivacy.errors import PolicyError
+
+_SAMPLE = re.compile("1(?P<thousands>[.,' \u00a0\u202f]?)234(?:(?P<decimal>[.,])5)?")
+_PIECES = {"Y": "([0-9]{4})", "m": "([0-9]{1,2})", "d": "([0-9]{1,2})", "f": "[0-9]{1,9}"} | dict.fromkeys(
+    "HMS", "[0-9]{1,2}"
+)
+_ISO = (
+    r"[ \t]*([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?[ ]?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)?[ \t]*"
+)
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """Which marks stand between thousands and before decimals.
+
+    >>> NumberFormat.of("1.234,5").plain(" -12.000,25 "), NumberFormat.of("").plain("1e3"), NumberFormat.of("").plain("x")
+    ('-12000.25', '1e3', None)
+    """
+
+    thousands: str = ""
+    decimal: str = "."
+    exponents: bool = True
+
+    @classmethod
+    def of(cls, sample: str) -> "NumberFormat":
+        """From the number 1234.5 as the data would write it; nothing means 1234.5, also with an exponent."""
+        if not sample:
+            return cls()
+        match = _SAMPLE.fullmatch(sample)
+        decimal = (match["decimal"] or ("," if match["thousands"] == "." else ".")) if match else ""
+        if match is None or match["thousands"] == decimal:
+            raise PolicyError(
+                f"format is {sample[:40]!r}; write the number 1234.5 as the data would",
+                hints=['format = "1.234,5"', 'format = "1,234.5"', 'format = "1234,5"'],
+            )
+        return cls(match["thousands"], decimal, exponents=False)
+
+    @property
+    def pattern(self) -> str:
+        """What a number looks like."""
+        mark = re.escape(self.thousands)
+        digits = f"(?:[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|[0-9]+)" if self.thousands else "[0-9]+"
+        decimal = re.escape(self.decimal)
+        exponent = "(?:[eE][+-]?[0-9]{1,3})?" if self.exponents else ""
+        return rf"[ \t]*[+-]?(?:{digits}(?:{decimal}[0-9]*)?|{decimal}[0-9]+){exponent}[ \t]*"
+
+    def plain(self, text: str) -> str | None:
+        """The number with a point before its decimals and nothing between its thousands; None if it is none."""
+        if not re.fullmatch(self.pattern, text):
+            return None
+        return text.strip(" \t").replace(self.thousands, "").replace(self.decimal, ".")
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """A pattern with three groups, and which of them are year, month and day (counted from 1).
+
+    >>> DateFormat.of("%d.%m.%Y").read("3.1.2026"), DateFormat.of("").read("2026-01-03T10:00"), DateFormat.of("").read("?")
+    (datetime.date(2026, 1, 3), datetime.date(2026, 1, 3), None)
+    """
+
+    pattern: str = _ISO
+    year: int = 1
+    month: int = 2
+    day: int = 3
+
+    @classmethod
+    def of(cls, written: str) -> "DateFormat":
+        """From a format such as %d.%m.%Y; nothing means 2026-01-31, also with a time behind it."""
+        if not written:
+            return cls()
+        pattern, order = "", ""
+        for piece in re.findall("%.|[^%]|%$", written, re.DOTALL):
+            letter = piece[1:] if piece.startswith("%") else ""
+            if piece.startswith("%") and letter not in _PIECES:
+                raise PolicyError(
+                    f"format has {piece[:2]!r}, which we do not know",
+                    hints=[("%Y %m %d", "year, month, day"), ("%H %M %S %f", "a time, which is left out")],
+                )
+            pattern += _PIECES[letter] if letter else re.escape(piece)
+            order += letter if letter in ("Y", "m", "d") else ""
+        if sorted(order) != ["Y", "d", "m"]:
+            raise PolicyError(
+                f"format is {written[:40]!r}; it needs %Y, %m and %d, once each", hints=['format = "%d.%m.%Y"']
+            )
+        return cls(rf"[ \t]*{pattern}[ \t]*", *(order.index(x) + 1 for x in "Ymd"))
+
+    def read(self, text: str) -> date | None:
+        """The day that a text names; None if it names none."""
+        match = re.fullmatch(self.pattern, text)
+        if match is None:
+            return None
+        try:
+            return date(int(match[self.year]), int(match[self.month]), int(match[self.day]))
+        except ValueError:
+            return None
