@@ -24,8 +24,8 @@ _ISO = (
 class NumberFormat:
     """Which marks stand between thousands and before decimals.
 
-    >>> NumberFormat.of("1.234,5").plain(" -12.000,25 "), NumberFormat.of("").plain("1e3"), NumberFormat.of("").plain("x")
-    ('-12000.25', '1e3', None)
+    >>> NumberFormat.of("1.234,5").plain(" -12.000,25 "), NumberFormat.of("").plain("1e3")
+    ('-12000.25', '1e3')
     """
 
     thousands: str = ""
@@ -66,8 +66,8 @@ class NumberFormat:
 class DateFormat:
     """A pattern with three groups, and which of them are year, month and day (counted from 1).
 
-    >>> DateFormat.of("%d.%m.%Y").read("3.1.2026"), DateFormat.of("").read("2026-01-03T10:00"), DateFormat.of("").read("?")
-    (datetime.date(2026, 1, 3), datetime.date(2026, 1, 3), None)
+    >>> DateFormat.of("%d.%m.%Y").read("3.1.2026"), DateFormat.of("").read("2026-01-03T10:00")
+    (datetime.date(2026, 1, 3), datetime.date(2026, 1, 3))
     """
 
     pattern: str = _ISO

@@ -245,7 +245,7 @@ class Series(Attribute):
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         if not self.columns or any(not isinstance(c, str) or not c.strip() for c in self.columns):
-            raise PolicyError(f"{self.name}: a series needs the names of its columns", hints=['columns = ["jan", "feb"]'])
+            raise PolicyError(f"{self.name}: a series needs named columns", hints=['columns = ["jan", "feb"]'])
         if len(set(self.columns)) != len(self.columns):
             raise PolicyError(f"{self.name} lists a column twice")
         if self.listed > _MOST_SERIES:
