@@ -1,13 +1,15 @@
 """Random universes, metrics and questions for property tests; `rng` is a `random.Random` (hypothesis drives it)."""
 
 import math
+from datetime import date, timedelta
 from fractions import Fraction
 
 import numpy as np
 
 from dxprivacy.model import metrics
 from dxprivacy.model.attributes import Integers, Points, Property, Values
-from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric
+from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric, alone
+from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.questions import (
     Stack,
     count,
@@ -38,18 +40,22 @@ def random_axis(rng, name: str, *, places=False, plain=False):
     extra = {"zero": 0.0, "infinite": 0.0} if plain else {}
     has_other = rng.random() < 0.7
     other = rational(rng, **extra) if rng.random() < 0.3 else None
-    kind = rng.choice(["values", "per-value", "integers"] + (["euclidean", "great-circle"] if places else []))
+    ordered = ["integers", "numbers", "dates", "series"]
+    kind = rng.choice(["values", "per-value", *ordered] + (["euclidean", "great-circle"] if places else []))
     if kind in ("values", "per-value"):
         listed = tuple(f"{name}{k}" for k in range(rng.randint(1, 3)))
         attribute = Values(name=name, values=listed, has_other=has_other)
-        alone = Universe([attribute])
+        universe = Universe([attribute])
         if kind == "values":
-            return attribute, metrics.discrete(alone, rational(rng, **extra), other)
-        return attribute, metrics.valued(alone, attribute, {v: rational(rng, **extra) for v in listed}, other)
-    if kind == "integers":
-        low = rng.randint(-5, 5)
-        attribute = Integers(name=name, low=low, high=low + rng.randint(0, 3), has_other=has_other)
-        return attribute, metrics.stepped(Universe([attribute]), attribute, rational(rng, **extra), other)
+            return attribute, alone.discrete(universe, rational(rng, **extra), other)
+        budgets = {v: rational(rng, **extra) for v in listed}
+        how = rng.choice(["smaller", "smaller", "sum"])
+        return attribute, alone.valued(universe, attribute, budgets, other, how=how)
+    if kind in ordered:
+        attribute = _ordered(rng, name, kind, has_other)
+        build = alone.series if kind == "series" else alone.stepped
+        cap = Fraction(rng.randint(1, 9), 2) if rng.random() < 0.2 else None
+        return attribute, build(Universe([attribute]), attribute, rational(rng, **extra), other, cap)
     n = rng.randint(2, 5)
     spread = rng.choice([1e-9, 1.0, 40.0])
     centre = rng.uniform(-40, 40)
@@ -61,7 +67,24 @@ def random_axis(rng, name: str, *, places=False, plain=False):
         name=name, ids=tuple(map(str, range(n))), coordinates=np.array(coordinates), facts=facts, has_other=has_other
     )
     per_unit = Fraction(rng.randint(1, 50), 7)
-    return attribute, metrics.placed(Universe([attribute]), attribute, kind, per_unit, other)
+    return attribute, alone.placed(Universe([attribute]), attribute, kind, per_unit, other)
+
+
+def _ordered(rng, name: str, kind: str, has_other: bool):
+    """Whole numbers, numbers in cells, days, or short series."""
+    low, size = rng.randint(-5, 5), rng.randint(1, 4)
+    if kind == "dates":
+        first = date(2026, 2, 26) + timedelta(days=low)
+        return Dates(name=name, first=first, last=first + timedelta(days=size - 1), has_other=has_other)
+    if kind == "numbers":
+        step = Fraction(rng.choice(["0.1", "0.5", "1", "2.5"]))
+        clamp = rng.random() < 0.5
+        return Numbers(name=name, low=low, high=low + size * step, step=step, clamp=clamp, has_other=has_other)
+    if kind == "series":
+        entry = Integers(name=name, low=low, high=low + rng.randint(0, 2))
+        columns = tuple(f"{name}t{k}" for k in range(rng.randint(1, 2)))
+        return Series(name=name, columns=columns, entry=entry, has_other=has_other)
+    return Integers(name=name, low=low, high=low + size - 1, has_other=has_other)
 
 
 def derived_metric(rng, *, places=False) -> Metric:
@@ -122,13 +145,18 @@ def _question(rng, universe: Universe):
     some = rng.sample(attributes, rng.randint(1, len(attributes)))
     where = {}
     for attribute in rng.sample(attributes, rng.randint(0, len(attributes))):
-        if attribute.kind == "integers" and rng.random() < 0.6:
-            ends = sorted(rng.randint(attribute.low, attribute.high) for _ in range(2))
-            where[attribute.name] = (ends[0], ends[1])
+        if attribute.kind in ("integers", "numbers", "dates") and rng.random() < 0.6:
+            first, last = sorted(rng.randrange(attribute.listed) for _ in range(2))
+            if attribute.kind == "numbers":
+                where[attribute.name] = (attribute.start(first), attribute.start(last + 1))
+            else:
+                where[attribute.name] = (attribute.label(first), attribute.label(last))
         else:
-            where[attribute.name] = [attribute.label(rng.randrange(attribute.size))]
-    by = [a.name + ("/2" if a.kind == "integers" else ".zone" if "zone" in a.properties else "") for a in some]
-    numeric = [a for a in attributes if a.numbers is not None]
+            index = rng.randrange(attribute.size)
+            number = attribute.kind == "numbers" and index < attribute.listed
+            where[attribute.name] = [str(float(attribute.numbers[index])) if number else attribute.label(index)]
+    by = [_grouped_name(rng, a) for a in some]
+    numeric = [a for a in attributes if a.numbers is not None or a.kind == "series"]
     if rng.random() < 0.15:
         asks = [lambda: marginals(rng.randint(1, len(attributes))), lambda: prefixes(by[0]), lambda: ranges(by[0])]
         return rng.choice(asks)()
@@ -141,7 +169,8 @@ def _question(rng, universe: Universe):
         ask = rng.choice([sum_of, mean_of])
         if not numeric:
             return table(*by)
-        of = rng.choice(numeric).name
+        chosen = rng.choice(numeric)
+        of = f"{chosen.name}.{rng.choice(list(chosen.properties))}" if chosen.kind == "series" else chosen.name
         return ask(of, by=by if rng.random() < 0.5 else (), where=where if rng.random() < 0.5 else None)
     rows = rng.randint(1, 3)
     entries = [[rng.choice([0, 0, 1, -2, 0.5, 3]) for _ in range(universe.size)] for _ in range(rows)]
@@ -150,6 +179,20 @@ def _question(rng, universe: Universe):
 
         return matrix(csr_array(np.array(entries, dtype=float)))
     return matrix(entries)
+
+
+def _grouped_name(rng, attribute) -> str:
+    """A way to group by an attribute."""
+    if attribute.kind == "integers":
+        return f"{attribute.name}/2"
+    if attribute.kind == "numbers":
+        edges = sorted({str(float(attribute.start(rng.randint(0, attribute.listed)))) for _ in range(2)}, key=float)
+        return f"{attribute.name}[{','.join(edges)}]" if Fraction(edges[0]) < attribute.high else attribute.name
+    if attribute.kind == "dates":
+        return attribute.name + rng.choice(["", "/month", "/2", "/weekday"])
+    if attribute.kind == "series":
+        return f"{attribute.name}.{rng.choice(list(attribute.properties))}"
+    return f"{attribute.name}.zone" if "zone" in attribute.properties else attribute.name
 
 
 def random_scales(rng, workload) -> list[float]:

@@ -9,6 +9,7 @@ import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, TooLarge, UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.model.grammar import parse
+from dxprivacy.model.metrics import alone
 from dxprivacy.model.questions import from_dict, gather
 from dxprivacy.planning import load_plan, make_plan
 
@@ -180,7 +181,7 @@ def test_other_at_distance_zero_leaves_nothing_apart():
     from fractions import Fraction
 
     age = dx.Integers(name="age", low=0, high=3)
-    d = dx.metrics.stepped(dx.Universe([age]), age, Fraction(9), Fraction(0))
+    d = alone.stepped(dx.Universe([age]), age, Fraction(9), Fraction(0))
     assert d.farthest is None
     assert d.closest is None
 

@@ -1,194 +1,22 @@
 """Binding a question to a universe: names become attributes or properties, groups become rows, numbers a grid."""
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, did_you_mean
+from dxprivacy.errors import QuestionError
 from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Attribute, Integers, Property
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
 from dxprivacy.model.grid import to_grid
-from dxprivacy.model.numbers import exact, number_text
-from dxprivacy.model.questions import Condition, Matrix, Question, is_range
+from dxprivacy.model.grouping import Grouping, group, resolve, selected
+from dxprivacy.model.questions import Matrix, Question
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Linear, Ratio, Workload, stack
 
 MAX_ROWS = 2_000_000
 MAX_RANGES = 300
-
-
-@dataclass(frozen=True)
-class Reference:
-    """What a name in a question means: an attribute, or a public property of its values."""
-
-    axis: int
-    attribute: Attribute
-    fact: Property | None = None
-
-    @property
-    def name(self) -> str:
-        """As a person writes it."""
-        return self.fact.name if self.fact else self.attribute.name
-
-    @property
-    def unit(self) -> str:
-        """The unit of its numbers."""
-        return self.fact.unit if self.fact else self.attribute.unit
-
-    @property
-    def numbers(self) -> tuple[Fraction, ...] | None:
-        """The number behind each listed value."""
-        return self.fact.numbers if self.fact else self.attribute.numbers
-
-    def text(self, index: int) -> str:
-        """The label of a listed value."""
-        return self.fact.entries[index] if self.fact else self.attribute.label(index)
-
-
-def resolve(name: str, universe: Universe) -> Reference:
-    """Find `sex`, `home.state`, or just `state` where only one attribute has it."""
-    for axis, attribute in enumerate(universe.attributes):
-        if attribute.name == name:
-            return Reference(axis, attribute)
-    owner, _, short = name.rpartition(".")
-    found = [
-        Reference(axis, attribute, fact)
-        for axis, attribute in enumerate(universe.attributes)
-        for fact in attribute.properties.values()
-        if fact.name == short and owner in ("", attribute.name)
-    ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise QuestionError(f"“{name}” could be several things", hints=[f"{r.attribute.name}.{short}" for r in found])
-    facts = [f"{a.name}.{p}" for a in universe.attributes for p in a.properties]
-    known = [*universe.names, *facts]
-    shorts = {fact.rpartition(".")[2]: fact for fact in facts}
-    close = did_you_mean(name, [*known, *shorts])
-    raise QuestionError(
-        f"no attribute “{name}”" + (f" · did you mean {close[0][0]}?" if close else ""),
-        details=[f"there are: {', '.join(known)}"],
-    )
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """The group of each value of one attribute (-1 for `other`), and the groups' labels."""
-
-    axis: int
-    groups: Ints
-    labels: tuple[str, ...]
-
-
-def group(spec: str, universe: Universe) -> Grouping:
-    """`age`, `age/10`, `age[0,18,65]`, `home.state`, `elevation/500`."""
-    match = re.fullmatch(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?", spec.strip())
-    if match is None:
-        raise QuestionError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
-    ref = resolve(match["name"].strip(), universe)
-    if match["width"] is not None:
-        width = Fraction(exact(match["width"], what=f"the width of {ref.name}"))
-        if width <= 0:
-            raise QuestionError(f"cannot group {ref.name} by steps of {match['width']}")
-        keys = _floor_divided(ref, _numbers(ref, spec), width)
-        order, groups = np.unique(keys, return_inverse=True)
-        span = _Span.of(_numbers(ref, spec))
-        labels_ = [span.between(int(k) * width, (int(k) + 1) * width) for k in order]
-        return _grouping(ref, groups.reshape(-1).tolist(), labels_)
-    if match["edges"] is not None:
-        edges = [Fraction(exact(e, what=f"an edge of {ref.name}")) for e in match["edges"].split(",") if e.strip()]
-        if not edges or any(a >= b for a, b in pairwise(edges)):
-            raise QuestionError(f"the edges of {ref.name} must grow", hints=[f"{ref.name}[0,18,65]"])
-        numbers = _numbers(ref, spec)
-        at = [sum(e <= v for e in edges) - 1 for v in numbers]
-        ends = [*edges[1:], None]
-        span = _Span.of(numbers)
-        names_ = [span.between(a, b) for a, b in zip(edges, ends, strict=True)]
-        return _grouping(ref, at, names_)
-    labels: dict[str, int] = {}
-    texts = [ref.text(k) for k in range(ref.attribute.listed)]
-    if ref.fact is not None:
-        for text in sorted(set(texts), key=lambda t: (_as_number(ref, t), t)):
-            labels[text] = len(labels)
-        return _grouping(ref, [labels[t] for t in texts], list(labels))
-    return _grouping(ref, list(range(len(texts))), texts)
-
-
-def _as_number(ref: Reference, text: str) -> Fraction:
-    return Fraction(exact(text)) if ref.numbers is not None else Fraction(0)
-
-
-def _floor_divided(ref: Reference, numbers: tuple[Fraction, ...], width: Fraction) -> Ints:
-    """floor(v / width) for each value; whole numbers and widths at once."""
-    if isinstance(ref.attribute, Integers) and ref.fact is None and width.denominator == 1:
-        low, high = ref.attribute.low, ref.attribute.high
-        return np.arange(low, high + 1, dtype=np.int64) // np.int64(width.numerator)
-    return np.array([int(v // width) for v in numbers], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class _Span:
-    """What all values have in common, for the labels of groups."""
-
-    low: Fraction
-    high: Fraction
-    whole: bool
-
-    @classmethod
-    def of(cls, numbers: tuple[Fraction, ...]) -> "_Span":
-        return cls(min(numbers), max(numbers), all(v.denominator == 1 for v in numbers))
-
-    def between(self, low: Fraction, high: Fraction | None) -> str:
-        if high is None:
-            return f"{number_text(low)}+"
-        if self.whole and low.denominator == high.denominator == 1:
-            first, last = max(low, self.low), min(high - 1, self.high)
-            return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
-        return f"{number_text(low)} to {number_text(high)}"
-
-
-def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
-    """Groups that no possible record can be in are left out: their count would always be 0."""
-    present = sorted(set(groups) - {-1})
-    if len(present) < len(labels):
-        place = {old: new for new, old in enumerate(present)} | {-1: -1}
-        groups, labels = [place[g] for g in groups], [labels[g] for g in present]
-    padded = groups + [-1] * ref.attribute.has_other
-    return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels))
-
-
-def _numbers(ref: Reference, spec: str) -> tuple[Fraction, ...]:
-    if ref.numbers is None:
-        raise QuestionError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
-    return ref.numbers
-
-
-def selected(
-    name: str, wanted: Condition, universe: Universe
-) -> tuple[int, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
-    """Which values of an attribute fulfil a condition."""
-    ref = resolve(name, universe)
-    mask = np.zeros(ref.attribute.size, dtype=bool)
-    if is_range(wanted):
-        low, high = wanted
-        hit = [k for k, v in enumerate(_numbers(ref, name)) if low <= v <= high]  # type: ignore[operator]
-    elif ref.fact is None:
-        hit = [ref.attribute.find(v) for v in wanted]
-    else:
-        unknown = [str(v) for v in wanted if v not in ref.fact.entries]
-        if unknown:
-            raise QuestionError(
-                f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], set(ref.fact.entries))
-            )
-        hit = [k for k, entry in enumerate(ref.fact.entries) if entry in wanted]
-    if not hit:
-        raise QuestionError(f"no possible record fulfils the condition on {ref.name}")
-    mask[hit] = True
-    return ref.axis, mask
 
 
 def bind(question: Question, universe: Universe) -> Workload:
@@ -226,6 +54,8 @@ def _joined(first: str, last: str) -> str:
     """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`."""
     if first == last:
         return first
+    if " to " in first and " to " in last:
+        return f"{first.partition(' to ')[0]} to {last.partition(' to ')[2]}"
     start = first.partition("–")[0]
     return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"
 

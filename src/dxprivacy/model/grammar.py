@@ -7,6 +7,7 @@
 """
 
 import re
+from datetime import date
 from fractions import Fraction
 
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
@@ -90,7 +91,7 @@ def write(question: Question) -> str:
 
 def _write_condition(c: Condition) -> str:
     if is_range(c):
-        return "..".join(number_text(Fraction(x)) for x in c)
+        return "..".join(x.isoformat() if isinstance(x, date) else number_text(Fraction(x)) for x in c)
     return "|".join(f"'{v}'" if re.search(r"[\s=|,]|\.\.|^$", str(v)) else str(v) for v in c)
 
 

@@ -57,7 +57,8 @@ class Numbers(Attribute):
                 hints=["the range must be a whole number of steps"],
             )
         start, width, whole = self.grid
-        if cells >= _MOST_CELLS or max(abs(start), abs(start + cells * width), whole) >= _EXACT_IN_FLOATS:
+        end = start + int(cells) * width
+        if cells >= _MOST_CELLS or max(abs(start), abs(end), whole) >= _EXACT_IN_FLOATS:
             raise PolicyError(f"{self.name} has more values than we can hold", hints=["use fewer, wider steps"])
         NumberFormat.of(self.format)
         super().__post_init__()
@@ -167,7 +168,7 @@ class Dates(Attribute):
 
     def day(self, index: int) -> date:
         """The day at an index."""
-        return self.first + timedelta(days=index)
+        return self.first + timedelta(days=int(index))
 
     def label(self, index: int) -> str:
         """The day, as 2026-01-31."""
@@ -177,7 +178,7 @@ class Dates(Attribute):
         """The index of a day."""
         if self.has_other and value == OTHER:
             return self.listed
-        day = as_date(value)
+        day = as_date(value) or DateFormat.of(self.format).read(str(value))
         if day is None or not self.first <= day <= self.last:
             raise self._unknown(value)
         return (day - self.first).days
@@ -259,7 +260,7 @@ class Series(Attribute):
     @property
     def listed(self) -> int:
         """How many series there are."""
-        return self.entry.listed ** len(self.columns)
+        return int(self.entry.listed ** len(self.columns))
 
     def entries(self, index: int) -> tuple[int, ...]:
         """The index of each entry; the last column fastest."""
@@ -279,7 +280,7 @@ class Series(Attribute):
         """The index of a series, given as a list or as text with commas."""
         if self.has_other and value == OTHER:
             return self.listed
-        given = value if isinstance(value, (list, tuple)) else [x.strip() for x in str(value).split(",")]
+        given = value if isinstance(value, (list, tuple)) else [x.strip() for x in str(value).strip("[]()").split(",")]
         if len(given) != len(self.columns):
             raise self._unknown(value)
         index = 0

@@ -11,6 +11,7 @@ Questions stack with `+`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from dxprivacy.model.universe import Universe
     from dxprivacy.model.workload import Workload
 
-Condition: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction]
-"""Any of these values, or a range with both ends included."""
+Condition: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date, date]
+"""Any of these values, or a range of numbers or days with both ends included."""
 
 
 ASKS = ("count", "sum", "mean", "prefixes", "ranges", "marginals")
@@ -328,10 +329,17 @@ def _where(where: Mapping[str, object] | None) -> tuple[tuple[str, Condition], .
 
 
 def condition(wanted: object) -> Condition:
-    """A condition from what was written: a pair of numbers is a range, a list means any of its values."""
+    """A condition from what was written: a pair of numbers or days is a range, a list means any of its values."""
+    from dxprivacy.model.ordered import as_date
+
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise UsageError("a range needs two ends", hints=["age=(18, 65)"])
+        first, last = as_date(wanted[0]), as_date(wanted[1])
+        if first and last:
+            if first > last:
+                raise UsageError(f"the range {first}..{last} is empty")
+            return first, last
         low, high = (Fraction(exact(x, what="end of a range")) for x in wanted)
         if low > high:
             raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
@@ -345,8 +353,8 @@ def condition(wanted: object) -> Condition:
 
 
 def is_range(condition: Condition) -> bool:
-    """Whether a condition is a range of numbers."""
-    return isinstance(condition[0], Fraction)
+    """Whether a condition is a range."""
+    return not isinstance(condition[0], str)
 
 
 def _condition_to_dict(condition: Condition) -> Any:
@@ -354,8 +362,11 @@ def _condition_to_dict(condition: Condition) -> Any:
 
 
 def _condition_from_dict(data: Any) -> Condition:
+    from dxprivacy.model.ordered import as_date
+
     if isinstance(data, Mapping):
-        return Fraction(data["from"]), Fraction(data["to"])
+        ends = (data["from"], data["to"])
+        return condition(tuple(end if as_date(end) else Fraction(end) for end in ends))
     if not data or not all(isinstance(value, str) for value in data):
         raise ValueError("a condition needs at least one value")
     return tuple(data)

@@ -1,8 +1,11 @@
 """What a reader of a plan or a release must know besides the numbers; from public facts only."""
 
+from fractions import Fraction
+
 from dxprivacy.model.attributes import Integers
-from dxprivacy.model.binding import resolve
+from dxprivacy.model.grouping import Reference, resolve
 from dxprivacy.model.numbers import number_text
+from dxprivacy.model.ordered import Numbers, Series
 from dxprivacy.model.questions import Question
 from dxprivacy.model.workload import Ratio
 from dxprivacy.planning.expected import groups_per_question
@@ -14,7 +17,7 @@ def notes(plan: Plan) -> list[str]:
     found: dict[str, None] = {}
     for asked in plan.questions.questions:
         if isinstance(asked, Question) and asked.ask in ("sum", "mean"):
-            found |= dict.fromkeys(_imputed(plan, asked))
+            found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
     groups = groups_per_question(plan.workload)
     sizes = {groups[a.question] for a in plan.workload.answers if isinstance(a.recipe, Ratio)}
     if sizes and plan.rows:
@@ -38,8 +41,22 @@ def _imputed(plan: Plan, asked: Question) -> list[str]:
         return []
     value = number_text(attribute.values_in_sums(ref.numbers)[-1])
     text = f"a missing or invalid {attribute.name} counts as {value} {ref.unit}".rstrip() + " in sums and means"
-    if isinstance(attribute, Integers):
-        text += (
-            f"; for valid ones only: {asked.ask} {asked.of} where {attribute.name}={attribute.low}..{attribute.high}"
-        )
+    if isinstance(attribute, (Integers, Numbers)):
+        ends = "..".join(number_text(Fraction(end)) for end in (attribute.low, attribute.high))
+        text += f"; for valid ones only: {asked.ask} {asked.of} where {attribute.name}={ends}"
     return [text]
+
+
+def _in_cells(ref: Reference) -> list[str]:
+    """The rounding bound of numbers in cells, whose sums are taken at the middle."""
+    cells = ref.attribute.entry if isinstance(ref.attribute, Series) else ref.attribute
+    if not isinstance(cells, Numbers):
+        return []
+    parts = len(ref.attribute.reads) if ref.fact is not None and ref.fact.name == "total" else 1
+    unit = f" {ref.unit}" if ref.unit else ""
+    most = f"{number_text(cells.step / 2 * parts)}{unit}"
+    clamped = "; numbers outside the range count as the nearest end" if cells.clamp else ""
+    return [
+        f"{ref.name} counts as the middle of its step of {number_text(cells.step)}{unit}: this moves a mean by at most "
+        f"{most}, a sum by at most that much per record{clamped}"
+    ]

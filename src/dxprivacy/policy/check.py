@@ -6,6 +6,7 @@ from typing import Any
 
 from dxprivacy.model.attributes import OTHER, Attribute, Integers
 from dxprivacy.model.metrics import Extreme, Matrix, Metric, Places, WithOther
+from dxprivacy.model.ordered import Dates, Numbers
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.policy import Policy
 from dxprivacy.wording import columns, digits, plain, plural, short, short_pair, tag, wrap
@@ -153,8 +154,9 @@ def _row(attribute: Attribute, metric: Metric, tightened: bool) -> Row:
     listed = _listed(attribute, metric)
     near, far = listed.near, listed.far
     none = math.inf if listed.public else 0.0
-    if isinstance(attribute, Integers) and attribute.listed > 1 and near is not None:
-        strictest = f"neighbouring {attribute.unit or 'values'}"
+    if isinstance(attribute, (Integers, Numbers, Dates)) and attribute.listed > 1 and near is not None:
+        steps = {"numbers": "steps", "dates": "days"}.get(attribute.kind, attribute.unit or "values")
+        strictest = f"neighbouring {steps}"
     else:
         strictest = _pair(attribute, near)
     return Row(

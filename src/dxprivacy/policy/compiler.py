@@ -8,11 +8,11 @@ from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
 from dxprivacy.model.attributes import Attribute, as_text
 from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import BUILD, COMMON, KINDS
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 _TOP = ("title", "dataset", "version", "unit", "attributes", "combine")
-_LATER = ("numbers", "dates", "columns")
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
 
@@ -115,7 +115,7 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
             f"{name} has no epsilon", section=section, hints=[("epsilon = 1.0", "how far its values may be told apart")]
         )
     try:
-        return BUILD[kind](file, section, name, table)
+        return BUILD[kind](Keys(file, name, table))
     except DxError as error:
         if isinstance(error, PolicyError) and file.made(error):
             raise
@@ -129,15 +129,20 @@ def _kind(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> s
     kinds = [kind for kind in KINDS if kind in table]
     if len(kinds) == 1:
         return kinds[0]
-    hints: list[Hint | str] = ['values = ["M", "F"]', "integers = [0, 120]", 'points = "cities.csv"']
-    hints.append('graph = "friends.csv"')
+    hints: list[Hint | str] = [
+        'values = ["M", "F"]',
+        "integers = [0, 120]",
+        "numbers = [0, 200000]",
+        'dates = ["2026-01-01", "2026-12-31"]',
+        'points = "cities.csv"',
+        'graph = "friends.csv"',
+    ]
     if kinds:
         what = f"{name} has both {' and '.join(kinds)}; one of them is needed"
         raise file.error(what, section=section, key=kinds[1], hints=hints)
     for key in table:
-        close = [] if key in (*COMMON, *KINDS["points"]) else did_you_mean(key[:100], (*KINDS, *_LATER))
-        if close and close[0][0] in KINDS:
-            raise file.error(f"“{key}” means nothing here", section=section, key=key, hints=[*close])
+        known = (*COMMON, *(key for keys in KINDS.values() for key in keys))
+        close = [] if key in known else did_you_mean(key[:100], tuple(KINDS))
         if close:
-            raise file.error(f"{name}: {key} are not supported yet", section=section, key=key, hints=hints)
-    raise file.error(f"{name} needs one of values, integers, points, graph", section=section, hints=hints)
+            raise file.error(f"“{key}” means nothing here", section=section, key=key, hints=[*close])
+    raise file.error(f"{name} needs one of {', '.join(KINDS)}", section=section, hints=hints)

@@ -13,7 +13,7 @@ from contracts.random_models import random_metric
 from dxprivacy.errors import DxError, MetricError, PolicyError, UsageError
 from dxprivacy.model import metrics
 from dxprivacy.model.attributes import Integers, Points, Values
-from dxprivacy.model.metrics import Constant, Matrix
+from dxprivacy.model.metrics import Constant, Matrix, alone
 from dxprivacy.model.universe import Universe
 
 
@@ -103,7 +103,7 @@ def test_infinite_entries_mean_public_and_unreachable():
 
 def test_other_is_half_the_reach_away_and_tightens_nothing():
     age = Integers(name="age", low=0, high=120)
-    d = metrics.stepped(Universe([age]), age, F(1, 20))
+    d = alone.stepped(Universe([age]), age, F(1, 20))
     assert d.exact(5, 121) == 3
     assert d.exact(0, 120) == 6
     assert not d.tightens
@@ -111,7 +111,7 @@ def test_other_is_half_the_reach_away_and_tightens_nothing():
 
 def test_other_given_by_the_policy_may_tighten_and_stays_a_metric():
     age = Integers(name="age", low=0, high=9)
-    d = metrics.stepped(Universe([age]), age, F(1), F(1))
+    d = alone.stepped(Universe([age]), age, F(1), F(1))
     check_metric(d)
     assert d.tightens
     assert d.exact(0, 9) == 2
@@ -120,14 +120,14 @@ def test_other_given_by_the_policy_may_tighten_and_stays_a_metric():
 def test_other_of_points_rounds_up_so_that_nothing_is_tightened():
     rng = np.random.default_rng(1)
     home = Points(name="home", ids=tuple(map(str, range(9))), coordinates=rng.uniform(-60, 60, (9, 2)))
-    d = metrics.placed(Universe([home]), home, "great-circle", F(1, 100))
+    d = alone.placed(Universe([home]), home, "great-circle", F(1, 100))
     assert not d.tightens
     check_metric(d)
 
 
 def test_one_single_value_keeps_other_apart():
     age = Integers(name="age", low=5, high=5)
-    assert metrics.stepped(Universe([age]), age, F(1, 2)).exact(0, 1) == F(1, 2)
+    assert alone.stepped(Universe([age]), age, F(1, 2)).exact(0, 1) == F(1, 2)
 
 
 @pytest.mark.parametrize("points", [[], [[float("nan"), 0]], [[1, 2], [3]], "abc", [[1e200, 0]], [[1e-300, 0]], None])

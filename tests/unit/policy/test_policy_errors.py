@@ -72,6 +72,8 @@ def folder(tmp_path):
 
 VALUES = 'values = ["a", "b"]\n'
 AGES = "integers = [0, 9]\nper = 1\n"
+CELLS = "numbers = [0, 10]\n"
+DAYS = 'dates = ["2026-01-01", "2026-12-31"]\n'
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
@@ -115,11 +117,45 @@ def test_what_is_wrong_with_the_whole_policy_is_said_with_line_and_remedy(text, 
 @pytest.mark.parametrize(
     ("body", "line", "what", "mend"),
     [
-        ("", 3, "x needs one of values, integers, points", 'values = ["M", "F"]'),
-        ("epsilon = 1", 3, "x needs one of values, integers, points", "integers = [0, 120]"),
+        ("", 3, "x needs one of values, integers, numbers, dates", 'values = ["M", "F"]'),
+        ("epsilon = 1", 3, "x needs one of values, integers, numbers, dates", "integers = [0, 120]"),
         ("value = [1]\nepsilon = 1", 4, "“value” means nothing here", "values   did you mean this?"),
-        ("numbers = [0, 9]\nepsilon = 1", 4, "x: numbers are not supported yet", "integers = [0, 120]"),
-        ('dates = ["2026-01-01"]\nepsilon = 1', 4, "x: dates are not supported yet", "values"),
+        ("numbers = [0, 9]\nepsilon = 1", 4, "x: numbers need the width of a cell", "add   step = 1000"),
+        ("numbers = 9\nepsilon = 1", 4, "x: numbers needs two ends", "numbers = [0, 200000]"),
+        ('numbers = ["a", 9]\nepsilon = 1', 4, "an end is the text 'a'", "numbers = [0, 200000]"),
+        ("numbers = [0, nan]\nepsilon = 1\nstep = 1", 4, "an end is NaN", "numbers = [0, 200000]"),
+        (CELLS + "epsilon = 1\nstep = 0", 6, "step is 0; it must be positive", "step = 1000"),
+        (CELLS + "epsilon = 1\nper = 1\nstep = 4", 4, "x from 0 to 10 cannot be cut into steps of 4", "whole number"),
+        (CELLS + "epsilon = 1\nper = 1\nstep = 1e-9", 4, "x has more values than we can hold", "wider steps"),
+        (CELLS + "epsilon = 1\nstep = 1", 5, "x has a distance but no unit", "add   per = 10"),
+        (CELLS + "epsilon = 1\nper = 1\nstep = 1\noutside = 3", 8, "outside is '3'", 'outside = "clamp"'),
+        (CELLS + 'epsilon = 1\nper = 1\nstep = 1\nformat = "x"', 4, "format is 'x'", 'format = "1.234,5"'),
+        (CELLS + "epsilon = 1\nper = 1\nstep = 1\nformat = 3", 8, "format must be a text", "format"),
+        ("numbers = [9, 0]\nepsilon = 1\nper = 1\nstep = 1", 4, "x runs from 9 to 0, which is empty", ""),
+        ('dates = ["2026-01-01"]\nepsilon = 1', 4, "x: dates needs a first and a last day", "2026-12-31"),
+        ('dates = ["2026-02-30", "2026-03-01"]\nepsilon = 1', 4, "x: dates needs a first and a last day", "2026"),
+        ('dates = ["2026-03-01", "2026-02-01"]\nepsilon = 1\nper = "1 day"', 4, "x runs from 2026-03-01", ""),
+        (DAYS + "epsilon = 1", 5, "x has a distance but no unit", 'add   per = "7 days"'),
+        (DAYS + "epsilon = 1\nper = 7", 6, "per is '7'; a time with its unit is needed", 'per = "7 days"'),
+        (DAYS + 'epsilon = 1\nper = "7 km"', 6, "per is '7 km'; a time with its unit", "units: day, days, week, weeks"),
+        (DAYS + 'epsilon = 1\nper = "1 month"', 6, "months and years have no fixed length", 'per = "30 days"'),
+        (DAYS + 'epsilon = 1\nper = "1 day"\nat_most = 0', 7, "at_most must be positive", "at_most = 3"),
+        (DAYS + 'epsilon = 1\nper = "1 day"\ntimezone = "Mars/X"', 4, "x: no time zone “Mars/X”", "Europe/Berlin"),
+        (DAYS + 'epsilon = 1\nper = "1 day"\nformat = "%d.%m"', 4, "format is '%d.%m'; it needs", "%d.%m.%Y"),
+        (DAYS + 'epsilon = 1\nper = "1 day"\nformat = "%q"', 4, "format has '%q', which we do not know", "%Y %m %d"),
+        (DAYS + 'epsilon = 1\nper = "1 day"\nunit = "days"', 7, "dates are counted in days", ""),
+        (DAYS + 'epsilon = 1\nper = "1 day"\ncolumns = ["a"]', 7, "a series of dates is not supported", "integers"),
+        (AGES + "epsilon = 1\ncolumns = 3", 7, "columns is a list of names", 'columns = ["jan"'),
+        (AGES + "epsilon = 1\ncolumns = []", 7, "columns is a list of names", 'columns = ["jan"'),
+        (AGES + 'epsilon = 1\ncolumns = ["a", "a"]', 4, "x lists a column twice", ""),
+        (AGES + 'epsilon = 1\ncolumns = ["a"]\ncolumn = "b"', 8, "a series has columns, not a column", ""),
+        (
+            'integers = [0, 99]\nepsilon = 1\nper = 1\ncolumns = ["a", "b", "c", "d"]',
+            4,
+            "x: 100 values in each of 4 columns make 100,000,000 series",
+            "fewer columns",
+        ),
+        (VALUES + 'epsilon = 1\nbetween = "sum"', 6, "between says how the budgets", 'between = "smaller"'),
         (VALUES + AGES + "epsilon = 1", 5, "x has both values and integers", "integers = [0, 120]"),
         (VALUES, 3, "x has no epsilon", "epsilon = 1.0"),
         (VALUES + "epsilom = 1", 5, "“epsilom” means nothing here", "epsilon   did you mean this?"),
@@ -129,7 +165,7 @@ def test_what_is_wrong_with_the_whole_policy_is_said_with_line_and_remedy(text, 
         (VALUES + "epsilon = 1\nunit = []", 6, "unit must be a name", 'unit = "years"'),
         (VALUES + "epsilon = 1\nother = 5", 6, "other is a table", "other = { epsilon = 5 }"),
         (VALUES + "epsilon = 1\nother = { epsilom = 5 }", 6, "“epsilom” means nothing here", "epsilon"),
-        (VALUES + "epsilon = 1\nother = { value = 5 }", 6, "only integers have a value for other", "other = { epsilon"),
+        (VALUES + "epsilon = 1\nother = { value = 5 }", 6, "only integers and numbers have", "other = { epsilon"),
         (
             VALUES + "epsilon = 1\nother = { epsilon = -1 }",
             6,
@@ -374,7 +410,11 @@ def test_per_for_places_is_a_distance_with_its_unit(per, what, folder):
         ('points = "cities.csv"\nepsilon = 1\nper = "1 km"\nunits = "m"', 7, "units is a table"),
         ('points = "cities.csv"\nepsilon = 1\nper = "1 km"\nunits = { elevation = 1 }', 7, "units is a table"),
         ('points = "cities.csv"\nepsilon = 1\nper = "1 km"\nunits = { elevatoin = "m" }', 4, "no property “elevatoin”"),
-        ('points = "cities.csv"\nepsilon = 1\nper = "1 km"\nother = { value = 0 }', 7, "only integers have a value"),
+        (
+            'points = "cities.csv"\nepsilon = 1\nper = "1 km"\nother = { value = 0 }',
+            7,
+            "only integers and numbers have",
+        ),
     ],
 )
 def test_the_keys_of_points_are_checked(body, line, what, folder):

@@ -17,6 +17,7 @@ import numpy as np
 from dxprivacy.errors import MetricError, UsageError, did_you_mean
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.attributes import Integers, Points, Values
+from dxprivacy.model.metrics.alone import as_objects, discrete, series, stepped, valued, without_other
 from dxprivacy.model.metrics.base import Extreme, Metric, PseudoMetric, all_pairs
 from dxprivacy.model.metrics.check import check_metric
 from dxprivacy.model.metrics.combine import AttributeMax, Capped, Restricted, Scaled, Together
@@ -28,6 +29,7 @@ from dxprivacy.model.metrics.points import within as pairs_within
 from dxprivacy.model.metrics.product import AttributeSum, half_reach
 from dxprivacy.model.metrics.simple import Constant, Line
 from dxprivacy.model.numbers import Exact, Number, budget, exact, in_range
+from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 
 __all__ = [
@@ -111,7 +113,7 @@ def per_value(budgets: Mapping[str, Number], *, name: str = "element") -> Matrix
     (Fraction(1, 5), Fraction(2, 1))
     """
     table = per_value_table([budget(e, what=f"epsilon of {v}") for v, e in budgets.items()])
-    return Matrix.of(Universe.listed(budgets, name=name), _objects(table))
+    return Matrix.of(Universe.listed(budgets, name=name), as_objects(table))
 
 
 def euclidean(points: object, *, epsilon_per_unit: Number) -> Euclidean:
@@ -243,7 +245,7 @@ def per_element(budgets: Iterable[Number]) -> Matrix:
     listed = [budget(e) for e in budgets]
     if not listed:
         raise MetricError("at least one budget is needed")
-    return Matrix.of(_without_other(len(listed)), _objects(both_values_table(listed)))
+    return Matrix.of(without_other(len(listed)), as_objects(both_values_table(listed)))
 
 
 def scaled(metric: Metric, factor: Number) -> Scaled:
@@ -289,11 +291,11 @@ def from_matrix(matrix: object, *, universe: Universe | None = None, strict: boo
     >>> from_matrix([[0, 1, 5], [1, 0, 1], [5, 1, 0]]).exact(0, 2)
     Fraction(2, 1)
     """
-    rows = _objects(matrix) if isinstance(matrix, (list, tuple)) else np.asarray(matrix)
+    rows = as_objects(matrix) if isinstance(matrix, (list, tuple)) else np.asarray(matrix)
     n = rows.shape[0] if rows.ndim else 0
     if n < 1:
         raise MetricError("a matrix of distances needs at least one row")
-    return Matrix.of(universe or _without_other(n), rows, strict=strict)
+    return Matrix.of(universe or without_other(n), rows, strict=strict)
 
 
 def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, Number]]) -> AttributeSum | Metric:
@@ -317,113 +319,21 @@ def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, 
         alone = Universe([attribute])
         if not isinstance(given, Mapping):
             axes.append(discrete(alone, budget(given, what=f"epsilon of {attribute.name}")))
-        elif {"per", "epsilon"} == set(given) and isinstance(attribute, Integers):
-            axes.append(stepped(alone, attribute, _per_unit(given["epsilon"], given["per"])))
+        elif {"per", "epsilon"} == set(given) and isinstance(attribute, (Integers, Numbers, Dates, Series)):
+            price = _per_unit(given["epsilon"], given["per"])
+            entry = attribute.entry if isinstance(attribute, Series) else attribute
+            price = price * entry.step if isinstance(entry, Numbers) else price
+            build = series if isinstance(attribute, Series) else stepped
+            axes.append(build(alone, attribute, price))  # type: ignore[arg-type]
         elif isinstance(attribute, Values):
             budgets = {value: budget(e, what=f"epsilon of {value}") for value, e in given.items()}
             axes.append(valued(alone, attribute, budgets))
         else:
             raise MetricError(
                 f"{attribute.name} cannot have {dict(given)!r} as its epsilon",
-                hints=['{"epsilon": 0.5, "per": 10} for whole numbers', "one epsilon per value for values"],
+                hints=['{"epsilon": 0.5, "per": 10} for numbers and dates', "one epsilon per value for values"],
             )
     return AttributeSum(universe, axes)
-
-
-# -- one attribute, `other` included: what policies are compiled to ----------------------------------------------------
-
-
-def discrete(alone: Universe, epsilon: Exact, other: Exact | None = None) -> Metric:
-    """The same epsilon between any two values; `other` counts as one more value unless given its own."""
-    (attribute,) = alone.attributes
-    if other is None or not attribute.has_other:
-        return Constant(alone, epsilon)
-    return WithOther(alone, Constant(_without_other(attribute.listed), epsilon), other)
-
-
-def stepped(
-    alone: Universe, attribute: Integers, per_unit: Exact, other: Exact | None = None, cap: Fraction | None = None
-) -> Metric:
-    """Whole numbers on a line, no two more than `cap` apart, `other` half the reach away."""
-    inner = _without_other(attribute.listed)
-    base = Line(inner, range(attribute.low, attribute.high + 1), per_unit)
-    return _star(alone, _capped(base, cap), per_unit, other)
-
-
-def valued(alone: Universe, attribute: Values, budgets: Mapping[str, Exact], other: Exact | None = None) -> Matrix:
-    """Each value its own budget; `other` has the largest listed one unless given its own."""
-    for value in budgets:
-        if value not in attribute.values:
-            raise MetricError(f"{attribute.name} has no value {value!r}", hints=did_you_mean(value, attribute.values))
-    missing = [v for v in attribute.values if v not in budgets]
-    if missing:
-        raise MetricError(f"{attribute.name}: no epsilon for {', '.join(missing)}", hints=["unknown means refuse"])
-    listed = [budgets[v] for v in attribute.values]
-    if attribute.has_other:
-        listed.append(max(listed) if other is None else other)
-    return Matrix.of(alone, _objects(per_value_table(listed)))
-
-
-def placed(
-    alone: Universe,
-    attribute: Points,
-    kind: str,
-    per_unit: Fraction,
-    other: Exact | None = None,
-    cap: Fraction | None = None,
-) -> Metric:
-    """Points with a distance of the given kind, no two more than `cap` apart, `other` half the reach away."""
-    base = PLACES[kind](_without_other(attribute.listed), attribute.coordinates, per_unit)
-    return _star(alone, _capped(base, cap), per_unit, other)
-
-
-def thresholded(
-    alone: Universe,
-    attribute: Points,
-    kind: str,
-    base: str,
-    epsilon: Fraction,
-    reach: Fraction,
-    other: Exact | None = None,
-    cap: Fraction | None = None,
-) -> Metric:
-    """Blowfish or smooth: `epsilon` up to the distance `reach`, measured by the metric `base`."""
-    inner = _without_other(attribute.listed)
-    if kind == "blowfish":
-        i, j = pairs_within(PLACES[base](inner, attribute.coordinates, Fraction(1)), reach)
-        edges = [(a, b, epsilon) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
-        metric: Metric = Graph.from_edges(inner, edges)
-    else:
-        places = PLACES[base](inner, attribute.coordinates, in_range(epsilon / reach, what="epsilon per unit"))
-        metric = Together("max", [Constant(inner, epsilon), places])
-    return _star(alone, _capped(metric, cap), epsilon, other)
-
-
-def linked(
-    alone: Universe, attribute: Values, edges: Iterable[tuple[str, str, Exact]], other: Exact | None = None
-) -> Metric:
-    """Nodes of a graph, shortest paths along its edges, `other` half the reach away."""
-    at = {value: k for k, value in enumerate(attribute.values)}
-    numbered = [(at[a], at[b], w) for a, b, w in edges]
-    shortest = min((w for _, _, w in numbered), default=Fraction(1))
-    return _star(alone, Graph.from_edges(_without_other(attribute.listed), numbered), shortest, other)
-
-
-def _capped(metric: Metric, cap: Fraction | None) -> Metric:
-    return metric if cap is None else Capped(metric, cap)
-
-
-def _star(alone: Universe, base: Metric, fallback: Exact, other: Exact | None) -> Metric:
-    (attribute,) = alone.attributes
-    if not attribute.has_other:
-        base._universe = alone
-        return base
-    radius = half_reach(base) if other is None else other
-    return WithOther(alone, base, radius if radius or other is not None else fallback)
-
-
-def _without_other(n: int) -> Universe:
-    return Universe([Integers(name="element", low=0, high=n - 1, has_other=False)])
 
 
 def _per_unit(epsilon: Number, per: Number) -> Exact:
@@ -446,7 +356,7 @@ def _universe(universe: Universe | int) -> Universe:
         return universe
     if isinstance(universe, bool) or not isinstance(universe, (int, np.integer)) or universe < 1:
         raise UsageError(f"a universe, or its number of elements, is needed; got {universe!r}")
-    return _without_other(int(universe))
+    return without_other(int(universe))
 
 
 def _points(points: object) -> tuple[Universe, Floats]:
@@ -462,20 +372,6 @@ def _points(points: object) -> tuple[Universe, Floats]:
         raise MetricError("coordinates must be finite numbers")
     ids = tuple(str(k) for k in range(len(coordinates)))
     return Universe([Points(name="point", ids=ids, coordinates=coordinates, has_other=False)]), coordinates
-
-
-def _objects(rows: object) -> "np.ndarray[tuple[int, ...], np.dtype[np.object_]]":
-    """A nested list as an array of exact numbers."""
-    try:
-        given = [[exact(v, allow_infinite=True) for v in row] for row in rows]  # type: ignore[attr-defined]
-    except TypeError:
-        raise MetricError("distances must be rows of numbers") from None
-    if not given or any(len(row) != len(given) for row in given):
-        raise MetricError(f"distances must be square: {len(given)} rows of {len(given[0]) if given else 0}")
-    out = np.empty((len(given), len(given)), dtype=object)
-    for k, row in enumerate(given):
-        out[k] = row
-    return out
 
 
 def tightened_pairs(metric: Metric) -> Iterable[Tightened]:

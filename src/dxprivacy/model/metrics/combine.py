@@ -167,11 +167,11 @@ class AttributeMax(AttributeSum):
     @property
     def axes(self) -> tuple[Metric, ...] | None:  # type: ignore[override]
         """No sum over attributes, unless there is only one."""
-        return (self,) if len(self._axes) == 1 else None
+        return (self,) if len(self.universe.attributes) == 1 else None
 
     def exact(self, i: int, j: int) -> Exact:
         """The largest."""
-        parts = zip(self._axes, self.universe.strides, strict=True)
+        parts = zip(self._axes, self._grid.strides, strict=True)
         return max(m.exact(i // s % m.universe.size, j // s % m.universe.size) for m, s in parts)
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
@@ -185,10 +185,10 @@ class AttributeMax(AttributeSum):
                 continue
             inside = np.ones(len(cells), dtype=bool)
             for axis, step in enumerate(move):
-                u = self.universe.along(axis, cells)
-                inside &= (u + step >= 0) & (u + step < self.universe.shape[axis])
+                u = self._grid.along(axis, cells)
+                inside &= (u + step >= 0) & (u + step < self._grid.shape[axis])
             i = cells[inside]
-            shift = sum(step * s for step, s in zip(move, self.universe.strides, strict=True))
+            shift = sum(step * s for step, s in zip(move, self._grid.strides, strict=True))
             for a in range(0, len(i), block):
                 yield i[a : a + block], i[a : a + block] + shift
 
@@ -201,7 +201,9 @@ class AttributeMax(AttributeSum):
     @cached_property
     def _is_grid(self) -> bool:
         lines = [m for m in self._axes if isinstance(m, Line) and (np.diff(m.positions) == 1).all()]
-        return len(lines) == len(self._axes) and len({m.per_unit for m in lines}) == 1 and lines[0].per_unit < math.inf
+        equal = len(lines) == len(self._axes) and len({m.per_unit for m in lines}) == 1
+        # With many short axes the king's moves would be more than all pairs.
+        return equal and lines[0].per_unit < math.inf and 3 ** len(lines) < self.universe.size
 
     @cached_property
     def farthest(self) -> Extreme | None:

@@ -23,6 +23,7 @@ class AttributeSum(Metric):
 
     def __init__(self, universe: Universe, axes: Sequence[Metric]) -> None:
         super().__init__(universe)
+        self._grid = universe  # of the coordinates; a whole series is one attribute in `universe`
         if [a.universe.size for a in axes] != list(universe.shape):
             raise MetricError("one metric per attribute is needed, each over that attribute's values")
         self._axes = tuple(axes)
@@ -55,19 +56,19 @@ class AttributeSum(Metric):
             return super().ticks(i, j)
         total, infinite = np.zeros(len(i), dtype=np.int64), np.zeros(len(i), dtype=bool)
         for axis, metric in enumerate(self._axes):
-            t = metric.ticks(self.universe.along(axis, i), self.universe.along(axis, j))
+            t = metric.ticks(self._grid.along(axis, i), self._grid.along(axis, j))
             infinite |= t < 0
             total = self.join(total, t * np.int64((metric.tick or common) / common))
         return np.where(infinite, np.int64(-1), total)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
         """The attributes' keys side by side."""
-        along = self.universe.along
+        along = self._grid.along
         return np.hstack([m.keys(along(a, i), along(a, j)) for a, m in enumerate(self._axes)])
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """The attributes' distances, joined."""
-        along = self.universe.along
+        along = self._grid.along
         total = np.zeros(len(i))
         for axis, metric in enumerate(self._axes):
             total = self.join(total, metric.pairwise(along(axis, i), along(axis, j)))
@@ -76,7 +77,7 @@ class AttributeSum(Metric):
     def exact(self, i: int, j: int) -> Exact:
         """Sums."""
         total: Exact = Fraction(0)
-        for metric, stride in zip(self._axes, self.universe.strides, strict=True):
+        for metric, stride in zip(self._axes, self._grid.strides, strict=True):
             n = metric.universe.size
             total = total + metric.exact(i // stride % n, j // stride % n)
         return total
@@ -85,8 +86,8 @@ class AttributeSum(Metric):
         """Each attribute's generators, in every context of the other attributes."""
         cells = np.arange(self.universe.size, dtype=np.int64)
         for axis, metric in enumerate(self._axes):
-            stride = self.universe.strides[axis]
-            contexts = cells[self.universe.along(axis, cells) == 0]
+            stride = self._grid.strides[axis]
+            contexts = cells[self._grid.along(axis, cells) == 0]
             chunk = max(1, block // len(contexts))
             for u, v in metric.generators():
                 for a in range(0, len(u), chunk):
@@ -115,7 +116,7 @@ class AttributeSum(Metric):
         """The farthest pair of every attribute at once."""
         i = j = 0
         total = 0.0
-        for metric, stride in zip(self._axes, self.universe.strides, strict=True):
+        for metric, stride in zip(self._axes, self._grid.strides, strict=True):
             if metric.farthest is not None:
                 total += metric.farthest.distance
                 i += metric.farthest.pair[0] * stride
@@ -133,7 +134,7 @@ class AttributeSum(Metric):
         return tuple(self._lift(axis, pair) for axis, m in enumerate(self._axes) for pair in m.identical)
 
     def _lift(self, axis: int, pair: tuple[int, int]) -> tuple[int, int]:
-        stride = self.universe.strides[axis]
+        stride = self._grid.strides[axis]
         return pair[0] * stride, pair[1] * stride
 
     def spec(self) -> dict[str, Any]:

@@ -1,0 +1,149 @@
+"""What the names in a question mean, which values fall into a group, and which fulfil a condition."""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, did_you_mean
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.attributes import Attribute, Property
+from dxprivacy.model.questions import Condition, is_range
+from dxprivacy.model.scales import Scale, scale_of
+from dxprivacy.model.universe import Universe
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a name in a question means: an attribute, or a public property of its values."""
+
+    axis: int
+    attribute: Attribute
+    fact: Property | None = None
+
+    @property
+    def name(self) -> str:
+        """As a person writes it."""
+        return self.fact.name if self.fact else self.attribute.name
+
+    @property
+    def unit(self) -> str:
+        """The unit of its numbers."""
+        return self.fact.unit if self.fact else self.attribute.unit
+
+    @property
+    def numbers(self) -> tuple[Fraction, ...] | None:
+        """The number behind each listed value."""
+        return self.fact.numbers if self.fact else self.attribute.numbers
+
+    def text(self, index: int) -> str:
+        """The label of a listed value."""
+        return self.fact.entries[index] if self.fact else self.attribute.label(index)
+
+
+def resolve(name: str, universe: Universe) -> Reference:
+    """Find `sex`, `home.state`, or just `state` where only one attribute has it."""
+    for axis, attribute in enumerate(universe.attributes):
+        if attribute.name == name:
+            return Reference(axis, attribute)
+    owner, _, short = name.rpartition(".")
+    found = [
+        Reference(axis, attribute, fact)
+        for axis, attribute in enumerate(universe.attributes)
+        for fact in attribute.properties.values()
+        if fact.name == short and owner in ("", attribute.name)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise QuestionError(f"“{name}” could be several things", hints=[f"{r.attribute.name}.{short}" for r in found])
+    facts = [f"{a.name}.{p}" for a in universe.attributes for p in a.properties]
+    known = [*universe.names, *facts]
+    shorts = {fact.rpartition(".")[2]: fact for fact in facts}
+    close = did_you_mean(name, [*known, *shorts])
+    raise QuestionError(
+        f"no attribute “{name}”" + (f" · did you mean {close[0][0]}?" if close else ""),
+        details=[f"there are: {', '.join(known)}"],
+    )
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The group of each value of one attribute (-1 for `other`), and the groups' labels."""
+
+    axis: int
+    groups: Ints
+    labels: tuple[str, ...]
+
+
+def group(spec: str, universe: Universe) -> Grouping:
+    """`age`, `age/10`, `age[0,18,65]`, `home.state`, `elevation/500`, `visit/month`, `visit[2026-01-01,2026-07-01]`."""
+    match = re.fullmatch(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?", spec.strip())
+    if match is None:
+        raise QuestionError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
+    ref = resolve(match["name"].strip(), universe)
+    if match["width"] is not None:
+        keys, labels = _scale(ref, spec).steps(match["width"].strip())
+        return _grouping(ref, keys, labels)
+    if match["edges"] is not None:
+        return _between_edges(ref, _scale(ref, spec), match["edges"])
+    texts = [ref.text(k) for k in range(ref.attribute.listed)]
+    if ref.fact is None:
+        return _grouping(ref, list(range(len(texts))), texts)
+    numbers = dict(zip(texts, ref.numbers, strict=True)) if ref.numbers is not None else {}
+    place = {t: k for k, t in enumerate(sorted(set(texts), key=lambda t: (numbers.get(t, Fraction(0)), t)))}
+    return _grouping(ref, [place[t] for t in texts], list(place))
+
+
+def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
+    edges = [scale.read(e.strip()) for e in written.split(",") if e.strip()]
+    if not edges or any(a >= b for a, b in pairwise(edges)):
+        raise QuestionError(f"the edges of {ref.name} must grow", hints=[f"{ref.name}[{scale.example}]"])
+    for edge in edges:
+        scale.require_end(edge)
+    at = [sum(e <= v for e in edges) - 1 for v in scale.starts]
+    return _grouping(ref, at, [scale.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)])
+
+
+def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
+    """Groups that no possible record can be in are left out: their count would always be 0."""
+    present = sorted(set(groups) - {-1})
+    if not present:
+        raise QuestionError(f"no possible record is in any group of {ref.name}")
+    if len(present) < len(labels):
+        place = {old: new for new, old in enumerate(present)} | {-1: -1}
+        groups, labels = [place[g] for g in groups], [labels[g] for g in present]
+    padded = groups + [-1] * ref.attribute.has_other
+    return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels))
+
+
+def _scale(ref: Reference, spec: str) -> Scale:
+    scale = scale_of(ref.attribute, ref.fact)
+    if scale is None:
+        raise QuestionError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
+    return scale
+
+
+def selected(
+    name: str, wanted: Condition, universe: Universe
+) -> tuple[int, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
+    """Which values of an attribute fulfil a condition."""
+    ref = resolve(name, universe)
+    mask = np.zeros(ref.attribute.size, dtype=bool)
+    if is_range(wanted):
+        hit = _scale(ref, name).inside(wanted[0], wanted[1])
+    elif ref.fact is None:
+        hit = [ref.attribute.find(v) for v in wanted]
+    else:
+        unknown = [str(v) for v in wanted if v not in ref.fact.entries]
+        if unknown:
+            raise QuestionError(
+                f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], set(ref.fact.entries))
+            )
+        hit = [k for k, entry in enumerate(ref.fact.entries) if entry in wanted]
+    if not hit:
+        raise QuestionError(f"no possible record fulfils the condition on {ref.name}")
+    mask[hit] = True
+    return ref.axis, mask

@@ -1,0 +1,167 @@
+"""The keys of one attribute's table in a policy file, read with the line at hand for every error."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.errors import Hint, PolicyError, UsageError
+from dxprivacy.model.numbers import Exact, exact
+from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
+
+# Wide enough for every sane policy; within them floats neither overflow nor vanish, whatever is divided or added up.
+EPSILONS = (Fraction(1, 10**9), Fraction(10**9))
+LENGTHS = (Fraction(1, 10**15), Fraction(10**15))
+KILOMETRES = {
+    "km": Fraction(1),
+    "m": Fraction(1, 1000),
+    "mi": Fraction("1.609344"),
+    "mile": Fraction("1.609344"),
+    "miles": Fraction("1.609344"),
+}
+DAYS = {"day": Fraction(1), "days": Fraction(1), "week": Fraction(7), "weeks": Fraction(7)}
+
+
+@dataclass(frozen=True)
+class Keys:
+    """One `[attributes.NAME]` table."""
+
+    file: PolicyFile
+    name: str
+    table: Mapping[str, Any]
+
+    @property
+    def section(self) -> str:
+        """Its header."""
+        return f"attributes.{self.name}"
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.table
+
+    def __getitem__(self, key: str) -> Any:
+        return self.table[key]
+
+    def error(
+        self, what: str, key: str = "", hints: Iterable[Hint | str] = (), details: tuple[str, ...] = ()
+    ) -> PolicyError:
+        """An error at the line of a key."""
+        return self.file.error(what, section=self.section, key=key, hints=hints, details=details)
+
+    def common(self) -> dict[str, Any]:
+        """What every attribute has: its name, column and unit."""
+        out: dict[str, Any] = {"name": self.name}
+        for key, example in (("column", "inc_eur"), ("unit", "years"), ("format", "1.234,5")):
+            if key in self:
+                out[key] = self.text(key, example)
+        return out
+
+    def text(self, key: str, example: str) -> str:
+        """A name or another short text."""
+        given = self[key]
+        if not isinstance(given, str) or not given.strip() or UNPRINTABLE.search(given):
+            what = "a text" if key in ("format", "timezone") else "a name"
+            raise self.error(f"{key} must be {what}", key, [f'{key} = "{example}"'])
+        return given
+
+    def path(self, key: str, example: str) -> Path:
+        """A file, relative to the policy."""
+        return (self.file.path.parent if self.file.path else Path()) / self.text(key, example)
+
+    def other(self, *, numbers: bool = False) -> tuple[Exact | None, Fraction | None]:
+        """The distance and the value of `other`, where the policy gives them."""
+        other = self.table.get("other", {})
+        example = "other = { epsilon = 5, value = 0 }" if numbers else "other = { epsilon = 5 }"
+        if not isinstance(other, dict):
+            raise self.error("other is a table", "other", [example])
+        self.file.only(other, ("epsilon", "value"), self.section, "other")
+        epsilon = self.budget(other["epsilon"], "other", "other's epsilon") if "epsilon" in other else None
+        if "value" not in other:
+            return epsilon, None
+        if not numbers:
+            raise self.error(
+                "only integers and numbers have a value for other in sums", "other", [(example, "without value")]
+            )
+        return epsilon, self.number(other["value"], "other", "other's value", (-LENGTHS[1], LENGTHS[1]))
+
+    def budget(self, given: Any, key: str = "epsilon", what: str = "epsilon") -> Exact:
+        """An epsilon: 0, infinity, or a number of a sane size."""
+        if isinstance(given, (dict, list)):
+            raise self.error(f"{what} is one number here", key, ["epsilon = 1.0"])
+        if isinstance(given, (int, Decimal)) and not isinstance(given, bool) and given in (0, math.inf):
+            return math.inf if given else Fraction(0)
+        hints: list[Hint | str] = [("epsilon = 1.0", ""), ("epsilon = inf", "for public")]
+        return self.number(given, key, what, EPSILONS, hints)
+
+    def epsilon(self) -> Exact:
+        """The attribute's epsilon."""
+        return self.budget(self["epsilon"])
+
+    def cap(self, step: Exact) -> Fraction | None:
+        """`at_most`: no two values get more than this."""
+        if "at_most" not in self:
+            return None
+        cap = self.budget(self["at_most"], "at_most", "at_most")
+        if not 0 < cap < math.inf or step == 0:
+            raise self.error("at_most must be positive and finite", "at_most", ["at_most = 3"])
+        return Fraction(cap)
+
+    def per(self, hint: Hint) -> Any:
+        """What `per` says; a distance without a unit is refused."""
+        if "per" not in self:
+            hints: list[Hint | str] = [(f"add   {hint[0]}".ljust(28), hint[1])]
+            raise self.error(f"{self.name} has a distance but no unit", "epsilon", hints)
+        return self["per"]
+
+    def number(
+        self,
+        given: Any,
+        key: str,
+        what: str = "",
+        limits: tuple[Fraction, Fraction] = LENGTHS,
+        hints: Iterable[Hint | str] = (),
+    ) -> Fraction:
+        """A number as it was written, within limits."""
+        what = what or key
+        wrong = ""
+        if isinstance(given, str):
+            wrong = f"{what} is the text {given[:40]!r}; a number is written without quotes"
+        elif isinstance(given, bool) or not isinstance(given, (int, Decimal)):
+            wrong = f"{what} is {str(given)[:40]}; a number is needed"
+        if not wrong:
+            try:
+                number = Fraction(exact(given, what=what))
+            except UsageError as error:
+                wrong = error.what
+            else:
+                if limits[0] <= number <= limits[1]:
+                    return number
+                sign = "positive" if number <= 0 < limits[0] else f"from {_power(limits[0])} to {_power(limits[1])}"
+                wrong = f"{what} is {given}; it must be {sign}"
+        raise self.error(wrong, key, hints)
+
+    def length(self, given: Any, key: str, units: Mapping[str, Fraction], example: str) -> Fraction:
+        """A length with its unit, such as "100 km" or "7 days"."""
+        text = given if isinstance(given, str) else ""
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z]+)\s*", text)
+        if match is None or match.group(2) not in units:
+            kind = "a time" if "days" in units else "a distance"
+            raise self.error(
+                f"{key} is {str(given)[:40]!r}; {kind} with its unit is needed",
+                key,
+                [f'{key} = "{example}"', f"units: {', '.join(u for u in units if u not in ('mi', 'mile'))}"],
+            )
+        number = self.number(Decimal(match.group(1)), key, key, LENGTHS, [f'{key} = "{example}"'])
+        return number * units[match.group(2)]
+
+
+def _power(limit: Fraction) -> str:
+    return re.sub(r"e([+-])0*", lambda m: "e" + m[1].strip("+"), f"{float(limit):g}")
+
+
+def divide(epsilon: Exact, unit: Fraction) -> Exact:
+    """Epsilon per one unit."""
+    return math.inf if epsilon == math.inf else Fraction(epsilon) / unit

@@ -1,0 +1,111 @@
+"""Ordered attributes of a policy: integers, numbers in cells, dates, and series of them."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from dxprivacy.errors import Hint
+from dxprivacy.model.attributes import Attribute, Integers
+from dxprivacy.model.metrics import Metric, alone
+from dxprivacy.model.numbers import Exact
+from dxprivacy.model.ordered import Dates, Numbers, Series, as_date
+from dxprivacy.model.universe import Universe
+from dxprivacy.policy.keys import DAYS, LENGTHS, Keys, divide
+from dxprivacy.policy.source import UNPRINTABLE
+
+Step = tuple[Exact, Fraction | None]
+"""What one step of an ordered attribute costs, and the cap."""
+
+
+def integers(keys: Keys) -> tuple[Attribute, Metric]:
+    """`integers = [0, 120]`, alone or as the entries of a series."""
+    ends = keys["integers"]
+    if not isinstance(ends, list) or len(ends) != 2 or any(isinstance(e, bool) or type(e) is not int for e in ends):
+        raise keys.error(
+            f"{keys.name}: integers needs two ends, both whole numbers", "integers", ["integers = [0, 120]"]
+        )
+    if ends[1] < ends[0]:
+        raise keys.error(
+            f"{keys.name} runs from {ends[0]} to {ends[1]}, which is empty",
+            "integers",
+            [f"integers = [{ends[1]}, {ends[0]}]"],
+        )
+    other, value = keys.other(numbers=True)
+    attribute = Integers(low=ends[0], high=ends[1], other_value=value, **keys.common())
+    return _finish(keys, attribute, _plain_steps(keys, attribute, Fraction(1)), other)
+
+
+def numbers(keys: Keys) -> tuple[Attribute, Metric]:
+    """`numbers = [0, 200000]` with `step = 1000`: half-open cells, sums at their middle."""
+    given = keys["numbers"]
+    hints: list[Hint | str] = ["numbers = [0, 200000]", ("step = 1000", "the width of a cell")]
+    if not isinstance(given, list) or len(given) != 2:
+        raise keys.error(f"{keys.name}: numbers needs two ends", "numbers", hints)
+    low, high = (keys.number(x, "numbers", "an end", (-LENGTHS[1], LENGTHS[1]), hints) for x in given)
+    if "step" not in keys:
+        raise keys.error(f"{keys.name}: numbers need the width of a cell", "numbers", [("add   step = 1000", "")])
+    step = keys.number(keys["step"], "step", "step", LENGTHS, ["step = 1000"])
+    outside = keys.table.get("outside", "other")
+    if outside not in ("other", "clamp"):
+        raise keys.error(
+            f"outside is {str(outside)[:40]!r}",
+            "outside",
+            [
+                ('outside = "other"', "numbers outside the range count as invalid"),
+                ('outside = "clamp"', "as the nearest end"),
+            ],
+        )
+    other, value = keys.other(numbers=True)
+    attribute = Numbers(low=low, high=high, step=step, clamp=outside == "clamp", other_value=value, **keys.common())
+    return _finish(keys, attribute, _plain_steps(keys, attribute, step), other)
+
+
+def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> Step:
+    """Epsilon for every `per` apart, in the unit of the numbers."""
+    epsilon = keys.epsilon()
+    unit = f" {attribute.unit}" if attribute.unit else ""
+    example = 10 * max(int(width), 1)
+    per = keys.per((f"per = {example}", f"{keys['epsilon']} for every {example}{unit} apart"))
+    length = keys.number(per, "per", "per", LENGTHS, [f"per = {example}"])
+    return divide(epsilon, length / width), keys.cap(epsilon)
+
+
+def _finish(keys: Keys, attribute: Integers | Numbers, step: Step, other: Exact | None) -> tuple[Attribute, Metric]:
+    price, cap = step
+    if "columns" not in keys:
+        return attribute, alone.stepped(Universe([attribute]), attribute, price, other, cap)
+    columns = keys["columns"]
+    if (
+        not isinstance(columns, list)
+        or not columns
+        or not all(isinstance(c, str) and c.strip() and not UNPRINTABLE.search(c) for c in columns)
+    ):
+        raise keys.error("columns is a list of names", "columns", ['columns = ["jan", "feb", "mar"]'])
+    if "column" in keys:
+        raise keys.error("a series has columns, not a column", "column", ['columns = ["jan", "feb", "mar"]'])
+    series = Series(name=keys.name, columns=tuple(columns), entry=attribute, unit=attribute.unit)
+    return series, alone.series(Universe([series]), series, price, other, cap)
+
+
+def dates(keys: Keys) -> tuple[Attribute, Metric]:
+    """`dates = ["2026-01-01", "2026-12-31"]` with `per = "7 days"`."""
+    given = keys["dates"]
+    example = 'dates = ["2026-01-01", "2026-12-31"]'
+    days = [day for x in given if (day := as_date(x))] if isinstance(given, list) else []
+    if len(days) != 2 or len(given) != 2:
+        raise keys.error(f"{keys.name}: dates needs a first and a last day", "dates", [example])
+    if "columns" in keys:
+        raise keys.error("a series of dates is not supported", "columns", ["integers", "numbers"])
+    extra: dict[str, Any] = {"timezone": keys.text("timezone", "Europe/Berlin")} if "timezone" in keys else {}
+    other, _ = keys.other()
+    attribute = Dates(first=days[0], last=days[1], **extra, **keys.common())
+    epsilon = keys.epsilon()
+    per = keys.per(('per = "7 days"', f"{keys['epsilon']} for every 7 days apart"))
+    if isinstance(per, str) and any(word in per for word in ("month", "year", "quarter")):
+        raise keys.error(
+            "months and years have no fixed length", "per", [('per = "30 days"', ""), ('per = "52 weeks"', "")]
+        )
+    price = divide(epsilon, keys.length(per, "per", DAYS, "7 days"))
+    if price not in (0, math.inf) and "unit" in keys:
+        raise keys.error("dates are counted in days; unit means nothing here", "unit")
+    return attribute, alone.stepped(Universe([attribute]), attribute, price, other, keys.cap(epsilon))
