@@ -81,7 +81,7 @@ def _ordered(rng, name: str, kind: str, has_other: bool):
         clamp = rng.random() < 0.5
         return Numbers(name=name, low=low, high=low + size * step, step=step, clamp=clamp, has_other=has_other)
     if kind == "series":
-        entry = Integers(name=name, low=low, high=low + rng.randint(0, 2))
+        entry = Integers(name=name, low=low, high=low + rng.randint(0, 1))
         columns = tuple(f"{name}t{k}" for k in range(rng.randint(1, 2)))
         return Series(name=name, columns=columns, entry=entry, has_other=has_other)
     return Integers(name=name, low=low, high=low + size - 1, has_other=has_other)
