@@ -37,7 +37,9 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """The number of rows."""
+        """The number of rows; refused where the policy calls it private."""
+        if self.universe.absent is not None:
+            raise DataError("the number of records is private under this policy", hints=[("count", "with noise")])
         return int(self.counts.sum())
 
     def __repr__(self) -> str:

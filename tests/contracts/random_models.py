@@ -122,6 +122,13 @@ def random_metric(rng, *, places=False, plain=False, axes=None) -> Metric:
     """A sum of attributes, one attribute alone, a constant metric, or an explicit table."""
     parts = [random_axis(rng, f"a{k}", places=places, plain=plain) for k in range(axes or rng.randint(1, 3))]
     universe = Universe([attribute for attribute, _ in parts])
+    metric = _put_together(rng, parts, universe, plain)
+    if rng.random() < 0.2:
+        return metrics.with_absent(metric, rational(rng, zero=0, infinite=0), max_records=1000)
+    return metric
+
+
+def _put_together(rng, parts, universe, plain) -> Metric:
     draw = rng.random()
     if draw < 0.1:
         return metrics.Constant(universe, rational(rng, zero=0, infinite=0))
@@ -173,7 +180,7 @@ def _question(rng, universe: Universe):
         of = f"{chosen.name}.{rng.choice(list(chosen.properties))}" if chosen.kind == "series" else chosen.name
         return ask(of, by=by if rng.random() < 0.5 else (), where=where if rng.random() < 0.5 else None)
     rows = rng.randint(1, 3)
-    entries = [[rng.choice([0, 0, 1, -2, 0.5, 3]) for _ in range(universe.size)] for _ in range(rows)]
+    entries = [[rng.choice([0, 0, 1, -2, 0.5, 3]) for _ in range(universe.cells)] for _ in range(rows)]
     if rng.random() < 0.3:
         from scipy.sparse import csr_array
 

@@ -6,21 +6,22 @@ set small, and the evaluation on it is the same for all metrics and losses:
 *one attribute*       the metric's own generators (neighbours on a line, otherwise all pairs);
 *sum of attributes*   pairs that differ in ONE attribute, which on a full product generate the sum;
 *classes*             values that no question tells apart are one; of a class pair only the closest pair matters;
-*contexts*            of the other attributes only what changes the effect of the move.
+*contexts*            of the other attributes only what changes the effect of the move;
+*presence*            where records may be absent, also each different record against its absence.
 
 Where contexts multiply beyond what can be enumerated, each question takes its own worst context: a sound upper bound,
 labelled as such (the exact value is NP-hard there).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.costs import Term
-from dxprivacy.model.metrics import Constant, Line, Metric, PseudoMetric, WithOther, all_pairs
+from dxprivacy.model.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
 from dxprivacy.model.metrics.base import BLOCK, Pairs
 from dxprivacy.model.universe import Universe
 
@@ -68,8 +69,9 @@ class Loose:
 class Cover:
     """Pairs that suffice, and the rule that says so.
 
-    `loose` and `apart` hold what can only be bounded: moves with too many contexts, and under a constant metric
-    questions with too many different columns, each of which is bounded by its own reach.
+    `loose`, `apart` and `absences` hold what can only be bounded: moves with too many contexts, under a constant metric
+    questions with too many different columns, and the presence of too many different records; each question is then
+    bounded by itself.
     """
 
     rule: str
@@ -77,13 +79,21 @@ class Cover:
     loose: tuple[Loose, ...] = ()
     apart: tuple[Term, ...] = ()
     plain: Metric | None = field(default=None)
+    presence: Move | None = None
+    absences: tuple[tuple[Term, Move], ...] = ()
 
     @property
     def size(self) -> int:
         """How many pairs there are to look at (an upper bound)."""
+        more = self.presence.size if self.presence is not None else 0
         if self.plain is not None:
-            return self.plain.generator_count
-        return sum(m.size for m in self.moves)
+            return self.plain.generator_count + more
+        return sum(m.size for m in self.moves) + more
+
+    @property
+    def tight(self) -> bool:
+        """Whether the pairs tell everything, and nothing is only bounded."""
+        return not (self.loose or self.apart or self.absences)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """All pairs but the loose ones."""
@@ -91,6 +101,8 @@ class Cover:
             yield from self.plain.generators(block)
         for move in self.moves:
             yield from move.pairs(block)
+        if self.presence is not None:
+            yield from self.presence.pairs(block)
 
 
 def cover(loss: PseudoMetric, metric: Metric) -> Cover:
@@ -98,11 +110,37 @@ def cover(loss: PseudoMetric, metric: Metric) -> Cover:
     terms: tuple[Term, ...] | None = getattr(loss, "terms", None)
     if terms is None:
         return _plain(metric)
+    if isinstance(metric, WithAbsent):
+        return _with_presence(cover(loss, metric.base), terms, metric)
     if isinstance(metric, Constant):
         return _constant(terms, metric)
     if metric.axes is not None:
         return _sum_of_attributes(terms, metric, metric.axes)
     return _plain(metric)
+
+
+def _with_presence(inside: Cover, terms: Sequence[Term], metric: WithAbsent) -> Cover:
+    """The star around `absent`, which together with the base's generators generates the whole metric."""
+    universe = metric.universe
+    axes = sorted({axis for term in terms for axis in term.block.axes})
+    # Every row may get a scale of its own, where that is feasible; otherwise rows of one scale are not told apart.
+    by_row = [replace(term, uniform=False) for term in terms]
+    cells = contexts_of(by_row, axes, universe, MAX_PAIRS)
+    cells = contexts_of(terms, axes, universe, MAX_PAIRS) if cells is None else cells
+    if cells is not None:
+        return replace(inside, rule=f"{inside.rule}, and presence", presence=_star(cells, metric.last))
+    own = []
+    for term in terms:
+        alone = contexts_of([term], term.block.axes, universe, MAX_ALL_PAIRS)
+        if alone is None:
+            raise NotCertified("a question over too many combinations to check", hints=["ask for fewer attributes"])
+        own.append((term, _star(alone, metric.last)))
+    return replace(inside, rule=f"{inside.rule}, and presence, upper bound per question", absences=tuple(own))
+
+
+def _star(cells: Ints, absent: int) -> Move:
+    """Records against their absence."""
+    return Move(0, 1, ((cells, np.full(len(cells), absent, dtype=np.int64)),), np.zeros(1, dtype=np.int64))
 
 
 def _plain(metric: Metric) -> Cover:
@@ -252,6 +290,8 @@ def _constant(terms: Sequence[Term], metric: Constant) -> Cover:
         offsets = (offsets[:, None] + chosen).ravel()
         if len(offsets) > _CONSTANT_COLUMNS:
             return Cover("constant, upper bound per question", apart=tuple(terms))
+    if universe.absent is not None:
+        offsets = np.append(offsets, universe.absent)
     if len(offsets) < 2:
         return Cover("constant")
     pairs = tuple((offsets[a], offsets[b]) for a, b in all_pairs(len(offsets)))

@@ -13,7 +13,7 @@ import numpy as np
 from dxprivacy.bounds.covering import Cover, Loose, Move, cover
 from dxprivacy.errors import MetricError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.metrics import Constant, Metric, PseudoMetric
+from dxprivacy.model.metrics import Constant, Metric, PseudoMetric, present
 from dxprivacy.model.metrics.base import BLOCK, Pairs
 from dxprivacy.model.numbers import Exact
 
@@ -62,8 +62,13 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
             value, pair = search.decide()
             if value > lower:
                 lower, witness = value / (1 + metric.slack), pair
+    if plan.absences:
+        upper = max(upper, _absences(plan, loss, metric))
     if plan.apart:
-        upper, lower, witness = _apart(plan, loss, metric)
+        ceiling, floor, example_pair = _apart(plan, loss, metric)
+        upper = max(upper, ceiling)
+        if floor >= lower:
+            lower, witness = floor, example_pair
     return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
 
 
@@ -154,7 +159,7 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
             top[start:stop] = load.max(axis=1)
         total += top
         argument.append((move, where))
-    axes = metric.axes
+    axes = present(metric).axes
     if axes is None:
         raise MetricError("loose moves need a sum of attributes")
     d = axes[part.axis].pairwise(u, v)
@@ -168,6 +173,18 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
     stride = part.terms[0][1].stride
     example = (u[at] * stride + offsets, v[at] * stride + offsets)
     return (math.inf if math.isinf(best) else Fraction(best) * Fraction(slack)), example
+
+
+def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
+    """Each question by itself: the most that the presence of one record can show, added up."""
+    total = sum(
+        max(float(term.pairwise(i, j).max(initial=0.0)) for i, j in move.pairs(_block(loss)))
+        for term, move in plan.absences
+    )
+    if math.isinf(total):
+        return math.inf
+    slack = 1.0 + 4.0 * loss.error + 2.0**-48
+    return Fraction(total) * Fraction(slack) / Fraction(metric.exact(0, metric.universe.size - 1))
 
 
 def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:

@@ -65,7 +65,8 @@ def command(
     else:
         head = [
             f"{good} reserved  entry {outcome.entry} in {book}, before any noise was drawn",
-            f"{good} counted   {data.name}, n = {release.records:,} (public)",
+            f"{good} counted   {data.name}, "
+            + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
         ]
     head = started + head
     head.append(f"{good} written   {' · '.join(str(w) for w in written)}")

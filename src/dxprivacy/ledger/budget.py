@@ -70,7 +70,7 @@ def require_budget(
     if fits > 0.0005:
         percent = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10
         hints.append((f"--share {percent:g}%", f"fits; every error grows {digits(1 / fits)} times"))
-    if bound.rule.endswith("per question"):
+    if "per question" in bound.rule:
         hints.append(("ask for fewer attributes at once", "the budget could only be bounded, not computed, for these"))
     raise BudgetExceeded(
         "nothing spent, no data read",

@@ -24,7 +24,7 @@ def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
     plan.certificate.require(at_most=plan.share)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
-    require_room(plan.workload.largest, histogram.total, where="release")
+    require_room(plan.workload.largest, public_records(histogram), where="release")
     exact = plan.workload.answer(histogram.counts)
     return exact + noise.laplace(np.asarray(plan.scales, dtype=np.float64))
 
@@ -46,4 +46,15 @@ def laplace(plan: Plan, counts: object, *, noise: Noise | None = None) -> Floats
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(plan.metric.universe, counts)
     z = noisy_rows(plan, histogram, noise or SystemNoise()).tolist()
     scales = list(plan.scales)
-    return np.array([interval(a, z, scales, histogram.total)[0] for a in plan.workload.answers])
+    records = public_records(histogram)
+    return np.array([interval(a, z, scales, records)[0] for a in plan.workload.answers])
+
+
+def public_records(histogram: Histogram) -> int:
+    """The number of records where it is public; where it is private, the declared most.
+
+    Should the data hold more records than declared, the answers may wrap around 64 bits.  That is wrong, but private:
+    (A x + Y) mod 2^64 is post-processing of A x + Y.  Refusing would tell something about n.
+    """
+    most = histogram.universe.max_records
+    return histogram.total if most is None else most

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -109,7 +110,7 @@ def _grouped(question: Question, universe: Universe) -> Workload:
     if numbers is None:
         raise QuestionError(f"{ref.name} has no numbers to add up", where=f"question “{question}”")
     _require_unit(question, ref.unit)
-    filtered = bool(groups)
+    filtered = bool(groups) or universe.absent is not None  # then the number of records is private
     weighed = ref.attribute.values_in_sums(numbers)  # with the one for `other`, which may lie outside the range
     bounds = (min(weighed), max(weighed))
     centre = (bounds[0] + bounds[1]) / 2 if question.ask == "mean" and filtered else Fraction(0)
@@ -132,13 +133,26 @@ def _grouped(question: Question, universe: Universe) -> Workload:
 
 def bind_matrix(question: Matrix, universe: Universe) -> Workload:
     """Explicit rows; where each record counts in at most one row, the structure is used."""
-    block: Block = Explicit(universe, question.whole, unit=question.factor, bias=question.bias)
+    whole = _with_absent(question.whole, universe)
+    block: Block = Explicit(universe, whole, unit=question.factor, bias=question.bias)
     block = _one_hot(question, universe) or block
     labels = question.labels or tuple(f"row {k + 1}" for k in range(block.rows))
     answers = tuple(
         Answer(label, 0, Linear(k, block.unit, block.bias), "", question.within) for k, label in enumerate(labels)
     )
     return Workload(universe, (block,), answers, (str(question),))
+
+
+def _with_absent(whole: Any, universe: Universe) -> Any:
+    """One more column, for the record of somebody who is not there: no question counts it."""
+    if universe.absent is None or whole.shape[1] != universe.cells:
+        return whole
+    nobody = np.zeros((whole.shape[0], 1), dtype=np.int64)
+    if isinstance(whole, np.ndarray):
+        return np.hstack([whole, nobody])
+    from scipy.sparse import csr_array, hstack
+
+    return hstack([whole, csr_array(nobody)], format="csr", dtype=np.int64)
 
 
 def _one_hot(question: Matrix, universe: Universe) -> OneHot | None:
@@ -148,10 +162,11 @@ def _one_hot(question: Matrix, universe: Universe) -> OneHot | None:
     entries = coo_array(question.whole)
     entries.sum_duplicates()
     entries.eliminate_zeros()
-    if len(universe.attributes) != 1 or len(np.unique(entries.col)) != entries.nnz or not entries.nnz:
+    alone = len(universe.attributes) == 1 and question.whole.shape[1] == universe.cells
+    if not alone or len(np.unique(entries.col)) != entries.nnz or not entries.nnz:
         return None
-    groups = np.full(universe.size, -1, dtype=np.int64)
-    values = np.zeros(universe.size, dtype=np.int64)
+    groups = np.full(universe.cells, -1, dtype=np.int64)
+    values = np.zeros(universe.cells, dtype=np.int64)
     groups[entries.col], values[entries.col] = entries.row, entries.data
     sizes = {0: question.whole.shape[0]}
     return OneHot(universe, {0: Factor(groups, values)}, sizes, unit=question.factor, bias=question.bias)

@@ -158,6 +158,8 @@ class OneHot(Block):
             u = self.universe.along(axis, cells)
             row += factor.groups[u] * self._strides[axis]
             value *= factor.values[u]
+        if self.universe.absent is not None:
+            value[cells == self.universe.absent] = 0
         return row, value
 
     def differences(self, i: Ints, j: Ints) -> Differences:
@@ -175,7 +177,7 @@ class OneHot(Block):
 
     def answer(self, counts: Ints) -> Ints:
         """Sum out what does not matter, then add each remaining cell to its row."""
-        cube = counts.reshape(self.universe.shape)
+        cube = counts[: self.universe.cells].reshape(self.universe.shape)
         cube = cube.sum(axis=tuple(a for a in range(cube.ndim) if a not in self.factors), dtype=np.int64)
         row, value = np.zeros((), dtype=np.int64), np.ones((), dtype=np.int64)
         for position, axis in enumerate(self._axes):
@@ -191,7 +193,7 @@ class OneHot(Block):
     def reach(self, weights: Floats) -> float:
         """Two rows lose and gain at most the largest weight each; within one row of one sign, once."""
         one_sign = all((f.values >= 0).all() for f in self.factors.values())
-        varies = any(self.moving(axis).any() for axis in self._axes)
+        varies = self.universe.absent is not None or any(self.moving(axis).any() for axis in self._axes)
         return float(weights.max()) * self.largest * (1 if self.rows == 1 and one_sign else 2) if varies else 0.0
 
     def parts(self) -> tuple[Ints, ...]:
@@ -240,20 +242,28 @@ class AlongAxis(Block):
 
     def differences(self, i: Ints, j: Ints) -> Differences:
         """Differences of columns."""
-        u, v = self.universe.along(self.axis, i), self.universe.along(self.axis, j)
-        amounts = np.abs(self.matrix[:, u] - self.matrix[:, v])
+        amounts = np.abs(self._columns(i) - self._columns(j))
         row, pair = np.nonzero(amounts)
         return pair, row, amounts[row, pair]
 
+    def _columns(self, cells: Ints) -> Ints:
+        columns = self.matrix[:, self.universe.along(self.axis, cells)]
+        if self.universe.absent is not None:
+            columns[:, cells == self.universe.absent] = 0
+        return columns
+
     def answer(self, counts: Ints) -> Ints:
         """The attribute's own histogram, then the small matrix."""
-        cube = counts.reshape(self.universe.shape)
+        cube = counts[: self.universe.cells].reshape(self.universe.shape)
         others = tuple(a for a in range(cube.ndim) if a != self.axis)
         return np.asarray(self.matrix @ cube.sum(axis=others, dtype=np.int64), dtype=np.int64)
 
     def reach(self, weights: Floats) -> float:
         """Each row from its least to its largest entry."""
-        spread = (self.matrix.max(axis=1) - self.matrix.min(axis=1)).tolist()
+        top, bottom = self.matrix.max(axis=1), self.matrix.min(axis=1)
+        if self.universe.absent is not None:
+            top, bottom = np.maximum(top, 0), np.minimum(bottom, 0)
+        spread = (top - bottom).tolist()
         return float(sum(w * s for w, s in zip(weights.tolist(), spread, strict=True) if s))
 
     def parts(self) -> tuple[Ints, ...]:
@@ -262,8 +272,7 @@ class AlongAxis(Block):
 
     def dense(self) -> Ints:
         """Repeated over the other attributes."""
-        cells = np.arange(self.universe.size, dtype=np.int64)
-        return self.matrix[:, self.universe.along(self.axis, cells)]
+        return self._columns(np.arange(self.universe.size, dtype=np.int64))
 
 
 class Explicit(Block):
@@ -293,7 +302,7 @@ class Explicit(Block):
         n = self.universe.shape[axis]
         if self.rows * self.universe.size > 20_000_000:
             return np.arange(n, dtype=np.int64)
-        cube = self.dense().reshape(self.rows, *self.universe.shape)
+        cube = self.dense()[:, : self.universe.cells].reshape(self.rows, *self.universe.shape)
         return _classes(np.moveaxis(cube, axis + 1, 0).reshape(n, -1))
 
     def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002  (rows overlap: scales never help)

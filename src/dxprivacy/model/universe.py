@@ -2,6 +2,9 @@
 
 Cell index = mixed radix over the attributes, the last one fastest (numpy's C order).  A universe given as a plain list
 of elements is a product of one attribute.
+
+Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
+is not in the data.  No question counts it.
 """
 
 import hashlib
@@ -17,6 +20,7 @@ from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import Attribute, Values
 
 MAX_CELLS = 1 << 28
+ABSENT = "absent"
 
 
 def digest_of(spec: object) -> str:
@@ -33,7 +37,7 @@ class Universe:
     (4, [2], {'sex': 'F', 'native': 'N'})
     """
 
-    def __init__(self, attributes: Iterable[Attribute]) -> None:
+    def __init__(self, attributes: Iterable[Attribute], *, max_records: int | None = None) -> None:
         self.attributes: tuple[Attribute, ...] = tuple(attributes)
         if not self.attributes:
             raise PolicyError("a universe needs at least one attribute")
@@ -45,7 +49,12 @@ class Universe:
         size = 1
         for n in self.shape:
             size *= n
-        self.size: int = size
+        self.cells: int = size
+        self.max_records = max_records
+        if max_records is not None and not 1 <= max_records < 1 << 50:
+            raise PolicyError(f"max_records is {max_records}; it must be positive", hints=["max_records = 1000000"])
+        self.absent: int | None = None if max_records is None else size
+        self.size: int = size + (max_records is not None)
         if size > MAX_CELLS:
             raise PolicyError(
                 f"{size:,} possible records are more than the {MAX_CELLS:,} we can count in memory",
@@ -71,7 +80,8 @@ class Universe:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        return f"Universe({self.size:,} cells = {' × '.join(f'{a.name} {a.size}' for a in self.attributes)})"
+        product = " × ".join(f"{a.name} {a.size}" for a in self.attributes)
+        return f"Universe({self.cells:,} cells = {product}{'' if self.absent is None else ', and absent'})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,6 +127,8 @@ class Universe:
         """The record in a cell, as labels."""
         if not 0 <= cell < self.size:
             raise QuestionError(f"there is no cell {cell}; the universe has {self.size:,}")
+        if cell == self.absent:
+            return dict.fromkeys(self.names, ABSENT)
         return {
             a.name: a.label(cell // stride % a.size) for a, stride in zip(self.attributes, self.strides, strict=True)
         }
@@ -127,7 +139,8 @@ class Universe:
         if chosen.size and not (chosen.min() >= 0 and chosen.max() < self.size):
             raise QuestionError(f"cells lie between 0 and {self.size - 1:,}")
         columns = [a.decode(self.along(k, chosen)) for k, a in enumerate(self.attributes)]
-        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = zip(chosen.tolist(), *columns, strict=True)
+        return [self.record(c) if c == self.absent else dict(zip(self.names, row, strict=True)) for c, *row in rows]
 
     def tell(self, i: int, j: int) -> tuple[str, str]:
         """Two cells in words, naming only the attributes in which they differ.
@@ -137,6 +150,8 @@ class Universe:
         ('Y', 'N')
         """
         a, b = self.record(i), self.record(j)
+        if self.absent in (i, j):
+            return self._whole(i), self._whole(j)
         differing = [attribute for attribute in self.attributes if a[attribute.name] != b[attribute.name]]
         numeric = [x for x in differing if x.kind in ("integers", "numbers")]
         plain = len(differing) == 1 and (not numeric or len(self.attributes) == 1)
@@ -146,6 +161,13 @@ class Universe:
 
         return say(a), say(b)
 
+    def _whole(self, cell: int) -> str:
+        """A whole record in words."""
+        if cell == self.absent:
+            return ABSENT
+        record = self.record(cell)
+        return ", ".join(record.values() if len(record) == 1 else (f"{name} {label}" for name, label in record.items()))
+
     @cached_property
     def digest(self) -> str:
         """What identifies this universe."""
@@ -153,4 +175,10 @@ class Universe:
 
     def spec(self) -> list[dict[str, Any]]:
         """All public facts, canonically."""
-        return [a.spec() for a in self.attributes]
+        absent = [] if self.max_records is None else [{"kind": ABSENT, "max_records": self.max_records}]
+        return [a.spec() for a in self.attributes] + absent
+
+    @cached_property
+    def present(self) -> "Universe":
+        """The same without `absent`."""
+        return self if self.absent is None else Universe(self.attributes)

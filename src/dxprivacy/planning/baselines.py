@@ -15,7 +15,7 @@ import numpy as np
 
 from dxprivacy.bounds import largest_loss, max_ratio
 from dxprivacy.model.costs import LaplaceCost
-from dxprivacy.model.metrics import Constant, Metric
+from dxprivacy.model.metrics import Constant, Extreme, Metric, WithAbsent
 from dxprivacy.model.workload import Workload
 
 
@@ -41,7 +41,7 @@ class Baselines:
 def baselines(workload: Workload, metric: Metric, cost: LaplaceCost, share: Fraction) -> Baselines:
     """Both baselines for a planned workload; plain DP gets the same share of its epsilon."""
     sensitivities = plain_sensitivities(workload)
-    near = metric.closest
+    near = _strictest(metric)
     strict = near.distance * float(share) if near else float("inf")
     loosest, worst_pair = largest_loss(cost)
     return Baselines(
@@ -54,13 +54,28 @@ def baselines(workload: Workload, metric: Metric, cost: LaplaceCost, share: Frac
     )
 
 
+def _strictest(metric: Metric) -> Extreme | None:
+    """The pair that plain DP would have to protect all pairs like.
+
+    Where records may be absent, plain DP is about adding or removing one, and replacing one is twice that.
+    """
+    if not isinstance(metric, WithAbsent):
+        return metric.closest
+    near, presence = metric.base.closest, metric.closest
+    return Extreme(near.distance / 2, near.pair) if near and near.distance < 2 * float(metric.radius) else presence
+
+
 def plain_sensitivities(workload: Workload) -> tuple[float, ...]:
-    """Each block's ordinary l1 sensitivity: the largest change by replacing one record."""
+    """Each block's ordinary l1 sensitivity: the largest change by replacing, or else by adding or removing a record."""
+    universe = workload.universe
+    plain: Metric = Constant(universe, Fraction(1))
+    if universe.absent is not None:
+        plain = WithAbsent(universe, Constant(universe.present, float("inf")), Fraction(1))
     out = []
     for block in workload.blocks:
         alone = Workload(workload.universe, (block,), ())
         ones = LaplaceCost(alone, np.ones(block.rows))
-        out.append(float(max_ratio(ones, Constant(workload.universe, Fraction(1))).upper))
+        out.append(float(max_ratio(ones, plain).upper))
     return tuple(out)
 
 

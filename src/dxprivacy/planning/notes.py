@@ -22,10 +22,11 @@ def notes(plan: Plan) -> list[str]:
     sizes = {groups[a.question] for a in plan.workload.answers if isinstance(a.recipe, Ratio)}
     if sizes and plan.rows:
         size = plan.rows // max(sizes)
-        found[
-            f"means by group or condition: errors are for groups of {size:,} records, whose sizes are private; half as "
-            "many records mean twice the error"
-        ] = None
+        private = f"groups of {size:,} records, whose sizes are private" if max(sizes) > 1 else f"{size:,} records"
+        which = "means by group or condition" if plan.metric.universe.absent is None else "means"
+        found[f"{which}: errors are for {private}; half as many records mean twice the error"] = None
+    if plan.metric.universe.absent is not None:
+        found["how many records there are is private too: “count” is answered with noise"] = None
     return list(found)
 
 

@@ -52,10 +52,11 @@ def make_plan(
     granted = parse_share(share)
     asked = gather(questions)
     workload = asked.on(metric.universe)
+    rows = workload.universe.max_records if rows is None else rows  # where n is private: errors for that many
     _require_rows(workload, rows)
     rows = None if rows is None else int(rows)
     if rows is not None:
-        require_room(workload.largest, rows, where="plan")
+        require_room(workload.largest, workload.universe.max_records or rows, where="plan")
     task = _Task(workload, metric, granted, _targets(workload, rows), rows)
     scales, certificate, used = _propose(task, method)
     plan = Plan(asked, workload, metric, scales, granted, used, rows, title, dataset)
@@ -187,7 +188,7 @@ def _free_rows(task: _Task) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     for block, start in zip(workload.blocks, workload.offsets, strict=True):
         alone = LaplaceCost(Workload(workload.universe, (block,), ()), np.ones(block.rows))
         pairs = cover(alone, task.metric)
-        if isinstance(block, OneHot) or pairs.loose or pairs.apart:
+        if isinstance(block, OneHot) or not pairs.tight:
             free[start : start + block.rows] = max_ratio(alone, task.metric).upper == 0
             continue
         for i, j in pairs.pairs(1 << 12):

@@ -52,10 +52,10 @@ def constraints(workload: Workload, metric: Metric, share: Fraction) -> Constrai
     plan = cover(
         LaplaceCost(workload, np.arange(1.0, workload.rows + 1.0)), metric
     )  # scales that differ: contexts tell all rows apart
-    if plan.loose or plan.apart or plan.size > MAX_PAIRS:
+    if not plan.tight or plan.size > MAX_PAIRS:
         plan = cover(LaplaceCost(workload, np.ones(workload.rows)), metric)
         rows = _shared(workload)
-    if plan.loose or plan.apart or plan.size > MAX_PAIRS:
+    if not plan.tight or plan.size > MAX_PAIRS:
         return None
     return _system(plan, workload, metric, share, rows)
 

@@ -8,7 +8,7 @@ import numpy as np
 from dxprivacy.bounds import cover, ratios
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.metrics import Capped, Metric, Places, WithOther, all_pairs
+from dxprivacy.model.metrics import Capped, Metric, Places, WithOther, all_pairs, present
 from dxprivacy.model.questions import Question
 from dxprivacy.model.workload import Answer, Ratio
 from dxprivacy.planning.expected import ErrorOf
@@ -87,7 +87,7 @@ def _most_used_pairs(plan: Plan) -> tuple[Floats, Ints, Ints]:
 
 def apart(metric: Metric, pair: tuple[int, int]) -> str:
     """How far two places lie apart, for universes of places; empty otherwise."""
-    axes = metric.axes or ()
+    axes = present(metric).axes or ()
     if len(axes) != 1:
         return ""
     base = axes[0].base if isinstance(axes[0], WithOther) else axes[0]

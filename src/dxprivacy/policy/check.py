@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dxprivacy.model.attributes import OTHER, Attribute, Integers
-from dxprivacy.model.metrics import Extreme, Matrix, Metric, Places, WithOther
+from dxprivacy.model.metrics import Extreme, Matrix, Metric, Places, WithAbsent, WithOther
 from dxprivacy.model.ordered import Dates, Numbers
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.policy import Policy
@@ -45,6 +45,7 @@ class Check:
     rows: tuple[Row, ...]
     worst_case: float
     public: bool
+    presence: float | None
     warnings: tuple[Notice, ...]
     identical: tuple[tuple[str, str], ...]
     tightened: tuple[tuple[str, str, float, float], ...]
@@ -75,6 +76,7 @@ class Check:
             ],
             "worst_case_epsilon": None if self.public else self.worst_case,
             "largest_finite_epsilon": self.worst_case,
+            "presence_epsilon": self.presence,
             "identical": [list(pair) for pair in self.identical],
             "tightened": [
                 {"pair": [a, b], "written": _finite(written), "kept": kept} for a, b, written, kept in self.tightened
@@ -104,6 +106,10 @@ def check(policy: Policy) -> Check:
             warnings.append(_public_warning(attribute, metric, row))
         if same:
             warnings.append(_identical_warning(attribute, metric, len(same)))
+    presence = float(policy.metric.radius) if isinstance(policy.metric, WithAbsent) else None
+    if isinstance(policy.metric, WithAbsent) and policy.metric.tightens:
+        tightened.append((*_farthest(policy.metric), 2 * float(policy.metric.radius)))
+        warnings.append(_presence_warning(policy.metric))
     if len(rows) > 1:
         warnings += _correlation(rows)
     far = policy.metric.farthest
@@ -116,6 +122,7 @@ def check(policy: Policy) -> Check:
         tuple(rows),
         far.distance if far else 0.0,
         policy.metric.has_infinite,
+        presence,
         tuple(warnings),
         tuple(identical),
         tuple(tightened),
@@ -216,6 +223,25 @@ def _tightened_warning(attribute: Attribute, metric: Metric, found: list[tuple[s
     )
 
 
+def _farthest(metric: WithAbsent) -> tuple[str, str, float]:
+    """A pair that the way over `absent` brings closer, and what was written for it."""
+    far = metric.base.farthest
+    if metric.base.has_infinite or far is None:
+        return *metric.universe.tell(0, 1), math.inf
+    return *metric.universe.tell(*far.pair), far.distance
+
+
+def _presence_warning(metric: WithAbsent) -> Notice:
+    a, b, written = _farthest(metric)
+    p = digits(float(metric.radius))
+    return Notice(
+        "tightened",
+        f"{a} – {b}: you wrote {digits(written)}, the policy keeps {digits(2 * float(metric.radius))}, like every pair "
+        f"beyond that. Each may be absent at {p}, and {p} + {p} already links them. To keep more, raise "
+        "epsilon_presence.",
+    )
+
+
 def _public_warning(attribute: Attribute, metric: Metric, row: Row) -> Notice:
     name = attribute.name
     if not row.public:
@@ -253,10 +279,13 @@ def _correlation(rows: list[Row]) -> list[Notice]:
 
 def check_lines(page: Check, listing: str = "") -> list[str]:
     """The page as lines; `listing` adds all identical, tightened or public entries."""
+    unit = "one record replaced, n public"
+    if page.presence is not None:
+        unit = "one record added, removed or replaced, n private"
     product = " ×\u00a0".join(f"{short(name, 24)}\u00a0{size:,}" for name, size in page.sizes)
     shape = plural(page.cells, "possible record") + (f" = {product}" if len(page.sizes) > 1 else "")
     lines = [
-        f"{tag('good', '✓')} valid · {tag('bold', page.title)} · one record replaced, n public",
+        f"{tag('good', '✓')} valid · {tag('bold', page.title)} · {unit}",
         *(f"  {line}" for line in wrap(shape, 94, "    ")),
         tag("dim", "  every attribute also has “other”, for missing and invalid entries"),
         "",
@@ -275,6 +304,8 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
                 loose,
             ]
         )
+    if page.presence is not None:
+        table.append(["presence", "anyone – absent", digits(page.presence), "anyone – absent", digits(page.presence)])
     lines += columns(table, "llrlr")
     if page.public and not page.worst_case:
         worst, tail = "no limit", ": everything is public."

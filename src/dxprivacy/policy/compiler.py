@@ -1,18 +1,20 @@
 """From the tables of a policy file to a universe and a metric.  Unknown means refuse."""
 
+import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
 from dxprivacy.model.attributes import Attribute, as_text
-from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric
+from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric, with_absent
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import BUILD, COMMON, KINDS
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
-_TOP = ("title", "dataset", "version", "unit", "attributes", "combine")
+_TOP = ("title", "dataset", "version", "unit", "epsilon_presence", "max_records", "attributes", "combine")
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
 
@@ -35,13 +37,7 @@ def compile_policy(file: PolicyFile) -> Compiled:
     version = top.get("version", "1")
     if isinstance(version, (dict, list, bool)) or UNPRINTABLE.search(str(version)):
         raise file.error("version is a number or a text", key="version", hints=['version = "2"'])
-    unit = top.get("unit", "replace")
-    if unit != "replace":
-        raise file.error(
-            f"unit “{unit}” is not supported",
-            key="unit",
-            hints=[('unit = "replace"', "one record is replaced by another; the number of records is public")],
-        )
+    absence = _absence(file, top)
     how = _how(file, top.get("combine", {}))
     tables = top.get("attributes")
     if not isinstance(tables, dict) or not tables:
@@ -57,7 +53,55 @@ def compile_policy(file: PolicyFile) -> Compiled:
         raise file.error(error.what, hints=list(error.hints)) from None
     axes = [metric for _, metric in parts]
     metric = axes[0] if len(axes) == 1 else (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
+    if absence is not None:
+        metric = with_absent(metric, absence.presence, max_records=absence.max_records)
+        universe = metric.universe
     return Compiled(title, dataset, as_text(version), universe, metric)
+
+
+@dataclass(frozen=True)
+class _Absence:
+    """What a policy says where records may be added and removed."""
+
+    presence: Fraction
+    max_records: int
+
+
+def _absence(file: PolicyFile, top: dict[str, Any]) -> _Absence | None:
+    """The unit of privacy: one record replaced, or also added and removed."""
+    unit = top.get("unit", "replace")
+    both = [
+        ('unit = "replace"', "one record is replaced by another; the number of records is public"),
+        ('unit = "add-remove"', "a record may also be added or removed; their number is private"),
+    ]
+    if unit not in ("replace", "add-remove"):
+        raise file.error(f"no unit “{str(unit)[:40]}”", key="unit", hints=both)
+    examples = {"epsilon_presence": "epsilon_presence = 1.0", "max_records": "max_records = 1000000"}
+    why = {
+        "epsilon_presence": "how far it may show whether somebody is in the data at all",
+        "max_records": "more records than there can ever be; their true number stays private",
+    }
+    for key, example in examples.items():
+        if unit == "replace" and key in top:
+            raise file.error(f"{key} means nothing where a record is only replaced", key=key, hints=both[1:])
+        if unit == "add-remove" and key not in top:
+            raise file.error(f"add-remove needs {key}", key="unit", hints=[(example, why[key])])
+    if unit == "replace":
+        return None
+    keys = Keys(file, "", top)
+    presence = keys.budget(top["epsilon_presence"], "epsilon_presence", "epsilon_presence")
+    if not 0 < presence < math.inf:
+        raise file.error(
+            "epsilon_presence must be positive and finite",
+            key="epsilon_presence",
+            hints=[(examples["epsilon_presence"], ""), ('unit = "replace"', "where the number of records is public")],
+        )
+    most = top["max_records"]
+    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most < 1 << 50:
+        raise file.error(
+            "max_records must be a positive whole number", key="max_records", hints=[examples["max_records"]]
+        )
+    return _Absence(Fraction(presence), most)
 
 
 def _text(file: PolicyFile, table: dict[str, Any], key: str) -> str:

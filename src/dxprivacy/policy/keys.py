@@ -36,8 +36,8 @@ class Keys:
 
     @property
     def section(self) -> str:
-        """Its header."""
-        return f"attributes.{self.name}"
+        """Its header; the top of the file has none."""
+        return f"attributes.{self.name}" if self.name else ""
 
     def __contains__(self, key: str) -> bool:
         return key in self.table

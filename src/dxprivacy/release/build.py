@@ -41,7 +41,8 @@ def build_release(plan: Plan, z: Ints, records: int, *, ledger: str, entry: int,
         "worst_case_epsilon": _finite(plan.baselines.worst_epsilon),
         "software": f"dxprivacy {importlib.metadata.version('dxprivacy')}",
     }
-    return Release(plan.name, tuple(rows), promise(plan, records, ledger, so_far), records, facts)
+    public = records if plan.metric.universe.absent is None else None
+    return Release(plan.name, tuple(rows), promise(plan, records, ledger, so_far), public, facts)
 
 
 def promise(plan: Plan, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
@@ -49,9 +50,12 @@ def promise(plan: Plan, records: int, ledger: str, so_far: float) -> tuple[str, 
     n = plan.metric.universe.size
     far = plan.metric.farthest
     permits = "no limit" if plan.metric.has_infinite else f"up to ε = {digits(far.distance if far else 0.0)}"
+    what, number = "replaced by another record j", f"({records:,}) is treated as public"
+    if plan.metric.universe.absent is not None:
+        what, number = "replaced by another record j, added or removed (j = absent)", "is private"
     return (
-        "If any one record i is replaced by another record j, the probability of any set of outputs of this release "
-        f"changes by at most the factor e^L(i,j); the number of records ({records:,}) is treated as public.",
+        f"If any one record i is {what}, the probability of any set of outputs of this release "
+        f"changes by at most the factor e^L(i,j); the number of records {number}.",
         f"Added over every release in {ledger}, L(i,j) stays at or below the policy's ε for each of the "
         f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
         "at all.",

@@ -34,7 +34,7 @@ class Release:
     name: str
     answers: tuple[Row, ...]
     promise: tuple[str, ...]
-    records: int
+    records: int | None  # None where it is private
     facts: Mapping[str, Any]
 
     def rows(self) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 from dxprivacy.engines import open_source
 from dxprivacy.errors import PolicyError, UsageError
 from dxprivacy.ledger import Entry, Ledger
-from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows
+from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows, public_records
 from dxprivacy.model.grid import require_room
 from dxprivacy.planning import Plan, load_plan, make_plan
 from dxprivacy.policy import Policy
@@ -43,19 +43,27 @@ class Session:
 
     @property
     def rows(self) -> int:
-        """The number of records: public, because a record is replaced and never added or removed."""
+        """The public number of records; where records may be added and removed, the declared most."""
+        most = self.policy.universe.max_records
+        if most is not None:
+            return most
         if self._rows is None:
             self._rows = self.source.rows()
         return self._rows
 
-    def plan(self, *questions: Any, share: object = 1, method: str = "auto") -> Plan:
-        """The noise each answer would get; nothing is spent and no record is read."""
+    def plan(self, *questions: Any, share: object = 1, method: str = "auto", rows: int | None = None) -> Plan:
+        """The noise each answer would get; nothing is spent and no record is read.
+
+        `rows` is for policies under which the number of records is private: how many to reckon with for means.
+        """
+        if rows is not None and self.policy.universe.max_records is None:
+            raise UsageError("the number of records is public, and taken from the data", hints=["leave rows out"])
         return make_plan(
             list(questions),
             self.policy.metric,
             method=method,
             share=share,
-            rows=self.rows,
+            rows=self.rows if rows is None else rows,
             title=self.policy.title,
             dataset=self.policy.dataset,
         )
@@ -89,7 +97,7 @@ class Session:
         release = build_release(
             plan,
             z,
-            histogram.total,
+            public_records(histogram),
             ledger=self.ledger.path.name,
             entry=entry.number,
             at=entry.at,

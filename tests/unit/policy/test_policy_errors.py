@@ -72,6 +72,7 @@ def folder(tmp_path):
 
 VALUES = 'values = ["a", "b"]\n'
 AGES = "integers = [0, 9]\nper = 1\n"
+ADD_REMOVE = 'unit = "add-remove"\n'
 CELLS = "numbers = [0, 10]\n"
 DAYS = 'dates = ["2026-01-01", "2026-12-31"]\n'
 
@@ -97,8 +98,17 @@ DAYS = 'dates = ["2026-01-01", "2026-12-31"]\n'
         ('titel = "T"\ndataset = "d"\n', 1, "“titel” means nothing here", "title   did you mean this?"),
         (HEAD + "zzzzzz = 1\n", 3, "“zzzzzz” means nothing here", "known: title, dataset"),
         (HEAD + "version = [1]\n", 3, "version is a number or a text", "version = "),
-        (HEAD + 'unit = "add-remove"\n', 3, "unit “add-remove” is not supported", 'unit = "replace"'),
-        (HEAD + "unit = 5\n", 3, "unit “5” is not supported", 'unit = "replace"'),
+        (HEAD + 'unit = "add-remove"\n', 3, "add-remove needs epsilon_presence", "epsilon_presence = 1.0"),
+        (HEAD + ADD_REMOVE + "epsilon_presence = 1\n", 3, "add-remove needs max_records", "max_records = 1000000"),
+        (HEAD + ADD_REMOVE + "epsilon_presence = 0\nmax_records = 9\n", 4, "epsilon_presence must be positive", ""),
+        (HEAD + ADD_REMOVE + "epsilon_presence = inf\nmax_records = 9\n", 4, "epsilon_presence must be", "replace"),
+        (HEAD + ADD_REMOVE + "epsilon_presence = nan\nmax_records = 9\n", 4, "epsilon_presence is NaN", ""),
+        (HEAD + ADD_REMOVE + 'epsilon_presence = "1"\nmax_records = 9\n', 4, "epsilon_presence is the text", ""),
+        (HEAD + ADD_REMOVE + "epsilon_presence = 1\nmax_records = 0\n", 5, "max_records must be a positive", "max"),
+        (HEAD + ADD_REMOVE + "epsilon_presence = 1\nmax_records = 1.5\n", 5, "max_records must be a positive", ""),
+        (HEAD + ADD_REMOVE + "epsilon_presence = 1\nmax_records = true\n", 5, "max_records must be a positive", ""),
+        (HEAD + "max_records = 9\n", 3, "max_records means nothing where", "add-remove"),
+        (HEAD + "unit = 5\n", 3, "no unit “5”", 'unit = "replace"'),
         (HEAD + '[combine]\nhow = "product"\n', 4, "combining attributes by “product” is not supported", 'how = "sum"'),
         (HEAD + "[combine]\nhow = [1]\n", 4, "combining attributes by “[1]” is not supported", 'how = "sum"'),
         (HEAD + "combine = 1\n", 3, "combine is a table", "[combine]"),

@@ -23,7 +23,7 @@ from dxprivacy.model.metrics.check import check_metric
 from dxprivacy.model.metrics.combine import AttributeMax, Capped, Restricted, Scaled, Together
 from dxprivacy.model.metrics.graph import Graph, read_edges
 from dxprivacy.model.metrics.matrix import Matrix, Tightened, both_values_table, per_value_table
-from dxprivacy.model.metrics.other import WithOther
+from dxprivacy.model.metrics.other import WithAbsent, WithOther, present
 from dxprivacy.model.metrics.points import PLACES, Euclidean, GreatCircle, Minkowski, Places
 from dxprivacy.model.metrics.points import within as pairs_within
 from dxprivacy.model.metrics.product import AttributeSum, half_reach
@@ -52,6 +52,7 @@ __all__ = [
     "Scaled",
     "Tightened",
     "Together",
+    "WithAbsent",
     "WithOther",
     "all_pairs",
     "attributes",
@@ -74,11 +75,13 @@ __all__ = [
     "per_element",
     "per_value",
     "per_value_table",
+    "present",
     "restricted",
     "scaled",
     "series_linf",
     "smooth",
     "summed",
+    "with_absent",
 ]
 
 
@@ -283,6 +286,17 @@ def restricted(metric: Metric, cells: Iterable[int]) -> Restricted:
     Fraction(8, 1)
     """
     return Restricted(metric, list(cells))
+
+
+def with_absent(metric: Metric, presence: Number, *, max_records: int) -> WithAbsent:
+    """Records may be added and removed: whether somebody is there at all may show by `presence`; n is private.
+
+    >>> d = with_absent(line(3, 1), "0.25", max_records=1000)
+    >>> d.exact(0, 3), d.exact(0, 2)
+    (Fraction(1, 4), Fraction(1, 2))
+    """
+    universe = Universe(metric.universe.attributes, max_records=max_records)
+    return WithAbsent(universe, metric, budget(presence, what="presence"))
 
 
 def from_matrix(matrix: object, *, universe: Universe | None = None, strict: bool = False) -> Matrix:

@@ -102,7 +102,7 @@ class Metric(ABC):
     @property
     def axes(self) -> "tuple[Metric, ...] | None":
         """One metric per attribute if the distance is their sum over the full product; None otherwise."""
-        return (self,) if len(self.universe.attributes) == 1 else None
+        return (self,) if len(self.universe.attributes) == 1 and self.universe.absent is None else None
 
     @property
     def by_attribute(self) -> "tuple[Metric, ...] | None":

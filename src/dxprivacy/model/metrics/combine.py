@@ -67,9 +67,10 @@ class Scaled(Metric):
     @property
     def axes(self) -> tuple[Metric, ...] | None:
         """The attributes' metrics, each scaled."""
-        if len(self.universe.attributes) == 1:
-            return (self,)
-        return None if self.base.axes is None else tuple(Scaled(a, self.factor) for a in self.base.axes)
+        axes = self.base.axes
+        if axes is None or len(axes) == 1:
+            return None if axes is None else (self,)
+        return tuple(Scaled(a, self.factor) for a in axes)
 
     @cached_property
     def closest(self) -> Extreme | None:

@@ -130,3 +130,46 @@ class WithOther(Metric):
     def spec(self) -> dict[str, Any]:
         """Base and radius."""
         return {"kind": self.kind, "radius": str(self.radius), "base": self.base.spec()}
+
+
+class WithAbsent(WithOther):
+    """Records that may be added and removed: `absent` is one more element, `radius` (the presence) away from all.
+
+    The paper's remark on unbounded privacy fails: the question that counts everybody would be answered exactly.  With
+    the absent element it is a question like any other (MATH correction 16).
+    """
+
+    kind = "with-absent"
+
+    def __init__(self, universe: Universe, base: Metric, radius: Exact) -> None:
+        if universe.absent is None or universe.present != base.universe:
+            raise MetricError("`absent` needs a universe that has it, over the same attributes")
+        if not 0 < radius < math.inf:
+            raise MetricError("the ε of presence must be positive and finite")
+        super().__init__(universe, base, radius)
+
+    @property
+    def axes(self) -> None:
+        """No sum over attributes: everybody is linked by being absent."""
+        return None
+
+    @property
+    def by_attribute(self) -> tuple[Metric, ...] | None:
+        """The base's."""
+        return self.base.by_attribute
+
+    @cached_property
+    def closest(self) -> Extreme | None:
+        """The base's closest pair, or presence."""
+        near, presence = self.base.closest, Extreme(float(self.radius), (0, self.last))
+        return presence if near is None or near.distance > presence.distance else near
+
+    @cached_property
+    def identical(self) -> tuple[tuple[int, int], ...]:
+        """The base's."""
+        return self.base.identical
+
+
+def present(metric: Metric) -> Metric:
+    """The metric among the records that are there."""
+    return metric.base if isinstance(metric, WithAbsent) else metric

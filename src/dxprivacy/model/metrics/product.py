@@ -24,7 +24,7 @@ class AttributeSum(Metric):
     def __init__(self, universe: Universe, axes: Sequence[Metric]) -> None:
         super().__init__(universe)
         self._grid = universe  # of the coordinates; a whole series is one attribute in `universe`
-        if [a.universe.size for a in axes] != list(universe.shape):
+        if universe.absent is not None or [a.universe.size for a in axes] != list(universe.shape):
             raise MetricError("one metric per attribute is needed, each over that attribute's values")
         self._axes = tuple(axes)
         self.error = max(a.error for a in axes) + len(axes) * 2.0**-52
