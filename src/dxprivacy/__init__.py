@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from dxprivacy.ledger import Ledger as Ledger
     from dxprivacy.mechanisms import laplace as laplace
     from dxprivacy.model import metrics as metrics
+    from dxprivacy.model.attributes import Attribute as Attribute
     from dxprivacy.model.attributes import Integers as Integers
     from dxprivacy.model.attributes import Points as Points
     from dxprivacy.model.attributes import Property as Property
     from dxprivacy.model.attributes import Values as Values
+    from dxprivacy.model.ordered import Dates as Dates
+    from dxprivacy.model.ordered import Numbers as Numbers
+    from dxprivacy.model.ordered import Series as Series
     from dxprivacy.model.questions import count as count
     from dxprivacy.model.questions import marginals as marginals
     from dxprivacy.model.questions import matrix as matrix
@@ -45,6 +49,10 @@ if TYPE_CHECKING:
     from dxprivacy.session import Session as Session
 
 _HOME = {
+    "Attribute": ("model.attributes", "Attribute"),
+    "Dates": ("model.ordered", "Dates"),
+    "Numbers": ("model.ordered", "Numbers"),
+    "Series": ("model.ordered", "Series"),
     "Bound": ("bounds", "Bound"),
     "Certificate": ("planning", "Certificate"),
     "Histogram": ("histogram", "Histogram"),

@@ -124,7 +124,7 @@ class WithOther(Metric):
         """Whether a detour over `other` is shorter than some direct distance."""
         far = self.base.farthest
         return self.radius < math.inf and (
-            self.base.has_infinite or (far is not None and far.distance > 2 * self.radius)
+            self.base.has_infinite or (far is not None and self.base.exact(*far.pair) > 2 * self.radius)
         )
 
     def spec(self) -> dict[str, Any]:
