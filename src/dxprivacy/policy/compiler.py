@@ -7,8 +7,10 @@ from typing import Any
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
 from dxprivacy.model.attributes import Attribute, as_text
 from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric
+from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.kinds import BUILD, COMMON, KINDS
+from dxprivacy.policy.recoding import recoding_of
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 _TOP = ("title", "dataset", "version", "unit", "attributes", "combine")
@@ -25,6 +27,7 @@ class Compiled:
     version: str
     universe: Universe
     metric: Metric
+    recoded: dict[str, Recoding]
 
 
 def compile_policy(file: PolicyFile) -> Compiled:
@@ -57,7 +60,8 @@ def compile_policy(file: PolicyFile) -> Compiled:
         raise file.error(error.what, hints=list(error.hints)) from None
     axes = [metric for _, metric in parts]
     metric = axes[0] if len(axes) == 1 else (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
-    return Compiled(title, dataset, as_text(version), universe, metric)
+    recoded = {a.name: recoding_of(file, a, tables[a.name]) for a, _ in parts}
+    return Compiled(title, dataset, as_text(version), universe, metric, {n: r for n, r in recoded.items() if r})
 
 
 def _text(file: PolicyFile, table: dict[str, Any], key: str) -> str:

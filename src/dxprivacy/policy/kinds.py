@@ -18,7 +18,7 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
-COMMON = ("column", "epsilon", "other", "unit")
+COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
 KINDS = {
     "values": (),
     "integers": ("per", "at_most"),
