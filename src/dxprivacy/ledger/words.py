@@ -7,7 +7,8 @@ from typing import Any
 
 from dxprivacy.bounds import max_ratio
 from dxprivacy.ledger.budget import Used, used_by_attribute
-from dxprivacy.ledger.ledger import Entry, Ledger, Told
+from dxprivacy.ledger.history import Entry
+from dxprivacy.ledger.ledger import Ledger, Told
 from dxprivacy.model.metrics import Constant
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag
 
@@ -81,7 +82,9 @@ def between_lines(told: Told) -> list[str]:
 
 
 def _left(told: Told) -> str:
-    return "unknown: too many linked records decide it" if told.left is None else digits(told.left)
+    if told.left is None:
+        return "unknown: too many linked records decide it"
+    return digits(told.left) + (f", by way of {short(told.by_way_of, 60)}" if told.by_way_of else "")
 
 
 def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
