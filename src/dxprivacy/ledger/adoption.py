@@ -17,7 +17,7 @@ from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_unit
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.model.costs import SumCost
 from dxprivacy.model.metrics import Metric
-from dxprivacy.wording import digits
+from dxprivacy.wording import digits, numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +97,11 @@ def _fits(entries: Sequence[Entry], metric: Metric) -> tuple[Fraction, tuple[int
     i, j = bound.witness or (0, 1)
     a, b = metric.universe.tell(i, j)
     spent, allowed = float(total.exact(i, j)), float(metric.exact(i, j))
-    numbers = ", ".join(str(entry.number) for entry in entries if entry.cost.exact(i, j) > 0)
-    bounded = " (an upper bound: the costs could not be computed exactly)" if not bound.exact else ""
+    which = numbered([entry.number for entry in entries if entry.cost.exact(i, j) > 0])
+    bounded = "" if bound.exact else " Their sum could only be bounded from above."
     raise BudgetExceeded(
         "nothing was changed",
         where="the new policy allows less than was spent",
-        details=[
-            f"{a} – {b}: spent {digits(spent)} (entries {numbers}), the new policy allows {digits(allowed)}.{bounded}"
-        ],
-        hints=[
-            (f"an ε of at least {digits(spent * 1.001)}", "for this pair: what was released cannot be taken back"),
-            ("dxp ledger LEDGER --between A B", "under the old policy shows where it went"),
-        ],
+        details=[f"{a} – {b}: spent {digits(spent)} ({which}), the new policy allows {digits(allowed)}.{bounded}"],
+        hints=[("a larger ε for this pair", "what was released cannot be taken back")],
     )

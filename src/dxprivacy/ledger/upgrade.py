@@ -21,7 +21,7 @@ from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.pullback import Pullback, pull_back
 from dxprivacy.model.reading import Recoding, Relation, relate
 from dxprivacy.model.universe import Universe
-from dxprivacy.wording import digits
+from dxprivacy.wording import digits, numbered
 
 _CONTEXTS = 200_000
 _PAIRS = 2_000_000
@@ -118,8 +118,7 @@ class Upgrade:
             worst = max(found, key=lambda a: float("inf") if a.amount is None else a.amount)
             attribute = self.old.attributes[match.old or 0]
             a, b = (attribute.label(v)[:60] for v in worst.values)
-            numbers = sorted({x.entry for x in found})
-            entries = f"{'entry' if len(numbers) == 1 else 'entries'} {', '.join(map(str, numbers))}"
+            entries = numbered(sorted({x.entry for x in found}))
             amount = "" if worst.amount is None else f" by up to ε {digits(worst.amount)}"
             told = "may have told" if worst.amount is None else "told"
             if match.new is None or match.relation is None:
@@ -216,7 +215,7 @@ def _separation(cost: LaplaceCost, axis: int, values: Sequence[int]) -> tuple[tu
     others = sorted({x for t in touching for x in t.block.axes} - {axis})
     contexts = contexts_of(touching, others, universe, _CONTEXTS)
     if contexts is None:
-        return (int(chosen[0]), int(chosen[1])), None
+        return (int(min(chosen[:2])), int(max(chosen[:2]))), None
     first, second = np.triu_indices(len(chosen), 1)
     if len(first) * len(contexts) > _PAIRS:  # being told apart is transitive: one against all decides it
         first, second = np.zeros(len(chosen) - 1, dtype=np.int64), np.arange(1, len(chosen), dtype=np.int64)
@@ -225,5 +224,5 @@ def _separation(cost: LaplaceCost, axis: int, values: Sequence[int]) -> tuple[tu
     for u, v in zip(chosen[first].tolist(), chosen[second].tolist(), strict=True):
         amount = float(cost.pairwise(contexts + u * stride, contexts + v * stride).max())
         if amount > best:
-            best, pair = amount, (u, v)
+            best, pair = amount, (min(u, v), max(u, v))
     return (pair, best) if best > 0 else None

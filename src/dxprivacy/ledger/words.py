@@ -10,7 +10,7 @@ from dxprivacy.ledger.budget import Used, used_by_attribute
 from dxprivacy.ledger.history import Entry
 from dxprivacy.ledger.ledger import Ledger, Told
 from dxprivacy.model.metrics import Constant
-from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag
+from dxprivacy.wording import columns, digits, numbered, percent, plural, short, short_pair, tag
 
 _BAR = 20
 
@@ -69,8 +69,7 @@ def _pairs(ledger: Ledger, used: list[Used]) -> str:
 
 def between_lines(told: Told) -> list[str]:
     """Two records."""
-    which = "entry" if len(told.entries) == 1 else "entries"
-    entries = f" ({which} {', '.join(str(e) for e in told.entries)})" if told.entries else ""
+    entries = f" ({numbered(told.entries)})" if told.entries else ""
     factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {digits(told.factor)}"
     if not told.entries:
         nothing = "  Nothing released so far tells the two apart."
