@@ -133,9 +133,11 @@ class Upgrade:
                 details.append(
                     f"{attribute.name} {a} and {b} are both “{after.label(now)[:60]}” now, but {entries} {told}"
                 )
-                hints.append(("list both values", f"in [attributes.{after.name}], at any ε that fits"))
+                gone = a if worst.values[1] == attribute.listed else b
+                keep = f"list {gone}" if now == after.listed else "list both values"
+                hints.append((keep, f"in [attributes.{after.name}], at any ε that fits"))
                 if now == after.listed:
-                    hints.append((f'was = {{ NEW = "{a if b == "other" else b}" }}', "if it is written as NEW now"))
+                    hints.append((f'was = {{ NEW = "{gone}" }}', "if it is written as NEW now"))
             details[-1] += f" them apart{amount}."
         return LedgerError(
             "the new policy calls records one that were told apart; nothing was changed",

@@ -24,6 +24,11 @@ def ledger_lines(ledger: Ledger) -> list[str]:
         f"{tag('bold', plural(len(entries), 'release'))} · {tag('good', 'chain intact')} · worst case so far "
         f"ε {digits(ledger.worst_case())} of {permitted}"
     ]
+    *older, current = ledger.versions
+    if older:
+        lines.append(
+            tag("dim", f"follows {current.words} since {_date(current.at)}, after {plural(len(older), 'older one')}")
+        )
     if not entries:
         return [*lines, "", "  nothing released yet"]
     table = [[tag("dim", t) for t in ("", "date", "released", "worst ε", "used", "most used pair")]]
@@ -91,6 +96,10 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
     far = ledger.metric.farthest
     return {
         "chain": "intact",
+        "policy_versions": [
+            {"title": v.title, "version": v.version, "digest": v.digest, "at": v.at, "row": v.seq}
+            for v in ledger.versions
+        ],
         "worst_case_epsilon": _finite(ledger.worst_case()),
         "policy_worst_case_epsilon": None if ledger.metric.has_infinite or far is None else far.distance,
         "entries": [
