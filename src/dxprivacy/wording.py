@@ -135,3 +135,12 @@ def plural(n: int, word: str) -> str:
     else:
         many = word + ("es" if re.search(r"(s|x|z|ch|sh)$", word) else "s")
     return f"{n:,} {many}"
+
+
+def numbered(numbers: Sequence[int], word: str = "entry") -> str:
+    """Things with their numbers.
+
+    >>> numbered([2]), numbered([1, 3])
+    ('entry 2', 'entries 1, 3')
+    """
+    return f"{word if len(numbers) == 1 else plural(2, word).removeprefix('2 ')} {', '.join(map(str, numbers))}"

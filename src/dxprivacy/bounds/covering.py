@@ -20,6 +20,7 @@ import numpy as np
 
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.costs import Term
 from dxprivacy.model.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
 from dxprivacy.model.metrics.base import BLOCK, Pairs
@@ -164,16 +165,6 @@ def _is_line(metric: Metric) -> bool:
     return isinstance(metric.base if isinstance(metric, WithOther) else metric, Line)
 
 
-def _joint(classes: Sequence[Ints], size: int) -> Ints:
-    """Values alike in all of several partitions."""
-    distinct = [c for c in classes if c.any()]
-    if not distinct:
-        return np.zeros(size, dtype=np.int64)
-    if len(distinct) == 1:
-        return distinct[0]
-    return np.unique(np.stack(distinct, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
 def _representatives(classes: Ints) -> Ints:
     return np.unique(classes, return_index=True)[1].astype(np.int64)
 
@@ -184,7 +175,7 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
     loose: list[Loose] = []
     for axis, along in enumerate(axes):
         touching = [t for t in terms if axis in t.block.axes]
-        moving = _joint([t.block.moving(axis) for t in touching], universe.shape[axis])
+        moving = joint_classes([t.block.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
             continue
         if len(axes) == 1 and not _reducible(moving):
@@ -224,7 +215,7 @@ def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, 
     offsets = np.zeros(1, dtype=np.int64)
     for axis in axes:
         classes = [t.block.context(axis, uniform=t.uniform) for t in terms if axis in t.block.axes]
-        chosen = _representatives(_joint(classes, universe.shape[axis])) * universe.strides[axis]
+        chosen = _representatives(joint_classes(classes, universe.shape[axis])) * universe.strides[axis]
         if len(offsets) * len(chosen) > limit:
             return None
         offsets = (offsets[:, None] + chosen).ravel()
@@ -286,7 +277,7 @@ def _constant(terms: Sequence[Term], metric: Constant) -> Cover:
     offsets = np.zeros(1, dtype=np.int64)
     for axis in sorted({x for t in terms for x in t.block.axes}):
         classes = [t.block.moving(axis) for t in terms if axis in t.block.axes]
-        chosen = _representatives(_joint(classes, universe.shape[axis])) * universe.strides[axis]
+        chosen = _representatives(joint_classes(classes, universe.shape[axis])) * universe.strides[axis]
         offsets = (offsets[:, None] + chosen).ravel()
         if len(offsets) > _CONSTANT_COLUMNS:
             return Cover("constant, upper bound per question", apart=tuple(terms))

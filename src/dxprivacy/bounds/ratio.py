@@ -73,8 +73,8 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 
 
 def _block(loss: PseudoMetric) -> int:
-    """Smaller blocks where a pair touches many explicit rows, so that memory stays bounded."""
-    dense: int = sum(t.block.rows for t in getattr(loss, "terms", ()) if not hasattr(t.block, "factors"))
+    """Smaller blocks where a record counts in many rows, so that memory stays bounded."""
+    dense: int = sum(t.block.width for t in getattr(loss, "terms", ()))
     return max(1 << 10, min(BLOCK, (1 << 24) // max(dense, 1)))
 
 

@@ -9,54 +9,151 @@ import click
 
 if TYPE_CHECKING:
     from dxprivacy.ledger import Ledger
+    from dxprivacy.policy import Policy
 
 
 @click.command("ledger")
 @click.argument("ledger", type=click.Path(path_type=Path))
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [policy.toml beside the ledger].")
 @click.option("--between", nargs=2, metavar="A B", help="Two records, such as age=64 age=65.")
+@click.option("--adopt", is_flag=True, help="Carry all costs over to --policy, a new version of the policy.")
+@click.option("--dry-run", is_flag=True, help="With --adopt: show what it would do, and write nothing.")
+@click.option("--receipt", type=int, metavar="N", help="A short text about entry N, to keep with the publication.")
+@click.option(
+    "--export", type=click.Path(path_type=Path), metavar="FILE", help="Every row with its hash, as JSON lines."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
-def command(ledger: Path, policy: Path | None, between: tuple[str, str] | None, as_json: bool) -> None:
+def command(
+    ledger: Path,
+    policy: Path | None,
+    between: tuple[str, str] | None,
+    adopt: bool,
+    dry_run: bool,
+    receipt: int | None,
+    export: Path | None,
+    as_json: bool,
+) -> None:
     """What was spent and what is left, pair by pair. Checks the chain first.
 
     The ledger lists every release, how much of its most used pair's ε it took, and what is left for the worst pair of
     each attribute. --between tells how far two records can be told apart by everything released so far; attributes
-    that neither record names are alike in both.
+    that neither record names are alike in both. --adopt makes the ledger follow a new version of the policy: past
+    costs are carried over exactly, or the version is refused. --receipt and --export need no policy.
 
     \b
     Examples: dxp ledger ledger.db
               dxp ledger ledger.db --between age=64 age=65
               dxp ledger ledger.db --between sex=F,age=64 sex=M,age=65
               dxp ledger ledger.db --between home=Hoboken "home=New York City"
+              dxp ledger ledger.db --policy new.toml --adopt --dry-run
+              dxp ledger ledger.db --receipt 3
+              dxp ledger ledger.db --export journal.jsonl
     """
-    from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.errors import LedgerError, PolicyError
-    from dxprivacy.ledger import Ledger
-    from dxprivacy.ledger.words import between_lines, ledger_lines, ledger_to_dict
-    from dxprivacy.policy import Policy
+    from dxprivacy.errors import LedgerError, UsageError
 
+    chosen = [
+        name
+        for name, given in (
+            ("--between", between is not None),
+            ("--adopt", adopt),
+            ("--receipt", receipt is not None),
+            ("--export", export is not None),
+        )
+        if given
+    ]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(chosen)} are different things", hints=["ask for one at a time"])
+    if dry_run and not adopt:
+        raise UsageError("--dry-run belongs to --adopt", hints=[("--adopt --dry-run", "shows what adopting would do")])
     if not ledger.exists():
         raise LedgerError("no such ledger", where=str(ledger), hints=[("dxp release …", "starts one")])
-    policy_file = policy or ledger.parent / "policy.toml"
-    if policy is None and not policy_file.exists():
+    if export is not None:
+        _export(ledger, export, as_json=as_json)
+    elif receipt is not None:
+        _receipt(ledger, receipt, as_json=as_json)
+    elif adopt:
+        _adopt(ledger, policy, dry_run=dry_run, as_json=as_json)
+    else:
+        _show(ledger, policy, between, as_json=as_json)
+
+
+def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
+    """The policy, which stands beside the ledger unless it is named."""
+    from dxprivacy.errors import PolicyError
+    from dxprivacy.policy import Policy
+
+    file = policy or ledger.parent / "policy.toml"
+    if policy is None and not file.exists():
         raise PolicyError(
             "no such file; the policy says what was allowed",
-            where=str(policy_file),
+            where=str(file),
             hints=[("--policy FILE", "where the policy is")],
         )
-    loaded = Policy.load(policy_file)
-    with working("checking the chain"), Ledger.open(ledger, loaded.metric, dataset=loaded.dataset) as book:
+    return file, Policy.load(file)
+
+
+def _export(ledger: Path, file: Path, *, as_json: bool) -> None:
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.ledger.export import export
+
+    with working("checking the chain"):
+        done = export(ledger, file)
+    if as_json:
+        show_json({"file": str(file), "rows": done.rows, "head": done.head})
+        return
+    written = f"⟦good⟧✓⟦/⟧ written  {file}: {done.rows:,} rows with their hashes, checked; no true answer is in it"
+    show([written, f"  head of the chain {done.head}", "", next_step("dxp ledger", ledger, "--receipt 1")])
+
+
+def _receipt(ledger: Path, entry: int, *, as_json: bool) -> None:
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.ledger.receipt import receipt, receipt_lines
+
+    with working("checking the chain"):
+        made = receipt(ledger, entry)
+    if as_json:
+        show_json(made.to_dict())
+    else:
+        show([*receipt_lines(made, ledger.name), "", next_step("dxp ledger", ledger, "--export journal.jsonl")])
+
+
+def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, as_json: bool) -> None:
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.ledger import Ledger
+    from dxprivacy.ledger.adoption_words import adoption_lines, adoption_to_dict
+
+    file, loaded = _load(ledger, policy)
+    with working("carrying the costs"):
+        adoption = Ledger.adopting(ledger, loaded, dry_run=dry_run)
+    if as_json:
+        show_json(adoption_to_dict(adoption, dry_run=dry_run))
+        return
+    option = ("--policy", file) if policy else ()
+    lines = adoption_lines(adoption, dry_run=dry_run)
+    if adoption.changed:
+        lines.append(f"  ⟦dim⟧dxp check {file} --diff OLD.toml shows what it allows more or less⟦/⟧")
+    show([*lines, "", next_step("dxp ledger", ledger, *option, *(["--adopt"] if dry_run and adoption.changed else []))])
+
+
+def _show(ledger: Path, policy: Path | None, between: tuple[str, str] | None, *, as_json: bool) -> None:
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.ledger import Ledger
+    from dxprivacy.ledger.words import between_lines, ledger_lines, ledger_to_dict
+
+    file, loaded = _load(ledger, policy)
+    option = ("--policy", file) if policy else ()
+    with working("checking the chain"), Ledger.open(ledger, loaded) as book:
         book.verify()
         if between is not None:
             a, b = (_record(text) for text in between)
             told = book.tell_apart(a, b)
             data: Any = {**vars(told), "factor": told.factor}
             lines = between_lines(told)
-            step = next_step("dxp ledger", ledger)
+            step = next_step("dxp ledger", ledger, *option)
         else:
             data = ledger_to_dict(book)
             lines = ledger_lines(book)
-            step = next_step("dxp ledger", ledger, "--between", *_example(book))
+            step = next_step("dxp ledger", ledger, *option, "--between", *_example(book))
     if as_json:
         show_json({k: (None if v == float("inf") else v) for k, v in data.items()})
     else:
@@ -66,7 +163,10 @@ def command(ledger: Path, policy: Path | None, between: tuple[str, str] | None, 
 def _example(book: "Ledger") -> list[str]:
     """The pair with the least left, as `--between` wants it."""
     used = book.most_exhausted(1)
-    a, b = (book.universe.record(cell) for cell in (used[0].pair if used else (0, 1)))
+    pair = used[0].pair if used else (0, 1)
+    a, b = (book.universe.record(cell) for cell in pair)
+    if book.universe.absent in pair:
+        return [shlex.quote(",".join(f"{n}={value}" for n, value in a.items())), "absent"]
     return [shlex.quote(",".join(f"{n}={r[n]}" for n in r if a[n] != b[n])) for r in (a, b)]
 
 
@@ -75,6 +175,8 @@ def _record(text: str) -> dict[str, object]:
     from dxprivacy.errors import UsageError
 
     record: dict[str, object] = {}
+    if text.strip() == "absent":  # where records may be added and removed
+        return record
     for part in re.split(r",(?=[^,=]*=)", text):
         name, equals, value = part.partition("=")
         if not equals or not name.strip() or name.strip() in record:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from dxprivacy.engines.frames import Frame
-from dxprivacy.engines.source import WHOLE_NUMBER, Column, Kind, check_kinds, find_columns, listed_texts
+from dxprivacy.engines.source import WHOLE_NUMBER, Column, Kind, check_kinds, find_columns
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.attributes import Integers
+from dxprivacy.model.reading import listed_texts
 from dxprivacy.model.universe import Universe
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from typing import Protocol
 from dxprivacy.errors import DataError, did_you_mean
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.attributes import Attribute, Integers, Points, Values
+from dxprivacy.model.reading import listed_texts
 from dxprivacy.model.universe import Universe
 
 WHOLE_NUMBER = r"[ \t]*[+-]?[0-9]+(\.0*)?[ \t]*"
@@ -139,13 +140,6 @@ def _misfit(attribute: Attribute, kind: Kind | None) -> str:
     if kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL):
         return "" if any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
     return ""
-
-
-def listed_texts(attribute: Attribute) -> tuple[str, ...]:
-    """The texts that stand for the listed values, in order: values, or the ids of points (never their names)."""
-    if isinstance(attribute, Points):
-        return attribute.ids
-    return attribute.values if isinstance(attribute, Values) else ()
 
 
 def text_reader(attribute: Attribute) -> Callable[[str], int]:

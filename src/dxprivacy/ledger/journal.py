@@ -7,6 +7,8 @@ It knows nothing of metrics: whether the budget suffices is decided by a callbac
 - *Never more than the budget.*  A row is appended only if `decide` accepted it against exactly the reserved rows that
   precede it.  `decide` runs outside the lock, as it may take seconds, and what it saw is confirmed inside.
 - *Never new noise for an answered request.*  It is replayed from the record.
+- *One policy at a time.*  A `policy` row says under which version of the policy the rows behind it were reserved; it is
+  appended like a reservation, decided against exactly the rows that precede it.
 - *Tamper-evident.*  Each row holds the hash of the one before it; `witness.py` remembers how long the chain was.
 """
 
@@ -19,20 +21,23 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ..errors import LedgerError
 from .witness import Witness, flush_directory, in_plain_words
 
 _SCHEMA = (
     """CREATE TABLE journal (
-        seq INTEGER PRIMARY KEY CHECK (seq > 0), kind TEXT NOT NULL CHECK (kind IN ('open', 'reserve', 'finish')),
+        seq INTEGER PRIMARY KEY CHECK (seq > 0),
+        kind TEXT NOT NULL CHECK (kind IN ('open', 'policy', 'reserve', 'finish')),
         request TEXT NOT NULL, body TEXT NOT NULL, content TEXT NOT NULL, at TEXT NOT NULL,
         previous TEXT NOT NULL, hash TEXT NOT NULL, UNIQUE (kind, request)) STRICT""",
     "CREATE TRIGGER no_update BEFORE UPDATE ON journal BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     "CREATE TRIGGER no_delete BEFORE DELETE ON journal BEGIN SELECT RAISE(ABORT, 'append-only'); END",
 )
 _SELECT = "SELECT seq, kind, request, body, content, at, previous, hash FROM journal "
+Proposal = tuple[str, str, str]  # request, body and content of a row to append
+T = TypeVar("T")
 _ATTEMPTS = 5  # decisions outside the lock before one is made inside it
 _BATCH = 64  # rows read at a time; releases can be long
 
@@ -42,10 +47,10 @@ class Row:
     """One line of the journal."""
 
     seq: int
-    kind: str  # "open" | "reserve" | "finish"
+    kind: str  # "open" | "policy" | "reserve" | "finish"
     request: str
     body: str  # SHA-256 (hex) of the request's content: the same request must mean the same plan
-    content: str  # JSON text: the binding (open), the cost (reserve), the release (finish)
+    content: str  # JSON text: the binding (open), the version (policy), the cost (reserve), the release (finish)
     at: str  # ISO time, UTC
     previous: str
     hash: str
@@ -112,7 +117,7 @@ class Journal:
 
     def __init__(self, path: Path, timeout: float, *, create: bool) -> None:
         self.path, self._timeout = path, timeout
-        self._tip, self._reserved = _START, dict[str, Row]()  # the chain, checked up to here
+        self._forget()
         with in_plain_words(path):
             self._file = path.resolve()  # SQLite keeps its -wal file there, so the witness stands there too
             self._witness = Witness(self._file, path)
@@ -138,22 +143,72 @@ class Journal:
         """All rows, oldest first, each checked against the chain."""
         return list(self._scan(_START))
 
+    @property
+    def policies(self) -> list[Row]:
+        """The versions of the policy, oldest first, as far as the chain was read."""
+        return list(self._policies.values())
+
+    @property
+    def tip(self) -> Row:
+        """The last row, as far as the chain was read: its hash is the head of the chain."""
+        return self._tip
+
+    def catch_up(self) -> None:
+        """Read what others have added since."""
+        self._catch_up()
+
     def reserve(self, request: str, body: str, content: str, decide: Callable[[list[Row]], None]) -> Row | Replay:
         """Spend: append a reserve row if `decide(reserve rows so far)` does not raise; or replay a finished request."""
-        for _ in range(_ATTEMPTS):
-            self._catch_up()
-            if answered := self._answered(request, body):
-                return answered
-            seen = list(self._reserved.values())
-            decide(list(seen))  # a refusal is final: the journal only grows, so what is left only shrinks
-            with self._writing() as witness:
-                if len(self._reserved) == len(seen):  # append-only: the same number means the same rows
-                    return self._append(witness, "reserve", request, body, content)
-        with self._writing() as witness:  # others were faster each time: now they wait
+
+        def propose() -> Proposal | Replay:
             if answered := self._answered(request, body):
                 return answered
             decide(list(self._reserved.values()))
-            return self._append(witness, "reserve", request, body, content)
+            return request, body, content
+
+        return self._append_decided("reserve", propose)
+
+    def answered(self, request: str, body: str) -> Replay | None:
+        """The stored answer of a request, if there is one: nothing needs to be decided then."""
+        self._catch_up()
+        return self._answered(request, body)
+
+    def adopt(self, decide: Callable[[list[Row], list[Row]], tuple[str, str] | None]) -> Row | None:
+        """Append a policy row with the body and content of `decide(policy rows, reserve rows)`; nothing for None."""
+
+        def propose() -> Proposal | None:
+            made = decide(self.policies, list(self._reserved.values()))
+            return None if made is None else (f"policy {len(self._policies) + 1}", *made)
+
+        return self._append_decided("policy", propose)
+
+    def _append_decided(self, kind: str, propose: Callable[[], Proposal | T]) -> Row | T:
+        """Append what `propose` made of the rows so far, or return what else it found.
+
+        A refusal is final: the journal only grows, so what is left only shrinks, and a version that does not fit now
+        will not fit later.
+        """
+        for _ in range(_ATTEMPTS):
+            self._catch_up()
+            seen = self._deciding
+            proposal = propose()
+            if not isinstance(proposal, tuple):
+                return proposal
+            with self._writing() as witness:
+                if self._deciding == seen:  # append-only: the same number means the same rows
+                    return self._append(witness, kind, *proposal)
+        with self._writing() as witness:  # others were faster each time: now they wait
+            proposal = propose()
+            return self._append(witness, kind, *proposal) if isinstance(proposal, tuple) else proposal
+
+    @property
+    def _deciding(self) -> int:
+        """How many rows there are on which a decision rests."""
+        return len(self._reserved) + len(self._policies)
+
+    def _forget(self) -> None:
+        self._tip = _START  # the chain, checked up to here
+        self._reserved, self._policies = dict[str, Row](), dict[str, Row]()
 
     def finish(self, request: str, content: str) -> Row:
         """Store the release of a reserved request, once, before it leaves."""
@@ -167,7 +222,7 @@ class Journal:
     def verify(self) -> int:
         """Check every row and its witness line; the number of rows.  Raises LedgerError naming the first bad row."""
         witnessed = self._witness.lines()  # before the rows: what is witnessed must be among them, whoever writes now
-        self._tip, self._reserved = _START, {}
+        self._forget()
         self._catch_up(witnessed)
         if len(witnessed) > self._tip.seq:
             raise self._witness.ahead(self._tip.seq, len(witnessed))
@@ -235,6 +290,8 @@ class Journal:
     def _learn(self, row: Row) -> None:
         if row.kind == "reserve":
             self._reserved[row.request] = row
+        elif row.kind == "policy":
+            self._policies[row.request] = row
         self._tip = row  # last: after an interrupt before this line the row is read again, which changes nothing
 
     def _stored_binding(self) -> dict[str, str]:

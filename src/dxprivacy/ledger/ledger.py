@@ -1,40 +1,32 @@
 """The budget ledger: what was spent, pair by pair, durably and tamper-evidently, before anything is answered."""
 
-import hashlib
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from dxprivacy.bounds import contexts_of, largest_loss, max_ratio
-from dxprivacy.errors import LedgerError, QuestionError
-from dxprivacy.ledger.budget import Used, certified_share, most_used, remaining, require_budget
+from dxprivacy.errors import LedgerError, QuestionError, UsageError
+from dxprivacy.ledger.adoption import Adoption, adopt
+from dxprivacy.ledger.budget import Used, certified_share, most_used, require_budget
+from dxprivacy.ledger.history import Entry, History, body_of, cost_content, cost_from
 from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
+from dxprivacy.ledger.leftover import Leftover, Way
+from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.costs import LaplaceCost, SumCost
-from dxprivacy.model.metrics import Constant, Metric
-from dxprivacy.model.questions import Stack, from_dict
+from dxprivacy.model.metrics import Constant, Metric, present
+from dxprivacy.model.questions import Stack
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy import Policy
 
 _CONTEXTS = 64  # so many of the worst contexts are searched for what is left
 _MOST_CONTEXTS = 1_000_000
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One release in the ledger; numbered from 1."""
-
-    number: int
-    at: str
-    request: str
-    title: str
-    share: Fraction
-    cost: LaplaceCost
 
 
 @dataclass(frozen=True)
@@ -45,6 +37,7 @@ class Told:
     spent: float
     left: float | None  # None where too many linked records decide it
     entries: tuple[int, ...]
+    by_way_of: str | None = None  # the record over which less is left than directly
 
     @property
     def factor(self) -> float:
@@ -53,26 +46,64 @@ class Told:
 
 
 class Ledger:
-    """A ledger bound to a dataset and its policy."""
+    """A ledger bound to a dataset and to the current version of its policy."""
 
     def __init__(self, journal: Journal, metric: Metric, path: Path) -> None:
         self._journal, self.metric, self.path = journal, metric, path
-        self._cache: dict[int, Entry] = {}
+        self._history = History(journal.policies, str(path))
+        self._left: tuple[int, Leftover] | None = None
 
     @classmethod
-    def open(cls, path: str | Path, metric: Metric, *, dataset: str, timeout: float = 30.0) -> "Ledger":
-        """Open or create the ledger of a dataset; refuses another dataset's, another policy's, and an edited one."""
-        binding = {"dataset": dataset, "metric": metric.digest, "universe": metric.universe.digest}
-        journal = Journal.open(path, binding, timeout=timeout)
-        if journal.binding.get("metric") != metric.digest:
+    def open(
+        cls, path: str | Path, policy: Policy | Metric | Version, *, dataset: str = "", timeout: float = 30.0
+    ) -> "Ledger":
+        """Open or create the ledger of a dataset; refuses another dataset's, another version's, and an edited one.
+
+        `policy` is a policy, or a metric with the dataset's name.
+        """
+        version, name = Version.of(policy), _dataset(policy, dataset)
+        journal = Journal.open(path, {"dataset": name}, timeout=timeout)
+        try:
+            if not journal.policies:
+                journal.adopt(lambda policies, reserved: _found(version, policies, reserved))
+            ledger = cls(journal, version.metric, Path(path))
+            if not ledger._history.current.is_version(version):
+                raise _other_version(ledger._history, version, path)
+        except BaseException:
             journal.close()
-            raise LedgerError(
-                "was opened under another version of the policy",
-                where=str(path),
-                details=["What was spent under the old distances must be carried over, which is not possible yet."],
-                hints=["use the policy file that the ledger was started with"],
-            )
-        return cls(journal, metric, Path(path))
+            raise
+        return ledger
+
+    @classmethod
+    def adopting(
+        cls,
+        path: str | Path,
+        policy: Policy | Metric | Version,
+        *,
+        dataset: str = "",
+        dry_run: bool = False,
+        timeout: float = 30.0,
+    ) -> Adoption:
+        """Adopt a new version of the policy in an existing ledger, without the old one at hand."""
+        if not Path(path).exists():
+            raise LedgerError("no such ledger", where=str(path), hints=[("dxp release …", "starts one")])
+        version, name = Version.of(policy), _dataset(policy, dataset)
+        with Journal.open(path, {"dataset": name}, timeout=timeout) as journal:
+            return adopt(journal, version, dry_run=dry_run)
+
+    def adopt(self, policy: Policy | Metric | Version, *, dry_run: bool = False) -> Adoption:
+        """Adopt a new version of the policy: from here on this ledger speaks about its universe.
+
+        Every cost so far is carried to it, exactly; refused where that is not possible, or where it does not fit.
+        """
+        if isinstance(policy, Policy) and policy.dataset != self._journal.binding.get("dataset"):
+            raise LedgerError(f"the policy is for dataset “{policy.dataset}”", where=str(self.path))
+        version = Version.of(policy)
+        adoption = adopt(self._journal, version, dry_run=dry_run)
+        if not dry_run:
+            self.metric, self._history = version.metric, History(self._journal.policies, str(self.path))
+            self._left = None
+        return adoption
 
     def close(self) -> None:
         """Release the file."""
@@ -89,35 +120,35 @@ class Ledger:
         """The possible records."""
         return self.metric.universe
 
+    @property
+    def versions(self) -> list[Recorded]:
+        """All versions of the policy, the current one last."""
+        return list(self._history.versions)
+
     def reserve(self, cost: LaplaceCost, questions: Stack, *, request: str) -> Entry | str:
         """Reserve a cost durably, before any noise exists.
 
         Which part of the policy the cost takes is computed here: nobody's word is taken for it.  The stored release
         comes back (as JSON text) if this very request was answered before: nothing is spent then.
         """
-        rounded = certified_share(cost, self.metric)
-        content = json.dumps(
-            {
-                "kind": "laplace",
-                "title": " + ".join(str(q) for q in questions.questions),
-                "questions": questions.to_dict(),
-                "universe": self.universe.digest,
-                "scales": [float(s).hex() for s in cost.scales],
-                "share": str(rounded),
-            },
-            sort_keys=True,
-            ensure_ascii=False,
-        )
-        body = hashlib.sha256(f"{cost.workload.digest} {content}".encode()).hexdigest()
-        if self._cost(json.loads(content)).workload.digest != cost.workload.digest:
+        content = cost_content(cost, questions)
+        body = body_of(cost, content)
+        if cost_from(content, cost.universe).workload.digest != cost.workload.digest:
             raise LedgerError("the questions do not describe the cost; nothing was spent", where=str(self.path))
+        if (stored := self._journal.answered(request, body)) is not None:
+            return stored.content
+        if cost.universe != self.universe:
+            raise LedgerError("the cost is over the records of another version of the policy", where=str(self.path))
+        rounded = certified_share(cost, self.metric)
+        text = json.dumps({**content, "share": str(rounded)}, sort_keys=True, ensure_ascii=False)
 
         def decide(rows: list[JournalRow]) -> None:
-            before = [self._entry(row) for row in rows]
+            self._require_current()
+            before = self._history.entries(rows)
             shares = sum((e.share for e in before), Fraction(0))
             require_budget([e.cost for e in before], shares, cost, rounded, self.metric)
 
-        outcome = self._journal.reserve(request, body, content, decide)
+        outcome = self._journal.reserve(request, body, text, decide)
         if isinstance(outcome, Replay):
             return outcome.content
         return next(entry for entry in self.entries() if entry.request == request)
@@ -127,32 +158,19 @@ class Ledger:
         self._journal.finish(request, release)
 
     def entries(self) -> list[Entry]:
-        """All reserved costs, oldest first."""
-        reserved = [row for row in self._journal.rows() if row.kind == "reserve"]
-        return [replace(self._entry(row), number=k) for k, row in enumerate(reserved, 1)]
+        """All reserved costs, oldest first, as the current version sees them."""
+        rows = self._journal.rows()
+        self._require_current(sum(row.kind == "policy" for row in rows))
+        return self._history.entries([row for row in rows if row.kind == "reserve"])
 
-    def _entry(self, row: JournalRow) -> Entry:
-        if row.seq not in self._cache:
-            self._cache[row.seq] = self._parse(row)
-        return self._cache[row.seq]
-
-    def _parse(self, row: JournalRow) -> Entry:
-        try:
-            data: dict[str, Any] = json.loads(row.content)
-            if data["kind"] != "laplace" or data["universe"] != self.universe.digest:
-                raise ValueError("kind")
-            cost = self._cost(data)
-            return Entry(0, row.at, row.request, str(data["title"]), Fraction(data["share"]), cost)
-        except (KeyError, ValueError, TypeError):
+    def _require_current(self, versions: int | None = None) -> None:
+        """Another process may have adopted a version since this ledger was opened."""
+        if (len(self._journal.policies) if versions is None else versions) != len(self._history.versions):
             raise LedgerError(
-                f"entry {row.seq} is of a kind that this version does not know; unknown costs are never skipped",
+                "another version of the policy was adopted meanwhile; nothing was spent",
                 where=str(self.path),
-                hints=["use the version that wrote it"],
-            ) from None
-
-    def _cost(self, data: dict[str, Any]) -> LaplaceCost:
-        questions = Stack(tuple(from_dict(q) for q in data["questions"]))
-        return LaplaceCost(questions.on(self.universe), [float.fromhex(s) for s in data["scales"]])
+                hints=["open the ledger again, with the new policy"],
+            )
 
     @property
     def spent(self) -> SumCost:
@@ -166,58 +184,87 @@ class Ledger:
 
     def remaining(self, i: int, j: int) -> float:
         """What is left for a pair of cells, detours included."""
-        return remaining(self.spent, self.metric, i, j)
+        return self.way(i, j).left
+
+    def way(self, i: int, j: int) -> Way:
+        """What is left for a pair of cells, and the way over other records on which it is least."""
+        return self._leftover(self.spent).between(i, j)
+
+    def _leftover(self, spent: SumCost) -> Leftover:
+        """Prepared once for all questions about the same costs."""
+        if self._left is None or self._left[0] != len(spent.costs):
+            self._left = (len(spent.costs), Leftover(spent, self.metric))
+        return self._left[1]
 
     def tell_apart(self, a: dict[str, object] | int, b: dict[str, object] | int) -> Told:
         """How far two records can be told apart so far; records as cells or as {attribute: value}.
 
-        Attributes that neither record names are alike in both, and the worst of their values counts.
+        Attributes that neither record names are alike in both, and the worst of their values counts.  Where records
+        may be added and removed, {} is the record of somebody who is absent.
         """
-        contexts, (i, j) = self._contexts(a, b)
+        first, second = self._candidates(a, b)
         entries = self.entries()
         spent = SumCost(self.universe, [e.cost for e in entries])
-        worst = contexts[np.argsort(-spent.pairwise(contexts + i, contexts + j), kind="stable")][:_CONTEXTS]
-        i, j = int(worst[0]) + i, int(worst[0]) + j
-        parts = [(e.number, e.cost.exact(i, j)) for e in entries]
-        left: float | None
+        worst = np.argsort(-spent.pairwise(first, second), kind="stable")[:_CONTEXTS]
+        pairs = list(zip(first[worst].tolist(), second[worst].tolist(), strict=True))
+        here, there = pairs[0]
+        parts = [(e.number, e.cost.exact(here, there)) for e in entries]
+        left: float | None = None
+        detour = None
         try:
-            left = min(self.remaining(i + int(c - worst[0]), j + int(c - worst[0])) for c in worst)
+            leftover = self._leftover(spent)
+            way = min((leftover.between(i, j) for i, j in pairs), key=lambda w: w.left)
+            left, detour = way.left, leftover.detour(way)
         except QuestionError:
-            left = None
+            pass
         return Told(
-            float(self.metric.exact(i, j)),
+            float(self.metric.exact(here, there)),
             float(sum((x for _, x in parts), Fraction(0))),
             left,
             tuple(number for number, x in parts if x > 0),
+            None if detour is None else self._words(detour, here, there),
         )
 
-    def _contexts(self, a: dict[str, object] | int, b: dict[str, object] | int) -> tuple[Ints, tuple[int, int]]:
-        """The two cells with unnamed attributes at 0, and what the worst values of those may add to both."""
-        zero = np.zeros(1, dtype=np.int64)
+    def _words(self, cell: int, i: int, j: int) -> str:
+        """A record between two others, named where it differs from either."""
+        record, first, second = (self.universe.record(c) for c in (cell, i, j))
+        names = [n for n in record if record[n] not in (first[n], second[n])]
+        names = names or [n for n in record if record[n] != first[n] or record[n] != second[n]]
+        return ", ".join(f"{n} {record[n]}" for n in names)
+
+    def _candidates(self, a: dict[str, object] | int, b: dict[str, object] | int) -> tuple[Ints, Ints]:
+        """The pairs of cells that two records may mean: one for each context of the attributes that neither names."""
         if isinstance(a, int) and isinstance(b, int):
             self.universe.record(a), self.universe.record(b)
-            return zero, (a, b)
+            return np.array([a], dtype=np.int64), np.array([b], dtype=np.int64)
         if isinstance(a, int) or isinstance(b, int):
             raise LedgerError("give both records in the same way: as cells or by their values")
         for name in (*a, *b):
             self.universe.axis(name)
+        if self.universe.absent is not None and bool(a) != bool(b):
+            present_ones = self._in_context(a or b) + self._cell(a or b)
+            return present_ones, np.full_like(present_ones, self.universe.absent)
         if set(a) != set(b) or not a:
             raise QuestionError("both records must name the same attributes", hints=[("age=64 age=65", "for example")])
-        free = [k for k, x in enumerate(self.universe.attributes) if x.name not in a and x.name not in b]
-        if free and self.metric.axes is None and not isinstance(self.metric, Constant):
+        free = [k for k, x in enumerate(self.universe.attributes) if x.name not in a]
+        if free and present(self.metric).axes is None and not isinstance(present(self.metric), Constant):
             names = ", ".join(self.universe.names[k] for k in free)
             raise QuestionError(f"the distance depends on {names} too", hints=["name every attribute of both records"])
-        cells = []
-        for record, partner in ((a, b), (b, a)):
-            cell = 0
-            for attribute, stride in zip(self.universe.attributes, self.universe.strides, strict=True):
-                given = record.get(attribute.name, partner.get(attribute.name))
-                cell += (attribute.find(given) if given is not None else 0) * stride
-            cells.append(cell)
+        contexts = self._in_context(a)
+        return contexts + self._cell(a), contexts + self._cell(b)
+
+    def _cell(self, record: dict[str, object]) -> int:
+        """A record's cell, unnamed attributes at 0."""
+        named = zip(self.universe.attributes, self.universe.strides, strict=True)
+        return sum(a.find(record[a.name]) * stride for a, stride in named if a.name in record)
+
+    def _in_context(self, record: dict[str, object]) -> Ints:
+        """What the values of the attributes that a record does not name may add to its cell, as far as it matters."""
+        free = [k for k, x in enumerate(self.universe.attributes) if x.name not in record]
         contexts = contexts_of(self.spent.terms, free, self.universe, _MOST_CONTEXTS)
         if contexts is None:
             raise QuestionError("too many combinations of the other attributes", hints=["name more of them"])
-        return contexts, (cells[0], cells[1])
+        return contexts
 
     def most_exhausted(self, count: int = 10) -> list[Used]:
         """The pairs with the largest part of their budget used."""
@@ -231,3 +278,43 @@ class Ledger:
         if shares > 1 and max_ratio(self.spent, self.metric).upper > 1:
             raise LedgerError("more was spent than the policy allows", where=str(self.path))
         return rows
+
+
+def _dataset(policy: Policy | Metric | Version, dataset: str) -> str:
+    name = dataset or (policy.dataset if isinstance(policy, Policy) else "")
+    if not name:
+        raise UsageError("a ledger belongs to a dataset", hints=[('dataset="household-2026"', "names it")])
+    return name
+
+
+def _found(version: Version, policies: list[JournalRow], reserved: list[JournalRow]) -> tuple[str, str] | None:
+    """The first version of a new ledger; nothing if another process was faster."""
+    if policies:
+        return None
+    if reserved:
+        raise LedgerError("costs were reserved before any policy was recorded; nothing is spent from it")
+    return version.metric.digest, version.content({})
+
+
+def _other_version(history: History, version: Version, path: str | Path) -> LedgerError:
+    """Why a ledger cannot be used with this policy, and what to do."""
+    current = history.current
+    older = [v for v in history.versions[:-1] if v.is_version(version)]
+    if older:
+        return LedgerError(
+            f"this is an older version of the policy: {older[-1].words}",
+            where=str(path),
+            details=[f"The ledger follows {current.words} since {current.at[:10]} (row {current.seq})."],
+            hints=["use the policy file that was adopted then"],
+        )
+    return LedgerError(
+        "was opened under another version of the policy",
+        where=str(path),
+        details=[
+            f"The ledger follows {current.words} since {current.at[:10]}.",
+            "What was spent under it can be carried over to the new version, if it fits.",
+        ],
+        hints=[
+            (f"dxp ledger {path} --policy NEW.toml --adopt", "carries the costs over; --dry-run shows it first"),
+        ],
+    )

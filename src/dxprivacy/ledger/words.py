@@ -7,9 +7,10 @@ from typing import Any
 
 from dxprivacy.bounds import max_ratio
 from dxprivacy.ledger.budget import Used, used_by_attribute
-from dxprivacy.ledger.ledger import Entry, Ledger, Told
+from dxprivacy.ledger.history import Entry
+from dxprivacy.ledger.ledger import Ledger, Told
 from dxprivacy.model.metrics import Constant
-from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag
+from dxprivacy.wording import columns, digits, numbered, percent, plural, short, short_pair, tag
 
 _BAR = 20
 
@@ -23,6 +24,11 @@ def ledger_lines(ledger: Ledger) -> list[str]:
         f"{tag('bold', plural(len(entries), 'release'))} · {tag('good', 'chain intact')} · worst case so far "
         f"ε {digits(ledger.worst_case())} of {permitted}"
     ]
+    *older, current = ledger.versions
+    if older:
+        lines.append(
+            tag("dim", f"follows {current.words} since {_date(current.at)}, after {plural(len(older), 'older one')}")
+        )
     if not entries:
         return [*lines, "", "  nothing released yet"]
     table = [[tag("dim", t) for t in ("", "date", "released", "worst ε", "used", "most used pair")]]
@@ -68,8 +74,7 @@ def _pairs(ledger: Ledger, used: list[Used]) -> str:
 
 def between_lines(told: Told) -> list[str]:
     """Two records."""
-    which = "entry" if len(told.entries) == 1 else "entries"
-    entries = f" ({which} {', '.join(str(e) for e in told.entries)})" if told.entries else ""
+    entries = f" ({numbered(told.entries)})" if told.entries else ""
     factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {digits(told.factor)}"
     if not told.entries:
         nothing = "  Nothing released so far tells the two apart."
@@ -81,7 +86,9 @@ def between_lines(told: Told) -> list[str]:
 
 
 def _left(told: Told) -> str:
-    return "unknown: too many linked records decide it" if told.left is None else digits(told.left)
+    if told.left is None:
+        return "unknown: too many linked records decide it"
+    return digits(told.left) + (f", by way of {short(told.by_way_of, 60)}" if told.by_way_of else "")
 
 
 def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
@@ -89,6 +96,10 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
     far = ledger.metric.farthest
     return {
         "chain": "intact",
+        "policy_versions": [
+            {"title": v.title, "version": v.version, "digest": v.digest, "at": v.at, "row": v.seq}
+            for v in ledger.versions
+        ],
         "worst_case_epsilon": _finite(ledger.worst_case()),
         "policy_worst_case_epsilon": None if ledger.metric.has_infinite or far is None else far.distance,
         "entries": [

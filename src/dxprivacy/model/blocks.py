@@ -6,7 +6,7 @@ the universe.  Anything else is an explicit matrix.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +34,11 @@ class Block(ABC):
     @abstractmethod
     def axes(self) -> tuple[int, ...]:
         """The attributes that matter to these rows."""
+
+    @property
+    def width(self) -> int:
+        """In how many rows one record can count, at most."""
+        return self.rows
 
     @abstractmethod
     def moving(self, axis: int) -> Ints:
@@ -126,6 +131,11 @@ class OneHot(Block):
     def axes(self) -> tuple[int, ...]:
         """The attributes with a factor."""
         return self._axes
+
+    @property
+    def width(self) -> int:
+        """One."""
+        return 1
 
     @cached_property
     def largest(self) -> int:
@@ -349,6 +359,20 @@ class Explicit(Block):
     def dense(self) -> Ints:
         """The matrix."""
         return np.asarray(self.matrix.todense() if self.sparse else self.matrix, dtype=np.int64)
+
+
+def joint_classes(classes: Sequence[Ints], size: int) -> Ints:
+    """Values alike in all of several partitions of `size` values.
+
+    >>> joint_classes([np.array([0, 0, 1]), np.array([0, 1, 1])], 3).tolist()
+    [0, 1, 2]
+    """
+    distinct = [c for c in classes if c.any()]
+    if not distinct:
+        return np.zeros(size, dtype=np.int64)
+    if len(distinct) == 1:
+        return distinct[0]
+    return _classes(np.stack(distinct, axis=1))
 
 
 def _classes(rows: Ints) -> Ints:

@@ -18,6 +18,7 @@ import numpy as np
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import Attribute, Values
+from dxprivacy.model.specs import attribute_from_spec
 
 MAX_CELLS = 1 << 28
 ABSENT = "absent"
@@ -69,6 +70,24 @@ class Universe:
         3
         """
         return cls([Values(name=name, values=tuple(str(e) for e in elements), has_other=False)])
+
+    @classmethod
+    def from_spec(cls, spec: object) -> "Universe":
+        """The universe that `spec()` describes; its digest is the same.
+
+        >>> u = Universe.listed("abc")
+        >>> Universe.from_spec(u.spec()) == u
+        True
+        """
+        if not isinstance(spec, (list, tuple)):
+            raise PolicyError("the description of a universe is damaged")
+        last = spec[-1] if spec else None
+        if isinstance(last, Mapping) and last.get("kind") == ABSENT:
+            most = last.get("max_records")
+            if set(last) != {"kind", "max_records"} or type(most) is not int:
+                raise PolicyError("the description of a universe is damaged")
+            return cls([attribute_from_spec(part) for part in spec[:-1]], max_records=most)
+        return cls([attribute_from_spec(part) for part in spec])
 
     def __len__(self) -> int:
         return self.size

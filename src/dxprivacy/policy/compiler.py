@@ -9,9 +9,11 @@ from typing import Any
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
 from dxprivacy.model.attributes import Attribute, as_text
 from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric, with_absent
+from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import BUILD, COMMON, KINDS
+from dxprivacy.policy.recoding import recoding_of
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 _TOP = ("title", "dataset", "version", "unit", "epsilon_presence", "max_records", "attributes", "combine")
@@ -27,6 +29,7 @@ class Compiled:
     version: str
     universe: Universe
     metric: Metric
+    recoded: dict[str, Recoding]
 
 
 def compile_policy(file: PolicyFile) -> Compiled:
@@ -56,7 +59,8 @@ def compile_policy(file: PolicyFile) -> Compiled:
     if absence is not None:
         metric = with_absent(metric, absence.presence, max_records=absence.max_records)
         universe = metric.universe
-    return Compiled(title, dataset, as_text(version), universe, metric)
+    recoded = {a.name: recoding_of(file, a, tables[a.name]) for a, _ in parts}
+    return Compiled(title, dataset, as_text(version), universe, metric, {n: r for n, r in recoded.items() if r})
 
 
 @dataclass(frozen=True)

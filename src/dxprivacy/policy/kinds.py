@@ -14,7 +14,7 @@ from dxprivacy.policy.ordered import dates, integers, numbers
 from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places
 from dxprivacy.policy.source import UNPRINTABLE
 
-COMMON = ("column", "epsilon", "other", "unit")
+COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
 KINDS = {
     "values": ("between",),
     "integers": ("per", "at_most", "format", "columns"),

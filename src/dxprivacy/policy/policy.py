@@ -1,10 +1,12 @@
 """A policy: the file that gives every pair of records its epsilon, for ever."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dxprivacy.model.metrics import Metric
+from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.compiler import compile_policy
 from dxprivacy.policy.source import PolicyFile
@@ -31,6 +33,7 @@ class Policy:
     universe: Universe
     metric: Metric
     file: PolicyFile
+    recoded: Mapping[str, Recoding] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
@@ -45,7 +48,7 @@ class Policy:
     @classmethod
     def _of(cls, file: PolicyFile) -> "Policy":
         c = compile_policy(file)
-        return cls(c.title, c.dataset, c.version, c.universe, c.metric, file)
+        return cls(c.title, c.dataset, c.version, c.universe, c.metric, file, c.recoded)
 
     @property
     def digest(self) -> str:

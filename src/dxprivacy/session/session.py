@@ -37,7 +37,7 @@ class Session:
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
         self.source = open_source(data)
         self.source.check(self.policy.universe)
-        self.ledger = Ledger.open(ledger, self.policy.metric, dataset=self.policy.dataset)
+        self.ledger = Ledger.open(ledger, self.policy)
         self._noise: Noise = noise or SystemNoise()
         self._rows: int | None = None
 

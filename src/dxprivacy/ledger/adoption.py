@@ -1,0 +1,107 @@
+"""Adopting a new version of the policy: costs follow the people, exactly, or the version is refused.
+
+All costs so far are carried to the new universe and their sum is certified against the new metric, in fractions, before
+the version is recorded; both against exactly the rows that precede it in the journal.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dxprivacy.bounds import largest_loss, max_ratio
+from dxprivacy.errors import BudgetExceeded
+from dxprivacy.ledger.budget import round_share
+from dxprivacy.ledger.history import Entry, History
+from dxprivacy.ledger.journal import Journal, Row
+from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_unit
+from dxprivacy.ledger.versions import Recorded, Version
+from dxprivacy.model.costs import SumCost
+from dxprivacy.model.metrics import Metric
+from dxprivacy.wording import digits, numbered
+
+
+@dataclass(frozen=True, eq=False)
+class Adoption:
+    """What adopting a version did, or would do.
+
+    `written` is its row in the journal: None on a dry run, and where the version was the current one already
+    (`upgrade` is None then, too).
+    """
+
+    before: Recorded
+    version: Version
+    upgrade: Upgrade | None
+    entries: tuple[Entry, ...]
+    used: Fraction  # of the new policy, on its most used pair
+    pair: tuple[int, int] | None
+    worst_before: float
+    worst_after: float
+    written: Row | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another version than the one before."""
+        return self.upgrade is not None
+
+
+def adopt(journal: Journal, version: Version, *, dry_run: bool = False) -> Adoption:
+    """Carry all costs to a new version and record it; refused where a cost cannot follow or does not fit."""
+    where = str(journal.path)
+    made: list[Adoption] = []
+
+    def decide(policies: list[Row], reserved: list[Row]) -> tuple[str, str] | None:
+        made[:] = [propose(History(policies, where), reserved, version)]
+        if dry_run or not made[0].changed:
+            return None
+        shares = {entry.row: entry.share for entry in made[0].entries}
+        return version.metric.digest, version.content(shares)
+
+    row = journal.adopt(decide)
+    return replace(made[0], written=row)
+
+
+def propose(history: History, reserved: Sequence[Row], version: Version) -> Adoption:
+    """What adopting would do; raises where it is not possible."""
+    before, metric = history.current, version.metric
+    if before.is_version(version):
+        entries = history.entries(reserved)
+        used, pair = _fits(entries, metric)
+        worst = _worst_case(entries, metric)
+        return Adoption(before, version, None, tuple(entries), used, pair, worst, worst)
+    require_unit(before, version.unit)
+    require_fresh(before, version.recoded)
+    upgrade = Upgrade.between(before.universe, metric.universe, version.recoded)
+    carried, apart = history.carried(reserved, upgrade)
+    if apart:
+        raise upgrade.refusal(apart, history.where)
+    used, pair = _fits(carried, metric)
+    shares = [round_share(Fraction(max_ratio(entry.cost, metric).upper)) for entry in carried]
+    entries = [replace(entry, share=share) for entry, share in zip(carried, shares, strict=True)]
+    old = SumCost(before.universe, [entry.cost for entry in history.entries(reserved)])
+    worst = largest_loss(old)[0] if old.costs else 0.0
+    return Adoption(before, version, upgrade, tuple(entries), used, pair, worst, _worst_case(entries, metric))
+
+
+def _worst_case(entries: Sequence[Entry], metric: Metric) -> float:
+    return largest_loss(SumCost(metric.universe, [e.cost for e in entries]))[0] if entries else 0.0
+
+
+def _fits(entries: Sequence[Entry], metric: Metric) -> tuple[Fraction, tuple[int, int] | None]:
+    """The part of the policy that is used on the most used pair; raises if that is more than all of it."""
+    if not entries:
+        return Fraction(0), None
+    total = SumCost(metric.universe, [entry.cost for entry in entries])
+    bound = max_ratio(total, metric)
+    if bound.upper <= 1:
+        return Fraction(bound.upper), bound.witness
+    i, j = bound.witness or (0, 1)
+    a, b = metric.universe.tell(i, j)
+    spent, allowed = float(total.exact(i, j)), float(metric.exact(i, j))
+    which = numbered([entry.number for entry in entries if entry.cost.exact(i, j) > 0])
+    bounded = "" if bound.exact else " Their sum could only be bounded from above."
+    raise BudgetExceeded(
+        "nothing was changed",
+        where="the new policy allows less than was spent",
+        details=[f"{a} – {b}: spent {digits(spent)} ({which}), the new policy allows {digits(allowed)}.{bounded}"],
+        hints=[("a larger ε for this pair", "what was released cannot be taken back")],
+    )

@@ -1,0 +1,95 @@
+"""The journal as JSON lines, for archives and auditors: every row with its hash, checkable without this software.
+
+The first line describes the file:
+
+    {"format": "dxprivacy journal", "version": 1, "rows": 9, "head": "5e0c…"}
+
+Each further line is one row, oldest first, with the fields in this order:
+
+    {"seq": 4, "kind": "reserve", "request": "7f3a…", "body": "9b1d…", "content": "{…}",
+     "at": "2026-11-03T10:12:00.123+00:00", "previous": "…", "hash": "…"}
+
+`kind` is `open` (the dataset), `policy` (a version of the policy: its title, the whole universe, the metric, and the
+shares of earlier costs), `reserve` (a cost: questions, scales, share) or `finish` (the release).  `content` is JSON as
+text, since the hash is over its exact characters.  `hash` is the SHA-256, in hexadecimal, of the JSON list of the seven
+fields before it, without spaces and with everything beyond ASCII escaped; `previous` is the hash of the row before, 64
+zeros for the first.  `head` is the hash of the last row.  In Python:
+
+    sha256(json.dumps([seq, kind, request, body, content, at, previous], separators=(",", ":")).encode()).hexdigest()
+
+There are no true answers in a journal, so there are none in the file.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dxprivacy.errors import LedgerError, UsageError
+from dxprivacy.ledger.journal import Journal, Row
+
+FORMAT, VERSION = "dxprivacy journal", 1
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: how many rows, and the hash of the last one."""
+
+    rows: int
+    head: str
+
+
+def export(ledger: str | Path, file: str | Path) -> Exported:
+    """Write the rows of a verified ledger to a new file."""
+    target = Path(file)
+    with Journal.read(ledger) as journal:
+        journal.verify()
+        rows = journal.rows()
+    try:
+        with target.open("x", encoding="utf-8", newline="\n") as out:
+            out.writelines(f"{line}\n" for line in to_lines(rows))
+            out.flush()
+            os.fsync(out.fileno())
+    except FileExistsError:
+        raise UsageError(f"{target} is there already", hints=[("--export FILE", "another name")]) from None
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror}") from None
+    except ValueError:  # a NUL in the path
+        raise UsageError(f"cannot write {str(target)!r}") from None
+    return Exported(len(rows), rows[-1].hash)
+
+
+def to_lines(rows: list[Row]) -> Iterator[str]:
+    """The lines of an export."""
+    head = rows[-1].hash if rows else "0" * 64
+    yield json.dumps({"format": FORMAT, "version": VERSION, "rows": len(rows), "head": head})
+    for row in rows:
+        yield json.dumps(asdict(row), ensure_ascii=False)
+
+
+def from_lines(lines: Iterable[str]) -> list[Row]:
+    """The rows of an export, each checked against the chain; raises LedgerError at the first that does not fit."""
+    found = iter(lines)
+    try:
+        header = json.loads(next(found))
+        if (header["format"], header["version"]) != (FORMAT, VERSION):
+            raise ValueError("format")
+        expected, head = int(header["rows"]), str(header["head"])
+    except (StopIteration, ValueError, KeyError, TypeError):
+        raise LedgerError("is no export of a ledger that this version knows") from None
+    rows: list[Row] = []
+    previous = "0" * 64
+    for number, line in enumerate(found, 1):
+        try:
+            row = Row(**json.loads(line))
+            fits = row.seq == number and row.previous == previous and row.digest() == row.hash
+        except (ValueError, TypeError):
+            fits = False
+        if not fits:
+            raise LedgerError(f"row {number} of the export was changed, or is damaged")
+        rows.append(row)
+        previous = row.hash
+    if len(rows) != expected or previous != head:
+        raise LedgerError(f"the export has {len(rows)} rows, not {expected} as it says")
+    return rows

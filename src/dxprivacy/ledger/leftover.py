@@ -1,0 +1,305 @@
+"""What is left for a pair of records: the shortest path of `d - spent`, and over which records it leads.
+
+`d - spent` itself says too much: on the unit line, after a question that separates only the middle of three records at
+scale 1, the two outer ones still have d - spent = 2, but every way between them is used up: nothing is left.
+
+The graph is kept small without changing any shortest path:
+
+*generators*   pairs that differ in one attribute suffice for a sum of attributes: spent obeys the triangle inequality;
+*components*   attributes that no question links add up;
+*lines*        values that no question tells apart, in any context, are runs; a way enters and leaves a run at its ends,
+               and whatever it does to other attributes inside can be done there;
+*dominated*    a value can be left out if another one with the same effect on moves of other attributes has at most as
+               much left towards every value, in every context: each way over the first can go over the second.
+
+The two records asked about are always kept.  All numbers are floats, for printing; no decision rests on them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.bounds import contexts_of
+from dxprivacy.errors import QuestionError
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.blocks import joint_classes
+from dxprivacy.model.costs import SumCost, Term
+from dxprivacy.model.metrics import Constant, Line, Metric, WithOther
+from dxprivacy.model.universe import Universe
+
+MAX_NODES = 60_000
+MAX_EDGES = 4_000_000
+_ALL_PAIRS = 5_000  # nodes of a graph with all its edges
+_MATRIX = 20_000_000  # entries of the tables in which dominated values are looked for
+_CANDIDATES = 12
+_GRAPHS = 16
+
+
+@dataclass(frozen=True)
+class Way:
+    """What is left between two records, and the records on the way, both ends included."""
+
+    left: float
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """Nodes as cells with all attributes outside at 0, ascending, and what is left along the edges."""
+
+    nodes: Ints
+    edges: Any  # a scipy sparse array
+
+
+class Leftover:
+    """Everything spent so far against a metric, ready for many questions."""
+
+    def __init__(self, spent: SumCost, metric: Metric) -> None:
+        self.spent, self.metric, self.universe = spent, metric, metric.universe
+        self._kept: dict[int, Ints] = {}
+        self._graphs: dict[tuple[object, ...], _Graph] = {}
+
+    def between(self, i: int, j: int) -> Way:
+        """The way between two cells on which least is left; raises QuestionError where that is too much to search."""
+        if i == j:
+            return Way(0.0, (i,))
+        axes = self.metric.axes
+        if axes is None:
+            return self._search((), i, j)
+        left, cells = 0.0, [i]
+        for component, touched in self._components:
+            source, target = (sum(self._at(c, a) * self.universe.strides[a] for a in component) for c in (i, j))
+            if source == target:
+                continue
+            here = cells[-1] - source
+            if touched:
+                way = self._search(component, source, target)
+            else:
+                axis = component[0]
+                way = Way(float(axes[axis].exact(self._at(i, axis), self._at(j, axis))), (source, target))
+            left += way.left
+            cells += [here + cell for cell in way.cells[1:]]
+        return Way(left, tuple(cells))
+
+    def detour(self, way: Way) -> int | None:
+        """The most telling record on a way on which less is left than directly; None if the direct way is no longer."""
+        i, j = way.cells[0], way.cells[-1]
+        direct = self._direct(i, j)
+        if len(way.cells) < 3 or not way.left < direct * (1 - 1e-9) - 1e-12:
+            return None
+        return min(way.cells[1:-1], key=lambda x: self._direct(i, x) + self._direct(x, j))
+
+    def _direct(self, i: int, j: int) -> float:
+        allowed = float(self.metric.exact(i, j))
+        return allowed if np.isinf(allowed) else max(allowed - float(self.spent.exact(i, j)), 0.0)
+
+    def _at(self, cell: int, axis: int) -> int:
+        return cell // self.universe.strides[axis] % self.universe.shape[axis]
+
+    @cached_property
+    def _components(self) -> list[tuple[tuple[int, ...], bool]]:
+        """Attributes that some question links, and whether any question touches them."""
+        label = list(range(len(self.universe.shape)))
+        for term in self.spent.terms:
+            merged = {label[a] for a in term.block.axes}
+            label = [min(merged) if x in merged else x for x in label]
+        touched = {a for term in self.spent.terms for a in term.block.axes}
+        out = []
+        for name in sorted(set(label)):
+            component = tuple(a for a in range(len(label)) if label[a] == name)
+            out.append((component, component[0] in touched))
+        return out
+
+    def _touching(self, axis: int) -> list[Term]:
+        return [t for t in self.spent.terms if axis in t.block.axes]
+
+    def _search(self, component: tuple[int, ...], i: int, j: int) -> Way:
+        """Dijkstra's algorithm on the component's graph, or on that of the whole metric if it is no sum."""
+        from scipy.sparse.csgraph import dijkstra
+
+        graph = self._graph(component, i, j)
+        source, target = (int(np.searchsorted(graph.nodes, c)) for c in (i, j))
+        length, before = dijkstra(graph.edges, directed=False, indices=source, return_predecessors=True)
+        cells, at = [j], target
+        while at != source and before[at] >= 0:
+            at = int(before[at])
+            cells.append(int(graph.nodes[at]))
+        left = float(length[target])
+        return Way(0.0 if left < 1e-200 else left, tuple(reversed(cells)) if np.isfinite(left) else (i, j))
+
+    def _graph(self, component: tuple[int, ...], i: int, j: int) -> _Graph:
+        if component or self._by_attribute is not None:
+            axes = component or tuple(range(len(self.universe.shape)))
+            values = [_with(self._keep(a), self._at(i, a), self._at(j, a)) for a in axes]
+        else:
+            axes, values = (), [np.arange(self.universe.size, dtype=np.int64)]
+        key: tuple[object, ...] = (component, *(v.tobytes() for v in values))
+        if key not in self._graphs:
+            while len(self._graphs) >= _GRAPHS:
+                self._graphs.pop(next(iter(self._graphs)))
+            nodes = _product(self.universe, axes, values) if axes else values[0]
+            if axes and self.universe.absent is not None:
+                nodes = np.append(nodes, self.universe.absent)
+            pairs = self._moves(axes, values, nodes) if component else self._all_pairs(nodes)
+            self._graphs[key] = self._weighed(nodes, *pairs, component)
+        return self._graphs[key]
+
+    def _all_pairs(self, nodes: Ints) -> tuple[Ints, Ints]:
+        if len(nodes) > _ALL_PAIRS:
+            raise _too_large(len(nodes))
+        first, second = np.triu_indices(len(nodes), 1)
+        return first.astype(np.int64), second.astype(np.int64)
+
+    def _moves(self, axes: Sequence[int], values: Sequence[Ints], nodes: Ints) -> tuple[Ints, Ints]:
+        """Moves along one attribute each, as positions in `nodes`."""
+        shape = [len(v) for v in values]
+        steps = [self._steps(a, v) for a, v in zip(axes, values, strict=True)]
+        count = sum(len(u) * len(nodes) // n for (u, _), n in zip(steps, shape, strict=True))
+        if len(nodes) > MAX_NODES or count > MAX_EDGES:
+            raise _too_large(len(nodes))
+        places = np.arange(len(nodes), dtype=np.int64).reshape(shape)
+        first, second = [], []
+        for k, (u, v) in enumerate(steps):
+            turned = np.moveaxis(places, k, 0)
+            first.append(turned[u].ravel())
+            second.append(turned[v].ravel())
+        return np.concatenate(first), np.concatenate(second)
+
+    def _steps(self, axis: int, values: Ints) -> tuple[Ints, Ints]:
+        """Which of the chosen values of an attribute have an edge, as positions among them."""
+        metric = self._along(axis)
+        n = len(values)
+        if (line := _line(metric)) is not None:
+            inner = values if not isinstance(metric, WithOther) else values[values != metric.last]
+            order = np.searchsorted(values, inner[np.argsort(line.positions[inner], kind="stable")])
+            first, second = order[:-1], order[1:]
+            if len(inner) < n:
+                first, second = np.append(first, order), np.append(second, np.full(len(order), n - 1))
+            return first.astype(np.int64), second.astype(np.int64)
+        if n == self.universe.shape[axis] and metric.generator_count < n * (n - 1) // 4:
+            pairs = np.concatenate(
+                [np.stack([np.minimum(u, v), np.maximum(u, v)]) for u, v in metric.generators()], axis=1
+            )
+            first, second = np.unique(pairs, axis=1)  # an edge given twice would count twice
+            return first, second
+        if n * (n - 1) // 2 > MAX_EDGES:
+            raise _too_large(n)
+        first, second = np.triu_indices(n, 1)
+        return first.astype(np.int64), second.astype(np.int64)
+
+    def _weighed(self, nodes: Ints, first: Ints, second: Ints, component: tuple[int, ...]) -> _Graph:
+        from scipy.sparse import csr_array
+
+        i, j = nodes[first], nodes[second]
+        d = self.metric.pairwise(i, j)
+        finite = np.isfinite(d)
+        i, j, d = i[finite], j[finite], d[finite]
+        terms = [t for t in self.spent.terms if not component or set(t.block.axes) & set(component)]
+        left = _left(d, terms, i, j) + 1e-300  # a stored zero would mean no edge
+        size = (len(nodes), len(nodes))
+        return _Graph(nodes, csr_array((left, (first[finite], second[finite])), shape=size))
+
+    @property
+    def _by_attribute(self) -> tuple[Metric, ...] | None:
+        """Metrics per attribute whose non-expanding maps are non-expanding for the whole."""
+        if isinstance(self.metric, Constant):
+            return tuple(Constant(Universe([a]), self.metric.epsilon) for a in self.universe.attributes)
+        return self.metric.by_attribute
+
+    def _along(self, axis: int) -> Metric:
+        parts = self._by_attribute
+        if parts is None:
+            raise TypeError("no metric per attribute")
+        return parts[axis]
+
+    def _keep(self, axis: int) -> Ints:
+        """The values of an attribute that some shortest path may need, besides the ends."""
+        if axis not in self._kept:
+            touching, n = self._touching(axis), self.universe.shape[axis]
+            moving = joint_classes([t.block.moving(axis) for t in touching], n)
+            if self.metric.axes is None:  # any two records are linked directly: only equal columns are alike
+                self._kept[axis] = self._undominated(axis, moving, [], np.zeros(1, dtype=np.int64))
+                return self._kept[axis]
+            context = joint_classes([t.block.context(axis, uniform=t.uniform) for t in touching], n)
+            metric = self._along(axis)
+            if (line := _line(metric)) is not None:
+                self._kept[axis] = _run_ends(line, joint_classes([moving, context], n), n)
+            else:
+                others = sorted({a for t in touching for a in t.block.axes} - {axis})
+                contexts = contexts_of(touching, others, self.universe, max(_MATRIX // (n * n), 1))
+                self._kept[axis] = self._undominated(axis, context, touching, contexts)
+        return self._kept[axis]
+
+    def _undominated(self, axis: int, alike: Ints, terms: list[Term], contexts: Ints | None) -> Ints:
+        """Values without those that another one of the same class in `alike` dominates."""
+        n, stride = len(alike), self.universe.strides[axis]
+        everything = np.arange(n, dtype=np.int64)
+        if contexts is None or n * n * len(contexts) > _MATRIX:
+            return everything
+        u, v = np.divmod(np.arange(n * n, dtype=np.int64), n)
+        d = self._along(axis).pairwise(u, v)
+        left = np.empty((len(contexts), n, n))
+        for k, c in enumerate(contexts.tolist()):
+            left[k] = _left(d, terms, u * stride + c, v * stride + c).reshape(n, n)
+        table = np.moveaxis(left, 1, 0)  # value, context, value
+        order = np.argsort(np.where(np.isfinite(table), table, 1e300).sum(axis=(1, 2)), kind="stable")
+        kept: list[int] = []
+        for x in order.tolist():
+            rivals = [y for y in kept if alike[y] == alike[x]][:_CANDIDATES]
+            if not any(_dominates(table, y, x) for y in rivals):
+                kept.append(x)
+        return np.array(sorted(kept), dtype=np.int64)
+
+
+def _dominates(table: Floats, y: int, x: int) -> bool:
+    """Whether y has at most as much left as x towards every value but x, in every context."""
+    no_more = table[y] <= table[x]
+    no_more[:, x] = True
+    return bool(no_more.all())
+
+
+def _left(d: Floats, terms: Sequence[Term], i: Ints, j: Ints) -> Floats:
+    """d - spent, not below 0 and without dust; infinite where d is."""
+    spent = np.zeros(len(d))
+    for term in terms:
+        spent += term.pairwise(i, j)
+    finite = np.isfinite(d)
+    out = np.where(finite, np.maximum(np.where(finite, d, 0.0) - np.where(finite, spent, 0.0), 0.0), np.inf)
+    return np.where(out < 1e-12 * np.where(finite, d, 0.0), 0.0, out)
+
+
+def _line(metric: Metric) -> Line | None:
+    base = metric.base if isinstance(metric, WithOther) else metric
+    return base if isinstance(base, Line) else None
+
+
+def _run_ends(line: Line, classes: Ints, size: int) -> Ints:
+    """The ends of runs of equal classes, one value of each class, and `other`."""
+    order = np.argsort(line.positions, kind="stable")
+    change = np.flatnonzero(np.diff(classes[order]))
+    ends = np.concatenate([order[change], order[change + 1], np.unique(classes, return_index=True)[1]])
+    return np.unique(np.append(ends, size - 1) if size > len(order) else ends).astype(np.int64)
+
+
+def _with(kept: Ints, *values: int) -> Ints:
+    return np.union1d(kept, np.array(values, dtype=np.int64))
+
+
+def _product(universe: Universe, axes: Sequence[int], values: Sequence[Ints]) -> Ints:
+    """All combinations as cells, the last attribute fastest: ascending, as the attributes are in order."""
+    size = 1
+    for chosen in values:
+        size *= len(chosen)
+    if size > MAX_NODES:
+        raise _too_large(size)
+    nodes = np.zeros(1, dtype=np.int64)
+    for axis, chosen in zip(axes, values, strict=True):
+        nodes = (nodes[:, None] + chosen * universe.strides[axis]).ravel()
+    return nodes
+
+
+def _too_large(nodes: int) -> QuestionError:
+    return QuestionError(f"what is left depends on {nodes:,} records at once, more than we can search")

@@ -1,0 +1,230 @@
+"""From one version of a policy to the next: which old value goes with which new one, and whether costs can follow.
+
+Attributes are matched by their data column, that is by the people's entries, not by name.  For a pair of new records
+the cost carried over is the largest over all pairs of old records that the same entries could have been.  Where a new
+value stands for several old ones (merged values, a removed attribute, a value that falls into `other` now), no cost may
+tell these apart: the new policy calls them one record, at distance 0.  Then any of them stands for all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from dxprivacy.bounds import contexts_of
+from dxprivacy.errors import LedgerError, PolicyError
+from dxprivacy.ledger.versions import REPLACE, Recorded
+from dxprivacy.model.attributes import Attribute
+from dxprivacy.model.blocks import joint_classes
+from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.pullback import Pullback, pull_back
+from dxprivacy.model.reading import Recoding, Relation, relate
+from dxprivacy.model.universe import Universe
+from dxprivacy.wording import digits, numbered
+
+_CONTEXTS = 200_000
+_PAIRS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """One attribute in both versions, by position, with the relation of its values; None where a side is missing."""
+
+    old: int | None
+    new: int | None
+    relation: Relation | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A cost that tells apart two old values which the new policy calls one."""
+
+    entry: int
+    match: Match
+    values: tuple[int, int]
+    amount: float | None  # None where there are too many contexts to say how much
+
+
+@dataclass(frozen=True, eq=False)
+class Upgrade:
+    """The step from one universe to the next."""
+
+    old: Universe
+    new: Universe
+    matches: tuple[Match, ...]
+    recoded: Mapping[str, Recoding] = field(default_factory=dict)
+
+    @classmethod
+    def between(cls, old: Universe, new: Universe, recoded: Mapping[str, Recoding]) -> "Upgrade":
+        """Match the attributes by their columns; raises PolicyError where entries cannot be followed."""
+        wanted = [_columns_before(attribute, recoded.get(attribute.name)) for attribute in new.attributes]
+        _require_known(old, new, recoded, wanted)
+        matches: list[Match] = []
+        used: set[int] = set()
+        for axis, attribute in enumerate(old.attributes):
+            candidates = [k for k, columns in enumerate(wanted) if columns == _columns(attribute)]
+            # Several attributes may read one column: any of them will do, as it only has to decide the old value.
+            candidates.sort(key=lambda k: (new.attributes[k].name != attribute.name, k in used))
+            if not candidates:
+                matches.append(Match(axis, None))
+                continue
+            chosen = candidates[0]
+            used.add(chosen)
+            after = new.attributes[chosen]
+            matches.append(Match(axis, chosen, relate(attribute, after, recoded.get(after.name))))
+        matches += [Match(None, k) for k in range(len(new.attributes)) if k not in used]
+        return cls(old, new, tuple(matches), recoded)
+
+    @cached_property
+    def pullback(self) -> Pullback:
+        """The map from new records to old ones, by representatives."""
+        sources: list[int | None] = []
+        values = []
+        for match in self.matches:
+            if match.old is not None:
+                sources.append(match.new)
+                values.append(match.relation.representative if match.relation else np.zeros(1, dtype=np.int64))
+        return Pullback(self.old, self.new, tuple(sources), tuple(values))
+
+    @cached_property
+    def merged(self) -> tuple[tuple[Match, tuple[int, ...]], ...]:
+        """Sets of old values that the new policy cannot tell apart."""
+        out: list[tuple[Match, tuple[int, ...]]] = []
+        for match in self.matches:
+            if match.old is not None and match.relation is not None:
+                out += [(match, values) for _, values in match.relation.merged]
+            elif match.old is not None and self.old.shape[match.old] > 1:
+                out.append((match, tuple(range(self.old.shape[match.old]))))
+        return tuple(out)
+
+    def apart(self, entry: int, cost: LaplaceCost) -> list[Apart]:
+        """Where a cost over the old universe tells merged values apart."""
+        out = []
+        for match, values in self.merged:
+            if match.old is not None and (found := _separation(cost, match.old, values)) is not None:
+                out.append(Apart(entry, match, found[0], found[1]))
+        return out
+
+    def carry(self, cost: LaplaceCost) -> LaplaceCost:
+        """A cost that tells no merged values apart, over the new universe."""
+        return pull_back(cost, self.pullback)
+
+    def refusal(self, apart: Sequence[Apart], where: str) -> LedgerError:
+        """Why a version cannot be adopted: what was told apart, by which entries, and what would help."""
+        details, hints = [], []
+        for match in dict.fromkeys(a.match for a in apart):
+            found = [a for a in apart if a.match is match]
+            worst = max(found, key=lambda a: float("inf") if a.amount is None else a.amount)
+            attribute = self.old.attributes[match.old or 0]
+            a, b = (attribute.label(v)[:60] for v in worst.values)
+            entries = numbered(sorted({x.entry for x in found}))
+            amount = "" if worst.amount is None else f" by up to ε {digits(worst.amount)}"
+            told = "may have told" if worst.amount is None else "told"
+            if match.new is None or match.relation is None:
+                details.append(f"{attribute.name} is gone: {a} and {b} are one record then, but {entries} {told}")
+                hints += [
+                    (f"keep [attributes.{attribute.name}]", "what was released about it stays released"),
+                    (f'was_column = "{attribute.column}"', "in its attribute, if the column was renamed"),
+                ]
+            else:
+                after = self.new.attributes[match.new]
+                now = next(b for b, olds in match.relation.merged if set(worst.values) <= set(olds))
+                details.append(
+                    f"{attribute.name} {a} and {b} are both “{after.label(now)[:60]}” now, but {entries} {told}"
+                )
+                gone = a if worst.values[1] == attribute.listed else b
+                keep = f"list {gone}" if now == after.listed else "list both values"
+                hints.append((keep, f"in [attributes.{after.name}], at any ε that fits"))
+                if now == after.listed:
+                    hints.append((f'was = {{ NEW = "{gone}" }}', "if it is written as NEW now"))
+            details[-1] += f" them apart{amount}."
+        return LedgerError(
+            "the new policy calls records one that were told apart; nothing was changed",
+            where=where,
+            details=details,
+            hints=list(dict.fromkeys(hints)),
+        )
+
+
+def require_unit(old: Recorded, unit: str) -> None:
+    """The one place where a change of unit is decided.
+
+    Who adds or removes a record changes their number, which every release under `replace` treated as public: that
+    cannot be taken back.  The other way the promise gets weaker for what comes and stays as it was for what has been.
+    """
+    if old.unit == REPLACE and unit != REPLACE:
+        raise PolicyError(
+            f"unit cannot become “{unit}”: past releases treated the number of records as public",
+            hints=[('unit = "replace"', "as before"), ("a new dataset", "starts a new ledger")],
+        )
+
+
+def require_fresh(old: Recorded, recoded: Mapping[str, Recoding]) -> None:
+    """A recoding that the version before declared already must not be carried out twice."""
+    for name, recoding in recoded.items():
+        if recoding and old.recoded.get(name) == recoding:
+            raise PolicyError(
+                f"{name}: its was stood in the version before already",
+                details=["It says how entries changed since the version before, so it holds for one version only."],
+                hints=[(f"remove was and was_column from [attributes.{name}]", "they are recorded in the ledger")],
+            )
+
+
+def _columns(attribute: Attribute) -> tuple[str, ...]:
+    """The data columns that decide an attribute."""
+    columns: tuple[str, ...] = getattr(attribute, "reads", (attribute.column,))
+    return columns
+
+
+def _columns_before(attribute: Attribute, recoding: Recoding | None) -> tuple[str, ...]:
+    return (recoding.column,) if recoding is not None and recoding.column else _columns(attribute)
+
+
+def _require_known(
+    old: Universe, new: Universe, recoded: Mapping[str, Recoding], wanted: Sequence[tuple[str, ...]]
+) -> None:
+    """A renamed column must have been there, and only one attribute may speak for it."""
+    before = [_columns(attribute) for attribute in old.attributes]
+    for axis, attribute in enumerate(new.attributes):
+        recoding = recoded.get(attribute.name)
+        if not recoding:
+            continue
+        if wanted[axis] not in before:
+            column = ", ".join(wanted[axis])
+            raise PolicyError(
+                f"{attribute.name}: the version before read no column “{column}”",
+                details=["was and was_column speak about the version before."],
+                hints=[f"it read: {', '.join(sorted({c for columns in before for c in columns}))}"],
+            )
+        others = [new.attributes[k].name for k, columns in enumerate(wanted) if columns == wanted[axis] and k != axis]
+        if others and recoding.column:
+            raise PolicyError(
+                f"{attribute.name} and {others[0]} both say that they were column “{recoding.column}”",
+                hints=[(f"column or was_column of {others[0]}", "says where its entries were")],
+            )
+
+
+def _separation(cost: LaplaceCost, axis: int, values: Sequence[int]) -> tuple[tuple[int, int], float | None] | None:
+    """Which two of some values a cost tells apart most, in any context; None if it tells none apart."""
+    universe = cost.universe
+    touching = [t for t in cost.terms if axis in t.block.axes]
+    classes = joint_classes([t.block.moving(axis) for t in touching], universe.shape[axis])
+    chosen = np.asarray(values, dtype=np.int64)
+    chosen = chosen[np.unique(classes[chosen], return_index=True)[1]]  # within a class no answer changes
+    if len(chosen) < 2:
+        return None
+    others = sorted({x for t in touching for x in t.block.axes} - {axis})
+    contexts = contexts_of(touching, others, universe, _CONTEXTS)
+    if contexts is None:
+        return (int(min(chosen[:2])), int(max(chosen[:2]))), None
+    first, second = np.triu_indices(len(chosen), 1)
+    if len(first) * len(contexts) > _PAIRS:  # being told apart is transitive: one against all decides it
+        first, second = np.zeros(len(chosen) - 1, dtype=np.int64), np.arange(1, len(chosen), dtype=np.int64)
+    stride = universe.strides[axis]
+    best, pair = 0.0, (0, 0)
+    for u, v in zip(chosen[first].tolist(), chosen[second].tolist(), strict=True):
+        amount = float(cost.pairwise(contexts + u * stride, contexts + v * stride).max())
+        if amount > best:
+            best, pair = amount, (min(u, v), max(u, v))
+    return (pair, best) if best > 0 else None

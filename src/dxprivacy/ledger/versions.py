@@ -1,0 +1,125 @@
+"""Versions of the policy: what a ledger is told, and what its journal remembers of each.
+
+A `policy` row stores the whole universe, so that the costs behind it can be read without the old policy file, and the
+digest of the metric, by which the current version is recognised.  It also stores the shares that earlier costs take
+of the new policy, certified when it was adopted.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dxprivacy.errors import DxError, LedgerError
+from dxprivacy.ledger.journal import Row
+from dxprivacy.model.metrics import Metric
+from dxprivacy.model.reading import Recoding
+from dxprivacy.model.universe import Universe
+from dxprivacy.policy import Policy
+
+REPLACE = "replace"
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """A version of the policy that a ledger is to follow."""
+
+    metric: Metric
+    title: str = ""
+    version: str = ""
+    recoded: Mapping[str, Recoding] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> str:
+        """Whether records are only replaced, or added and removed too."""
+        return REPLACE if self.metric.universe.absent is None else "add-remove"
+
+    @classmethod
+    def of(cls, policy: "Policy | Metric | Version") -> "Version":
+        """From a policy, or from a metric alone."""
+        if isinstance(policy, Version):
+            return policy
+        if isinstance(policy, Metric):
+            return cls(policy)
+        return cls(policy.metric, policy.title, policy.version, policy.recoded)
+
+    @property
+    def words(self) -> str:
+        """How a person calls it."""
+        return _words(self.title, self.version)
+
+    def content(self, shares: Mapping[int, Fraction]) -> str:
+        """The policy row; `shares` by the row of the cost.  Keys keep their order: it decides how points are named."""
+        return json.dumps(
+            {
+                "title": self.title,
+                "version": self.version,
+                "unit": self.unit,
+                "metric": self.metric.digest,
+                "metric_spec": self.metric.spec(),
+                "universe": self.metric.universe.digest,
+                "universe_spec": self.metric.universe.spec(),
+                "recoded": {name: recoding.to_dict() for name, recoding in self.recoded.items()},
+                "shares": {str(seq): str(share) for seq, share in shares.items()},
+            },
+            ensure_ascii=False,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A version of the policy in the journal; numbered from 1."""
+
+    number: int
+    seq: int
+    at: str
+    title: str
+    version: str
+    unit: str
+    digest: str
+    universe: Universe
+    recoded: Mapping[str, Recoding]
+    shares: Mapping[int, Fraction]
+
+    @classmethod
+    def read(cls, row: Row, number: int, where: str) -> "Recorded":
+        """From its row; what cannot be understood completely is refused."""
+        try:
+            data: dict[str, Any] = json.loads(row.content)
+            universe = Universe.from_spec(data["universe_spec"])
+            if universe.digest != data["universe"] or row.body != data["metric"]:
+                raise ValueError("digest")
+            return cls(
+                number=number,
+                seq=row.seq,
+                at=row.at,
+                title=str(data["title"]),
+                version=str(data["version"]),
+                unit=str(data["unit"]),
+                digest=str(data["metric"]),
+                universe=universe,
+                recoded={str(name): Recoding.from_dict(r) for name, r in data["recoded"].items()},
+                shares={int(seq): Fraction(share) for seq, share in data["shares"].items()},
+            )
+        except (DxError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
+            raise LedgerError(
+                f"row {row.seq} describes a policy that this version cannot read; nothing is spent from it",
+                where=where,
+                hints=["use the version that wrote it"],
+            ) from None
+
+    @property
+    def words(self) -> str:
+        """How a person calls it."""
+        return _words(self.title, self.version) or f"version {self.number}"
+
+    def is_version(self, version: Version) -> bool:
+        """Whether this is the one: the same distances, and no recoding that was not carried out."""
+        return self.digest == version.metric.digest and (
+            not any(version.recoded.values()) or dict(version.recoded) == dict(self.recoded)
+        )
+
+
+def _words(title: str, version: str) -> str:
+    return ", ".join(x for x in (f"“{title}”" if title else "", f"version {version}" if version else "") if x)

@@ -1,0 +1,75 @@
+"""`was` and `was_column`: what a policy declares about the version before it.
+
+    [attributes.region]
+    column = "region_code"
+    was_column = "region"                       # the column was renamed
+    values = ["A1", "A2", "B", "CD"]
+    was = { A1 = "A", A2 = "A", CD = ["C", "D"] }   # people now written A1 or A2 were written A
+
+These are public facts about how the data was recoded.  They decide how past costs are carried to this version, and
+nothing else: distances and questions do not depend on them.
+"""
+
+from typing import Any
+
+from dxprivacy.errors import did_you_mean
+from dxprivacy.model.attributes import Attribute, as_text
+from dxprivacy.model.reading import Recoding, listed_texts
+from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
+
+
+def recoding_of(file: PolicyFile, attribute: Attribute, table: dict[str, Any]) -> Recoding:
+    """What an attribute's table declares; empty if it declares nothing."""
+    section = f"attributes.{attribute.name}"
+    return Recoding(_texts(file, section, attribute, table), _column(file, section, attribute, table))
+
+
+def _column(file: PolicyFile, section: str, attribute: Attribute, table: dict[str, Any]) -> str:
+    if "was_column" not in table:
+        return ""
+    column = table["was_column"]
+    if not isinstance(column, str) or not column.strip() or UNPRINTABLE.search(column):
+        raise file.error("was_column must be a name", section=section, key="was_column", hints=['was_column = "old"'])
+    if column == attribute.column:
+        raise file.error(
+            f"{attribute.name}: was_column is its column still",
+            section=section,
+            key="was_column",
+            hints=[("remove it", "or give the new name as column")],
+        )
+    return column
+
+
+def _texts(file: PolicyFile, section: str, attribute: Attribute, table: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    if "was" not in table:
+        return {}
+    given, listed = table["was"], listed_texts(attribute)
+    if not listed:
+        raise file.error(
+            f"{attribute.name}: was is for values, points and graphs, not for {attribute.kind}",
+            section=section,
+            key="was",
+            hints=[("was_column", "says that a column was renamed")],
+        )
+    if not isinstance(given, dict):
+        raise file.error("was is a table", section=section, key="was", hints=['was = { A1 = "A", A2 = "A" }'])
+    out: dict[str, tuple[str, ...]] = {}
+    for new, before in given.items():
+        if new not in listed:
+            raise file.error(
+                f"{attribute.name} has no value {new[:60]!r}; was tells what its values were",
+                section=section,
+                key="was",
+                hints=did_you_mean(new, listed),
+            )
+        olds = before if isinstance(before, list) else [before]
+        texts = tuple(dict.fromkeys(as_text(x) for x in olds))
+        if not texts or not all(isinstance(x, (str, int)) for x in olds) or any(map(UNPRINTABLE.search, texts)):
+            raise file.error(
+                f"{attribute.name}: was of {new[:60]} must be a value or a list of values of the version before",
+                section=section,
+                key="was",
+                hints=[f'was = {{ {new[:20]} = "A" }}'],
+            )
+        out[new] = texts
+    return out

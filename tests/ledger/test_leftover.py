@@ -1,0 +1,174 @@
+"""What is left for a pair: the reduced graph against Floyd-Warshall over all records, in exact fractions."""
+
+import itertools
+import math
+from fractions import Fraction as F
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dxprivacy as dx
+from contracts.random_models import random_metric, random_questions, random_scales, rational
+from dxprivacy.errors import QuestionError, SeparatesIdentical
+from dxprivacy.ledger import Ledger
+from dxprivacy.ledger.leftover import Leftover
+from dxprivacy.model.attributes import Integers, Values
+from dxprivacy.model.costs import LaplaceCost, SumCost
+from dxprivacy.model.metrics import AttributeMax, AttributeSum, Constant, alone, with_absent
+from dxprivacy.model.questions import gather
+from dxprivacy.model.universe import Universe
+from dxprivacy.planning import make_plan
+
+
+def closure(spent, metric):
+    """Floyd-Warshall of d - spent, in whole numbers over a common denominator."""
+    n = metric.universe.size
+    left = [[F(0)] * n for _ in range(n)]
+    for i, j in itertools.combinations(range(n), 2):
+        d = metric.exact(i, j)
+        left[i][j] = left[j][i] = math.inf if d == math.inf else d - spent.exact(i, j)
+    common = math.lcm(*(x.denominator for row in left for x in row if x != math.inf))
+    whole = [[x if x == math.inf else int(x * common) for x in row] for row in left]
+    for k in range(n):
+        for i in range(n):
+            step = whole[i][k]
+            whole[i] = [min(x, step + y) for x, y in zip(whole[i], whole[k], strict=True)]
+    return [[x if x == math.inf else F(x, common) for x in row] for row in whole]
+
+
+def compare(spent, metric, rng=None):
+    truth, leftover, n = closure(spent, metric), Leftover(spent, metric), metric.universe.size
+    pairs = list(itertools.combinations(range(n), 2))
+    for i, j in pairs if rng is None or len(pairs) < 60 else rng.sample(pairs, 60):
+        way = leftover.between(i, j)
+        assert way.left == pytest.approx(float(truth[i][j]), abs=1e-9)
+        assert (way.cells[0], way.cells[-1]) == (i, j)
+        if math.isfinite(way.left):  # the way it names is one
+            steps = itertools.pairwise(way.cells)
+            length = sum((metric.exact(a, b) - spent.exact(a, b) for a, b in steps), F(0))
+            assert float(length) == pytest.approx(way.left, abs=1e-9)
+        detour = leftover.detour(way)
+        direct = metric.exact(i, j) - spent.exact(i, j) if metric.exact(i, j) != math.inf else math.inf
+        if detour is None:
+            assert way.left == pytest.approx(float(direct), abs=1e-9)
+        else:
+            assert way.left < direct
+            assert detour in way.cells[1:-1]
+
+
+def long_metric(rng):
+    """Longer lines and more values than the common random models have: there is something to leave out."""
+    attributes, parts = [], []
+    for k in range(rng.randint(1, 2)):
+        other = F(rng.randint(1, 9), 4) if rng.random() < 0.3 else None
+        has_other = rng.random() < 0.8
+        if rng.random() < 0.5:
+            attribute = Integers(name=f"a{k}", low=0, high=rng.randint(3, 9), has_other=has_other)
+            part = alone.stepped(Universe([attribute]), attribute, rational(rng, zero=0.02), other)
+        else:
+            texts = tuple("PQRSTU"[: rng.randint(2, 6)])
+            attribute = Values(name=f"a{k}", values=texts, has_other=has_other)
+            universe = Universe([attribute])
+            if rng.random() < 0.5:
+                part = alone.discrete(universe, rational(rng), other)
+            else:
+                part = alone.valued(universe, attribute, {t: rational(rng) for t in texts}, other)
+        attributes.append(attribute)
+        parts.append(part)
+    universe = Universe(attributes)
+    draw = rng.random()
+    if draw < 0.1:
+        return Constant(universe, F(rng.randint(1, 9), 4))
+    if len(parts) == 1:
+        return parts[0]
+    return (AttributeMax if draw < 0.3 else AttributeSum)(universe, parts)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.randoms(use_true_random=False))
+def test_what_is_left_is_the_closure_for_random_metrics_and_questions(rng):
+    metric = long_metric(rng) if rng.random() < 0.7 else random_metric(rng, axes=2)
+    if rng.random() < 0.2 and metric.universe.absent is None:
+        metric = with_absent(metric, rational(rng, zero=0, infinite=0), max_records=99)
+    if metric.universe.size > 60:
+        return
+    try:
+        plans = [
+            make_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(rng.randint(1, 5), 10))
+            for _ in range(rng.randint(1, 2))
+        ]
+    except SeparatesIdentical:
+        return
+    compare(SumCost(metric.universe, [p.cost for p in plans]), metric, rng)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.randoms(use_true_random=False))
+def test_scales_of_every_row_its_own_change_nothing_about_that(rng):
+    metric = long_metric(rng)
+    workload = random_questions(rng, metric.universe).on(metric.universe)
+    cost = LaplaceCost(workload, random_scales(rng, workload))
+    if metric.universe.size > 60 or metric.identical or metric.has_infinite:
+        return
+    from dxprivacy.bounds import max_ratio
+
+    scale = float(max_ratio(cost, metric).upper) or 1.0
+    compare(SumCost(metric.universe, [LaplaceCost(workload, cost.scales * scale * 1.01)]), metric, rng)
+
+
+def test_of_a_table_hardly_any_value_is_needed():
+    region = Values(name="region", values=tuple(f"r{k}" for k in range(100)))
+    town = Values(name="town", values=tuple(f"t{k}" for k in range(990)))
+    u = Universe([region, town])
+    d = dx.metrics.attributes(u, {"region": 1, "town": 2})
+    plan = make_plan("table region by town", d, share="50%")
+    leftover = Leftover(SumCost(u, [plan.cost]), d)
+    assert leftover.between(0, 5).left == pytest.approx(float(d.exact(0, 5) - plan.cost.exact(0, 5)))
+    assert leftover.between(0, 991 * 3 + 5).left == pytest.approx(2.0)  # two moves, half of each used
+    assert all(len(graph.nodes) < 50 for graph in leftover._graphs.values())
+
+
+def test_a_graph_is_prepared_once_for_many_questions():
+    d = dx.metrics.line(50, 1)
+    spent = SumCost(d.universe, [make_plan("count where element=7", d, share="50%").cost])
+    leftover = Leftover(spent, d)
+    first = leftover.between(3, 20)
+    graphs = dict(leftover._graphs)
+    assert leftover.between(3, 20) == first
+    assert leftover._graphs == graphs
+
+
+def test_the_ledger_names_the_record_over_which_less_is_left(tmp_path):
+    u = Universe([Integers(name="age", low=0, high=9, has_other=False)])
+    d = dx.metrics.attributes(u, {"age": {"epsilon": 1, "per": 1}})
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        plan = make_plan("count where age=5", d)
+        ledger.reserve(plan.cost, plan.questions, request="a")
+        told = ledger.tell_apart({"age": 4}, {"age": 6})
+        assert (told.allowed, told.spent, told.left, told.by_way_of) == (2.0, 0.0, 0.0, "age 5")
+        near = ledger.tell_apart({"age": 1}, {"age": 3})
+        assert (near.left, near.by_way_of) == (2.0, None)
+        direct = ledger.tell_apart({"age": 4}, {"age": 5})
+        assert (direct.left, direct.by_way_of) == (0.0, None)
+        assert ledger.remaining(4, 6) == 0
+
+
+def test_too_many_linked_records_are_refused_and_not_guessed():
+    names = [f"a{k}" for k in range(5)]
+    u = Universe([Integers(name=n, low=0, high=12) for n in names])
+    d = dx.metrics.attributes(u, {n: {"epsilon": 1, "per": 1} for n in names})
+    workload = gather(dx.table(*names)).on(u)
+    spent = SumCost(u, [LaplaceCost(workload, [4.0] * workload.rows)])
+    with pytest.raises(QuestionError, match="more than we can search"):
+        Leftover(spent, d).between(0, u.size - 1)
+
+
+def test_a_way_may_lead_through_a_line_on_which_no_value_is_told_from_another():
+    age, sex = Integers(name="age", low=0, high=3), Values(name="sex", values=("M", "F"), has_other=False)
+    near = alone.stepped(Universe([age]), age, F(1, 20), F(1, 10))
+    d = AttributeSum(Universe([age, sex]), [near, alone.discrete(Universe([sex]), F(1), None)])
+    spent = SumCost(d.universe, [LaplaceCost(gather("count by sex where age=0..3").on(d.universe), [10.0, 10.0])])
+    other_m, other_f = (int(x) for x in d.universe.index([{"age": "x", "sex": s} for s in "MF"]))
+    assert Leftover(spent, d).between(other_m, other_f).left == pytest.approx(0.8)  # directly 1
+    compare(spent, d)
