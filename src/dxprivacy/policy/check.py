@@ -1,6 +1,7 @@
 """`dxp check`: a policy explained, fit for a lawyer to sign, with everything worth a second look."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,9 +65,9 @@ class Check:
                     "name": r.attribute,
                     "values": size,
                     "strictest_pair": r.strictest,
-                    "strictest_epsilon": _finite(r.strictest_epsilon),
+                    "strictest_epsilon": finite(r.strictest_epsilon),
                     "loosest_pair": r.loosest,
-                    "loosest_epsilon": _finite(r.loosest_epsilon),
+                    "loosest_epsilon": finite(r.loosest_epsilon),
                     "public": r.public,
                     "tightened": r.tightened,
                 }
@@ -76,13 +77,14 @@ class Check:
             "largest_finite_epsilon": self.worst_case,
             "identical": [list(pair) for pair in self.identical],
             "tightened": [
-                {"pair": [a, b], "written": _finite(written), "kept": kept} for a, b, written, kept in self.tightened
+                {"pair": [a, b], "written": finite(written), "kept": kept} for a, b, written, kept in self.tightened
             ],
             "warnings": [{"kind": w.kind, "text": w.text} for w in self.warnings],
         }
 
 
-def _finite(x: float) -> float | None:
+def finite(x: float) -> float | None:
+    """A number for JSON: None where it is infinite."""
     return x if math.isfinite(x) else None
 
 
@@ -284,13 +286,18 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
         f"  Worst case in plain-DP terms: {tag('bold', worst)}{tail}",
         "  One plan usually uses far less; dxp plan says how much.",
     ]
-    if page.warnings:
-        lines.append("")
-        for w in page.warnings:
-            text = wrap(w.text, 82)
-            lines.append(f"{tag('warn', '! ' + w.kind.ljust(13))}{text[0]}")
-            lines += [" " * 15 + more for more in text[1:]]
+    lines += notice_lines(page.warnings)
     return lines + _listing(page, listing) if listing else lines
+
+
+def notice_lines(notices: Sequence[Notice]) -> list[str]:
+    """What is worth a second look, after an empty line; nothing where there is none."""
+    lines = [""] if notices else []
+    for notice in notices:
+        text = wrap(notice.text, 82)
+        lines.append(f"{tag('warn', '! ' + notice.kind.ljust(13))}{text[0]}")
+        lines += [" " * 15 + more for more in text[1:]]
+    return lines
 
 
 def _listing(page: Check, kind: str) -> list[str]:

@@ -58,5 +58,17 @@ class Policy:
 
         return check(self)
 
+    def diff(self, other: "Policy") -> Any:
+        """What changes from this policy to another: pairs, values, settings, worst case; prints as a page."""
+        from dxprivacy.errors import UsageError
+        from dxprivacy.policy.diff import diff
+
+        if not isinstance(other, Policy):
+            raise UsageError(
+                f"a policy is compared with a policy, not with a {type(other).__name__}",
+                hints=['policy.diff(dx.Policy.load("draft.toml"))'],
+            )
+        return diff(self, other)
+
     def __repr__(self) -> str:
         return f"Policy({self.title!r}, dataset {self.dataset!r}, {self.universe!r})"
