@@ -18,7 +18,8 @@ from dxprivacy.ledger.journal import Row as JournalRow
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.costs import LaplaceCost, SumCost
 from dxprivacy.model.metrics import Constant, Metric
-from dxprivacy.model.questions import Stack, from_dict
+from dxprivacy.model.question_json import from_dict
+from dxprivacy.model.questions import Stack
 from dxprivacy.model.universe import Universe
 
 _CONTEXTS = 64  # so many of the worst contexts are searched for what is left
@@ -143,7 +144,7 @@ class Ledger:
                 raise ValueError("kind")
             cost = self._cost(data)
             return Entry(0, row.at, row.request, str(data["title"]), Fraction(data["share"]), cost)
-        except (KeyError, ValueError, TypeError):
+        except (KeyError, ValueError, TypeError, QuestionError):
             raise LedgerError(
                 f"entry {row.seq} is of a kind that this version does not know; unknown costs are never skipped",
                 where=str(self.path),

@@ -194,11 +194,12 @@ def selected(
 
 def bind(question: Question, universe: Universe) -> Workload:
     """The rows of a question."""
-    if question.ask in ("prefixes", "ranges"):
-        return _intervals(question, universe)
-    if question.ask == "marginals":
-        return _marginals(question, universe)
-    return _grouped(question, universe)
+    kinds = {"prefixes": _intervals, "ranges": _intervals, "marginals": _marginals}
+    bound = kinds.get(question.ask, _grouped)(question, universe)
+    answers = bound.answers
+    if question.title and len(answers) == 1:
+        answers = (replace(answers[0], label=question.title),)
+    return replace(bound, answers=answers, titles=(question.title or str(question),))
 
 
 def _intervals(question: Question, universe: Universe) -> Workload:

@@ -9,21 +9,29 @@
 import re
 from fractions import Fraction
 
-from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
 from dxprivacy.model.numbers import exact
-from dxprivacy.model.questions import Condition, Question, condition, is_range
+from dxprivacy.model.questions import (
+    WHOLE,
+    Condition,
+    Question,
+    assemble,
+    condition,
+    is_range,
+    written_condition,
+)
 
 _TOKEN = re.compile(r"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>(?:\[[^\]]*\]|[^\s=|,'"])+))""")
 _KEYWORDS = ("by", "where", "within", "and")
 _ASKS = ("count", "table", "sum", "mean", "prefixes", "ranges", "marginals")
-_OF = ("sum", "mean", "prefixes", "ranges", "marginals")
+_OF = ("sum", "mean", *WHOLE)
 
 
 def parse(text: str) -> Question:
     """A question from words.
 
     >>> parse("mean elevation within 2 m")
-    Question(ask='mean', of='elevation', by=(), where=(), within=Fraction(2, 1), unit='m')
+    Question(ask='mean', of='elevation', by=(), where=(), within=Fraction(2, 1), unit='m', title='')
     >>> parse("table sex by age/10 where native=Y").by
     ('sex', 'age/10')
     """
@@ -40,8 +48,6 @@ def parse(text: str) -> Question:
         by += reader.names()
     if reader.take("by"):
         by += reader.names()
-    if by and ask in ("prefixes", "ranges", "marginals"):
-        raise reader.error(f"{ask} cannot be grouped", [("count by …", "for groups")])
     if ask == "table" and not by:
         raise reader.error("a table of what?", [("table sex by age/10", "")])
     where: list[tuple[str, Condition]] = []
@@ -49,14 +55,16 @@ def parse(text: str) -> Question:
         where.append(reader.condition())
         while reader.take("and"):
             where.append(reader.condition())
-    if where and ask in ("prefixes", "ranges", "marginals"):
-        raise reader.error(f"{ask} take no condition", [("count where …", "for conditions")])
     within, unit = None, ""
     if reader.take("within"):
         within, unit = reader.target()
     if reader.peek() is not None:
         raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), _KEYWORDS))
-    return Question("count" if ask == "table" else ask, of, tuple(by), tuple(where), within, unit)
+    try:
+        kind = "count" if ask == "table" else ask
+        return assemble(kind, of=of, by=by, where=where, within=within, unit=unit)
+    except DxError as error:
+        raise reader.error(error.what, list(error.hints)) from None
 
 
 def _instead(word: str) -> list[tuple[str, str]]:
@@ -111,6 +119,24 @@ def _write_condition(c: Condition) -> str:
     return "|".join(f"'{v}'" if re.search(r"[\s=|,]|\.\.|^$", str(v)) else str(v) for v in c)
 
 
+def read_target(text: str) -> tuple[Fraction, str]:
+    """A target with or without its unit.
+
+    >>> read_target("2 m"), read_target("0.5")
+    ((Fraction(2, 1), 'm'), (Fraction(1, 2), ''))
+    """
+    match = re.fullmatch(r"([0-9.eE+-]+)\s*(.*)", text.strip())
+    number = Fraction(exact(match.group(1) if match else text.strip(), what="within"))
+    if number <= 0:
+        raise UsageError(f"a target is positive; “{text.strip()}” is not", hints=[("within 10", "for example")])
+    return number, match.group(2).strip() if match else ""
+
+
+def _amount(text: str) -> bool:
+    """A number alone, which a unit may follow."""
+    return re.fullmatch(r"[0-9.eE+-]+", text) is not None
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text.strip()
@@ -161,18 +187,12 @@ class _Reader:
         quoted = self.tokens[self.at - 1][1]
         while self.take("|"):
             values.append(self.word(f"{name} equals what else?"))
-        if len(values) == 1 and not quoted and ".." in values[0]:
-            low, _, high = values[0].partition("..")
-            return name, condition((low, high))
-        return name, condition(values)
+        return name, condition(values) if quoted or len(values) > 1 else written_condition(values[0])
 
     def target(self) -> tuple[Fraction, str]:
         text = self.word("within how much?")
-        match = re.fullmatch(r"([0-9.eE+-]+)(.*)", text)
-        number = exact(match.group(1) if match else text, what="within")
-        if number <= 0:
-            raise self.error(f"a target is positive; “{text}” is not")
-        unit = match.group(2) if match else ""
-        if not unit and self.peek() is not None and self.peek() not in _KEYWORDS:
-            unit = self.word("")
-        return Fraction(number), unit
+        more = "" if self.peek() is None or self.peek() in _KEYWORDS or not _amount(text) else self.word("")
+        try:
+            return read_target(f"{text} {more}")
+        except UsageError as error:
+            raise self.error(error.what, list(error.hints)) from None

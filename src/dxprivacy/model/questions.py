@@ -10,14 +10,14 @@ Questions stack with `+`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.model.arrays import Floats
 from dxprivacy.model.grid import array_to_grid
 from dxprivacy.model.numbers import Number, exact
 
@@ -30,6 +30,8 @@ Condition: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction]
 
 
 ASKS = ("count", "sum", "mean", "prefixes", "ranges", "marginals")
+WHOLE = ("prefixes", "ranges", "marginals")
+"""What is asked of all records at once: neither groups nor conditions."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Question:
     where: tuple[tuple[str, Condition], ...] = ()
     within: Fraction | None = None
     unit: str = ""
+    title: str = ""  # what people call it
 
     def on(self, universe: "Universe") -> "Workload":
         """This question's rows over a universe."""
@@ -70,6 +73,8 @@ class Question:
             out["within"] = str(self.within)
         if self.unit:
             out["unit"] = self.unit
+        if self.title:
+            out["title"] = self.title
         return out
 
 
@@ -171,6 +176,35 @@ def gather(*asked: Any) -> Stack:
     return Stack(tuple(found))
 
 
+def assemble(
+    ask: str,
+    *,
+    of: str = "",
+    by: Sequence[str] = (),
+    where: Sequence[tuple[str, Condition]] = (),
+    within: Fraction | None = None,
+    unit: str = "",
+    title: str = "",
+) -> Question:
+    """A question from its parts, however they were written; what has no meaning is refused.
+
+    Words, `[[ask]]` tables and JSON all end here.
+
+    >>> str(assemble("sum", of="income", by=["sex"]))
+    'sum income by sex'
+    """
+    if ask not in ASKS:
+        raise QuestionError(f"“{ask}” is not something to ask", hints=did_you_mean(str(ask), ASKS) or [("count", "")])
+    if (ask == "count") == bool(of):
+        what = f"{ask} of what?" if not of else f"count takes no “{of}”"
+        raise QuestionError(what, hints=[(f"{ask} age", "") if not of else (f"count by {of}", "")])
+    if by and ask in WHOLE:
+        raise QuestionError(f"{ask} cannot be grouped", hints=[("count by …", "for groups")])
+    if where and ask in WHOLE:
+        raise QuestionError(f"{ask} take no condition", hints=[("count where …", "for conditions")])
+    return Question(ask, of, tuple(by), tuple(where), within, unit, title)
+
+
 def table(*by: str, where: Mapping[str, object] | None = None, within: Number | None = None) -> Question:
     """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
 
@@ -179,7 +213,7 @@ def table(*by: str, where: Mapping[str, object] | None = None, within: Number | 
     """
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
-    return Question("count", by=_names(by), where=_where(where), within=_target(within))
+    return Question("count", by=_names(by), where=_where(where), within=target(within))
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Question:
@@ -188,7 +222,7 @@ def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where
     >>> str(count(sex="F", age=(18, 65)))
     'count where sex=F and age=18..65'
     """
-    return Question("count", by=_names(by), where=_where(where), within=_target(within))
+    return Question("count", by=_names(by), where=_where(where), within=target(within))
 
 
 def sum_of(
@@ -203,7 +237,7 @@ def sum_of(
     >>> str(sum_of("income", by="sex"))
     'sum income by sex'
     """
-    return Question("sum", of, _names(by), _where(where), _target(within))
+    return Question("sum", of, _names(by), _where(where), target(within))
 
 
 def mean_of(
@@ -218,7 +252,7 @@ def mean_of(
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Question("mean", of, _names(by), _where(where), _target(within))
+    return Question("mean", of, _names(by), _where(where), target(within))
 
 
 def prefixes(of: str, *, within: Number | None = None) -> Question:
@@ -227,7 +261,7 @@ def prefixes(of: str, *, within: Number | None = None) -> Question:
     >>> str(prefixes("age/10"))
     'prefixes age/10'
     """
-    return Question("prefixes", of, within=_target(within))
+    return Question("prefixes", of, within=target(within))
 
 
 def ranges(of: str, *, within: Number | None = None) -> Question:
@@ -236,7 +270,7 @@ def ranges(of: str, *, within: Number | None = None) -> Question:
     >>> str(ranges("age/10", within=5))
     'ranges age/10 within 5'
     """
-    return Question("ranges", of, within=_target(within))
+    return Question("ranges", of, within=target(within))
 
 
 def marginals(order: int, *, within: Number | None = None) -> Question:
@@ -247,7 +281,7 @@ def marginals(order: int, *, within: Number | None = None) -> Question:
     """
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
-    return Question("marginals", str(order), within=_target(within))
+    return Question("marginals", str(order), within=target(within))
 
 
 def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = None) -> Matrix:
@@ -274,7 +308,7 @@ def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = Non
         whole, shape = grid.whole, dense.shape
     if labels and len(labels) != shape[0]:
         raise QuestionError(f"{len(labels)} labels for {shape[0]} rows")
-    return Matrix(whole, grid.unit, grid.bias, tuple(str(x) for x in labels), _target(within))
+    return Matrix(whole, grid.unit, grid.bias, tuple(str(x) for x in labels), target(within))
 
 
 def _floats(rows: Any) -> Floats:
@@ -288,39 +322,18 @@ def _floats(rows: Any) -> Floats:
         raise QuestionError("a question matrix must be rows of real numbers, all of one length") from None
 
 
-def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
-    """A question back from JSON."""
-    within = Fraction(data["within"]) if "within" in data else None
-    if data["ask"] == "matrix":
-        from scipy.sparse import csr_array
-
-        entries: Ints = np.array(data["entries"], dtype=np.int64)
-        whole = csr_array((entries, (data["rows"], data["columns"])), shape=tuple(data["shape"]))
-        dense = whole.toarray() if whole.shape[0] * whole.shape[1] <= 5_000_000 else whole
-        return Matrix(dense, Fraction(data["factor"]), Fraction(data["bias"]), tuple(data["labels"]), within)
-    names = (data["ask"], data.get("of", ""), data.get("unit", ""), *data.get("by", ()))
-    if data["ask"] not in ASKS or not all(isinstance(name, str) for name in names):
-        raise ValueError("a question of an unknown kind")
-    where = tuple((str(name), _condition_from_dict(c)) for name, c in data.get("where", []))
-    return Question(data["ask"], data.get("of", ""), tuple(data.get("by", ())), where, within, data.get("unit", ""))
-
-
-def with_unit(question: Question, unit: str) -> Question:
-    """The same question with the unit that its target was given in."""
-    return replace(question, unit=unit)
-
-
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
     return (by,) if isinstance(by, str) else tuple(by)
 
 
-def _target(within: Number | None) -> Fraction | None:
+def target(within: Number | None) -> Fraction | None:
+    """A target as it was given: a positive number, or none."""
     if within is None:
         return None
-    target = exact(within, what="within")
-    if target <= 0:
-        raise UsageError(f"within is {within}; a target is positive")
-    return Fraction(target)
+    number = exact(within, what="within")
+    if number <= 0:
+        raise UsageError(f"within is {within}; a target is positive", hints=["within=10"])
+    return Fraction(number)
 
 
 def _where(where: Mapping[str, object] | None) -> tuple[tuple[str, Condition], ...]:
@@ -344,6 +357,16 @@ def condition(wanted: object) -> Condition:
     return values
 
 
+def written_condition(text: str) -> Condition:
+    """A condition as it stands in a question: `18..65` is a range, everything else a value.
+
+    >>> written_condition("18..65"), written_condition("F")
+    ((Fraction(18, 1), Fraction(65, 1)), ('F',))
+    """
+    low, dots, high = text.partition("..")
+    return condition((low, high) if dots else text)
+
+
 def is_range(condition: Condition) -> bool:
     """Whether a condition is a range of numbers."""
     return isinstance(condition[0], Fraction)
@@ -351,11 +374,3 @@ def is_range(condition: Condition) -> bool:
 
 def _condition_to_dict(condition: Condition) -> Any:
     return {"from": str(condition[0]), "to": str(condition[1])} if is_range(condition) else list(condition)
-
-
-def _condition_from_dict(data: Any) -> Condition:
-    if isinstance(data, Mapping):
-        return Fraction(data["from"]), Fraction(data["to"])
-    if not data or not all(isinstance(value, str) for value in data):
-        raise ValueError("a condition needs at least one value")
-    return tuple(data)
