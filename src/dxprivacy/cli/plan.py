@@ -38,6 +38,7 @@ def command(
                 by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
                 within 10                          good enough: what is left of the budget is kept
+                weight 2                           more important than the others: less noise for it
     In a file:  [[ask]]
                 question = "count by sex"          in words, or in fields:
                 [[ask]]

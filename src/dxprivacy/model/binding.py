@@ -11,7 +11,7 @@ from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import Attribute, Integers, Property
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
-from dxprivacy.model.grammar import number_text
+from dxprivacy.model.grammar import number_text, write
 from dxprivacy.model.grid import to_grid
 from dxprivacy.model.numbers import exact
 from dxprivacy.model.questions import Condition, Matrix, Question, is_range
@@ -196,10 +196,17 @@ def bind(question: Question, universe: Universe) -> Workload:
     """The rows of a question."""
     kinds = {"prefixes": _intervals, "ranges": _intervals, "marginals": _marginals}
     bound = kinds.get(question.ask, _grouped)(question, universe)
+    return _announced(bound, question.title or str(question), question.weight, question.title)
+
+
+def _announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
+    """The rows of one question under its title, with its weight; `label` names a single answer."""
     answers = bound.answers
-    if question.title and len(answers) == 1:
-        answers = (replace(answers[0], label=question.title),)
-    return replace(bound, answers=answers, titles=(question.title or str(question),))
+    if weight != 1:
+        answers = tuple(replace(a, weight=weight) for a in answers)
+    if label and len(answers) == 1:
+        answers = (replace(answers[0], label=label),)
+    return replace(bound, answers=answers, titles=(title,))
 
 
 def _intervals(question: Question, universe: Universe) -> Workload:
@@ -310,7 +317,7 @@ def bind_matrix(question: Matrix, universe: Universe) -> Workload:
     answers = tuple(
         Answer(label, 0, Linear(k, block.unit, block.bias), "", question.within) for k, label in enumerate(labels)
     )
-    return Workload(universe, (block,), answers, (str(question),))
+    return _announced(Workload(universe, (block,), answers), str(question), question.weight)
 
 
 def _one_hot(question: Matrix, universe: Universe) -> OneHot | None:
@@ -351,7 +358,7 @@ def _labels(question: Question, groupings: list[Grouping], sizes: dict[int, int]
     """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
     named = {g.axis: g.labels for g in groupings}
     if not named:
-        return [f"{question.ask} {question.of}".strip() if not question.where else str(question).split(" within ")[0]]
+        return [f"{question.ask} {question.of}".strip() if not question.where else write(question, goals=False)]
     labels = [""]
     for axis in sorted(sizes):
         if axis in named:

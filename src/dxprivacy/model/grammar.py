@@ -3,6 +3,7 @@
     count | table | sum X | mean X   [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
     prefixes X | ranges X | marginals K   [within 10]
 
+and behind all of them `[weight 2]`.
 `where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included); quote values with blanks: `state='New Jersey'`.
 """
 
@@ -17,12 +18,14 @@ from dxprivacy.model.questions import (
     Question,
     assemble,
     condition,
+    importance,
     is_range,
     written_condition,
 )
 
 _TOKEN = re.compile(r"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>(?:\[[^\]]*\]|[^\s=|,'"])+))""")
 _KEYWORDS = ("by", "where", "within", "and")
+_WEIGHT = "weight"  # no keyword: where a name is expected, it is the attribute `weight`
 _ASKS = ("count", "table", "sum", "mean", "prefixes", "ranges", "marginals")
 _OF = ("sum", "mean", *WHOLE)
 
@@ -30,8 +33,9 @@ _OF = ("sum", "mean", *WHOLE)
 def parse(text: str) -> Question:
     """A question from words.
 
-    >>> parse("mean elevation within 2 m")
-    Question(ask='mean', of='elevation', by=(), where=(), within=Fraction(2, 1), unit='m', title='')
+    >>> question = parse("mean elevation within 2 m weight 3")
+    >>> question.ask, question.of, question.within, question.unit, question.weight
+    ('mean', 'elevation', Fraction(2, 1), 'm', Fraction(3, 1))
     >>> parse("table sex by age/10 where native=Y").by
     ('sex', 'age/10')
     """
@@ -58,11 +62,13 @@ def parse(text: str) -> Question:
     within, unit = None, ""
     if reader.take("within"):
         within, unit = reader.target()
+    weight = reader.weight() if reader.take(_WEIGHT) else Fraction(1)
     if reader.peek() is not None:
-        raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), _KEYWORDS))
+        known = (*_KEYWORDS, _WEIGHT)
+        raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), known))
     try:
         kind = "count" if ask == "table" else ask
-        return assemble(kind, of=of, by=by, where=where, within=within, unit=unit)
+        return assemble(kind, of=of, by=by, where=where, within=within, unit=unit, weight=weight)
     except DxError as error:
         raise reader.error(error.what, list(error.hints)) from None
 
@@ -78,8 +84,8 @@ def _instead(word: str) -> list[tuple[str, str]]:
     return did_you_mean(word, _ASKS) or [("count by …", "")]
 
 
-def write(question: Question) -> str:
-    """The words of a question; parsing them gives the question again.
+def write(question: Question, *, goals: bool = True) -> str:
+    """The words of a question; parsing them gives the question again.  `goals=False` leaves out target and weight.
 
     >>> write(parse("count by state within 10"))
     'count by state within 10'
@@ -91,8 +97,10 @@ def write(question: Question) -> str:
         words.append("by " + ", ".join(question.by))
     if question.where:
         words.append("where " + " and ".join(f"{name}={_write_condition(c)}" for name, c in question.where))
-    if question.within is not None:
+    if question.within is not None and goals:
         words.append(f"within {number_text(question.within)}" + (f" {question.unit}" if question.unit else ""))
+    if question.weight != 1 and goals:
+        words.append(f"weight {number_text(question.weight)}")
     return " ".join(words)
 
 
@@ -189,9 +197,16 @@ class _Reader:
             values.append(self.word(f"{name} equals what else?"))
         return name, condition(values) if quoted or len(values) > 1 else written_condition(values[0])
 
+    def weight(self) -> Fraction:
+        try:
+            return importance(self.word("weight of how much?"))
+        except UsageError as error:
+            raise self.error(error.what, [("weight 2", "its squared errors count twice")]) from None
+
     def target(self) -> tuple[Fraction, str]:
         text = self.word("within how much?")
-        more = "" if self.peek() is None or self.peek() in _KEYWORDS or not _amount(text) else self.word("")
+        follows = self.peek() is not None and self.peek() not in (*_KEYWORDS, _WEIGHT)
+        more = self.word("") if follows and _amount(text) else ""
         try:
             return read_target(f"{text} {more}")
         except UsageError as error:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.model.arrays import Ints
-from dxprivacy.model.questions import Condition, Matrix, Question, assemble, target
+from dxprivacy.model.questions import Condition, Matrix, Question, assemble, importance, target
 
 
 def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
@@ -32,7 +32,9 @@ def _question_from_dict(data: Mapping[str, Any]) -> Question:
     if not all(isinstance(name, str) for name in (data["ask"], *named.values(), *by)):
         raise TypeError("a name is a text")
     where = [(str(name), _condition_from_dict(c)) for name, c in data.get("where", [])]
-    return assemble(data["ask"], by=by, where=where, within=_within_from_dict(data), **named)
+    return assemble(
+        data["ask"], by=by, where=where, within=_within_from_dict(data), weight=_weight_from_dict(data), **named
+    )
 
 
 def _matrix_from_dict(data: Mapping[str, Any]) -> Matrix:
@@ -44,11 +46,16 @@ def _matrix_from_dict(data: Mapping[str, Any]) -> Matrix:
     if not all(isinstance(label, str) for label in labels) or len(labels) not in (0, whole.shape[0]):
         raise ValueError("labels")
     dense = whole.toarray() if whole.shape[0] * whole.shape[1] <= 5_000_000 else whole
-    return Matrix(dense, _fraction(data["factor"]), _fraction(data["bias"]), labels, _within_from_dict(data))
+    goals = (_within_from_dict(data), _weight_from_dict(data))
+    return Matrix(dense, _fraction(data["factor"]), _fraction(data["bias"]), labels, *goals)
 
 
 def _within_from_dict(data: Mapping[str, Any]) -> Fraction | None:
     return target(_fraction(data["within"])) if "within" in data else None
+
+
+def _weight_from_dict(data: Mapping[str, Any]) -> Fraction:
+    return importance(_fraction(data["weight"])) if "weight" in data else Fraction(1)
 
 
 def _fraction(text: Any) -> Fraction:

@@ -4,13 +4,14 @@
     dx.count(sex="F", age=(18, 65))           one count, bounds included
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
+    dx.table("age/10", weight=2)              more important than others in its plan
     dx.matrix([[1, 0, 1]])                    any linear questions
 
 Questions stack with `+`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -44,6 +45,7 @@ class Question:
     where: tuple[tuple[str, Condition], ...] = ()
     within: Fraction | None = None
     unit: str = ""
+    weight: Fraction = Fraction(1)  # so many times its squared errors count when the noise is shared out
     title: str = ""  # what people call it
 
     def on(self, universe: "Universe") -> "Workload":
@@ -73,9 +75,26 @@ class Question:
             out["within"] = str(self.within)
         if self.unit:
             out["unit"] = self.unit
+        if self.weight != 1:
+            out["weight"] = str(self.weight)
         if self.title:
             out["title"] = self.title
         return out
+
+    @property
+    def name(self) -> str:
+        """Its title, or its words without target and weight."""
+        from dxprivacy.model.grammar import write
+
+        return self.title or write(self, goals=False)
+
+    def weighted(self, weight: Number) -> "Question":
+        """The same question, so much more important than others in its plan.
+
+        >>> str(count(sex="F").weighted(2))
+        'count where sex=F weight 2'
+        """
+        return replace(self, weight=importance(weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +106,7 @@ class Matrix:
     bias: Fraction = Fraction(0)
     labels: tuple[str, ...] = ()
     within: Fraction | None = None
+    weight: Fraction = Fraction(1)
 
     def on(self, universe: "Universe") -> "Workload":
         """These rows over a universe."""
@@ -99,6 +119,11 @@ class Matrix:
 
     def __str__(self) -> str:
         return f"{self.whole.shape[0]} explicit rows"
+
+    @property
+    def name(self) -> str:
+        """How many rows."""
+        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the non-zero entries."""
@@ -116,6 +141,7 @@ class Matrix:
             "bias": str(self.bias),
             "labels": list(self.labels),
             **({} if self.within is None else {"within": str(self.within)}),
+            **({} if self.weight == 1 else {"weight": str(self.weight)}),
         }
 
 
@@ -140,6 +166,7 @@ class Stack:
         return [q.to_dict() for q in self.questions]
 
 
+_HEAVIEST = 1_000_000
 _NUMBER = (int, float, np.number)
 Ask: TypeAlias = "Question | Matrix | Stack | str | Iterable[Question | Matrix | Stack | str]"
 
@@ -184,6 +211,7 @@ def assemble(
     where: Sequence[tuple[str, Condition]] = (),
     within: Fraction | None = None,
     unit: str = "",
+    weight: Fraction = Fraction(1),
     title: str = "",
 ) -> Question:
     """A question from its parts, however they were written; what has no meaning is refused.
@@ -202,10 +230,12 @@ def assemble(
         raise QuestionError(f"{ask} cannot be grouped", hints=[("count by …", "for groups")])
     if where and ask in WHOLE:
         raise QuestionError(f"{ask} take no condition", hints=[("count where …", "for conditions")])
-    return Question(ask, of, tuple(by), tuple(where), within, unit, title)
+    return Question(ask, of, tuple(by), tuple(where), within, unit, weight, title)
 
 
-def table(*by: str, where: Mapping[str, object] | None = None, within: Number | None = None) -> Question:
+def table(
+    *by: str, where: Mapping[str, object] | None = None, within: Number | None = None, weight: Number = 1
+) -> Question:
     """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
 
     >>> str(table("sex", "age/10", within=5))
@@ -213,11 +243,13 @@ def table(*by: str, where: Mapping[str, object] | None = None, within: Number | 
     """
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
-    return Question("count", by=_names(by), where=_where(where), within=target(within))
+    return Question("count", by=_names(by), where=_where(where), within=target(within), weight=importance(weight))
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Question:
     """How many records fulfil the conditions; `age=(18, 65)` includes both ends, a list means any of them.
+
+    Conditions are keywords, also one on an attribute `weight`: importance is `dx.count(…).weighted(2)`.
 
     >>> str(count(sex="F", age=(18, 65)))
     'count where sex=F and age=18..65'
@@ -231,13 +263,14 @@ def sum_of(
     by: str | Sequence[str] = (),
     where: Mapping[str, object] | None = None,
     within: Number | None = None,
+    weight: Number = 1,
 ) -> Question:
     """The sum of a number over records, possibly by groups.
 
     >>> str(sum_of("income", by="sex"))
     'sum income by sex'
     """
-    return Question("sum", of, _names(by), _where(where), target(within))
+    return Question("sum", of, _names(by), _where(where), target(within), weight=importance(weight))
 
 
 def mean_of(
@@ -246,34 +279,35 @@ def mean_of(
     by: str | Sequence[str] = (),
     where: Mapping[str, object] | None = None,
     within: Number | None = None,
+    weight: Number = 1,
 ) -> Question:
     """The mean of a number: its sum over the public n, or for groups a ratio of two noisy answers.
 
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Question("mean", of, _names(by), _where(where), target(within))
+    return Question("mean", of, _names(by), _where(where), target(within), weight=importance(weight))
 
 
-def prefixes(of: str, *, within: Number | None = None) -> Question:
+def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Question:
     """How many records lie from the first value up to each: a cumulative distribution; `age/10` in steps of ten.
 
     >>> str(prefixes("age/10"))
     'prefixes age/10'
     """
-    return Question("prefixes", of, within=target(within))
+    return Question("prefixes", of, within=target(within), weight=importance(weight))
 
 
-def ranges(of: str, *, within: Number | None = None) -> Question:
+def ranges(of: str, *, within: Number | None = None, weight: Number = 1) -> Question:
     """How many records lie in each interval of an ordered attribute.
 
     >>> str(ranges("age/10", within=5))
     'ranges age/10 within 5'
     """
-    return Question("ranges", of, within=target(within))
+    return Question("ranges", of, within=target(within), weight=importance(weight))
 
 
-def marginals(order: int, *, within: Number | None = None) -> Question:
+def marginals(order: int, *, within: Number | None = None, weight: Number = 1) -> Question:
     """All tables of `order` attributes.
 
     >>> str(marginals(2))
@@ -281,10 +315,10 @@ def marginals(order: int, *, within: Number | None = None) -> Question:
     """
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
-    return Question("marginals", str(order), within=target(within))
+    return Question("marginals", str(order), within=target(within), weight=importance(weight))
 
 
-def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = None) -> Matrix:
+def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = None, weight: Number = 1) -> Matrix:
     """Any linear questions, one row each; dense or scipy sparse.
 
     >>> matrix([[1, 0.5], [0, 1]]).factor
@@ -308,7 +342,7 @@ def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = Non
         whole, shape = grid.whole, dense.shape
     if labels and len(labels) != shape[0]:
         raise QuestionError(f"{len(labels)} labels for {shape[0]} rows")
-    return Matrix(whole, grid.unit, grid.bias, tuple(str(x) for x in labels), target(within))
+    return Matrix(whole, grid.unit, grid.bias, tuple(str(x) for x in labels), target(within), importance(weight))
 
 
 def _floats(rows: Any) -> Floats:
@@ -334,6 +368,19 @@ def target(within: Number | None) -> Fraction | None:
     if number <= 0:
         raise UsageError(f"within is {within}; a target is positive", hints=["within=10"])
     return Fraction(number)
+
+
+def importance(weight: Number) -> Fraction:
+    """A weight as it was given: a positive number of a sane size.
+
+    >>> importance(2), importance("0.5")
+    (Fraction(2, 1), Fraction(1, 2))
+    """
+    number = Fraction(exact(weight, what="weight"))
+    if not 1 / _HEAVIEST <= number <= _HEAVIEST:
+        what = f"weight is {str(weight)[:40]}; it lies between 1/{_HEAVIEST:,} and {_HEAVIEST:,}"
+        raise UsageError(what, hints=[("weight 2", "its squared errors count twice")])
+    return number
 
 
 def _where(where: Mapping[str, object] | None) -> tuple[tuple[str, Condition], ...]:

@@ -9,12 +9,14 @@
     by = ["state", "age/10"]
     where = { sex = "F", age = "18..65" }
     within = "50 euros"
+    weight = 2
 
 In `where` a list means any of its values, and a range is written as in words: "18..65", both ends included.  A value
 that itself has two dots is written as a list of one.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
@@ -23,13 +25,22 @@ from typing import Any, TypeVar
 
 from dxprivacy.errors import DxError, Hint, QuestionError, UsageError
 from dxprivacy.model.grammar import parse, read_target
-from dxprivacy.model.questions import WHOLE, Condition, Question, Stack, assemble, condition, written_condition
+from dxprivacy.model.questions import (
+    WHOLE,
+    Condition,
+    Question,
+    Stack,
+    assemble,
+    condition,
+    importance,
+    written_condition,
+)
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.source import UNPRINTABLE, TomlFile
 
-_GOALS = ("within", "title")
+_GOALS = ("within", "weight", "title")
 _KEYS: dict[str, tuple[str, ...]] = {
-    "question": ("title",),
+    "question": ("weight", "title"),
     "count": ("by", "where", *_GOALS),
     "sum": ("by", "where", *_GOALS),
     "mean": ("by", "where", *_GOALS),
@@ -46,6 +57,7 @@ _EXAMPLES = {
     "by": 'by = ["sex", "age/10"]',
     "where": 'where = { sex = "F", age = "18..65" }',
     "within": 'within = "2 m"',
+    "weight": "weight = 2",
     "title": 'title = "Income by sex"',
 }
 _HINTS: dict[str, Hint] = {
@@ -147,13 +159,15 @@ class _Ask:
         if not isinstance(words, str):
             raise self.wrong(kind, "question is a text")
         asked = parse(words)
-        parts = {part: getattr(asked, part) for part in ("of", "by", "where", "within", "unit")}
-        return assemble(asked.ask, **parts, title=title)
+        if asked.weight != 1 and "weight" in self.table:
+            raise self.error("the weight is given twice", "weight", [("weight = 2", "here, or in the words")])
+        return replace(asked, weight=self._weight() if "weight" in self.table else asked.weight, title=title)
 
     def _in_fields(self, kind: str, title: str) -> Question:
         within, unit = self._within()
-        by, where = self._by(), self._where()
-        return assemble(kind, of=self._of(kind), by=by, where=where, within=within, unit=unit, title=title)
+        by, where, weight = self._by(), self._where(), self._weight()
+        of = self._of(kind)
+        return assemble(kind, of=of, by=by, where=where, within=within, unit=unit, weight=weight, title=title)
 
     def _of(self, kind: str) -> str:
         given = self.table[kind]
@@ -200,6 +214,12 @@ class _Ask:
             return read_target(str(given))
         except UsageError as error:
             raise self.error(error.what, "within", [_EXAMPLES["within"]]) from None
+
+    def _weight(self) -> Fraction:
+        given = self.table.get("weight", 1)
+        if isinstance(given, bool) or not isinstance(given, (int, Decimal)):
+            raise self.wrong("weight", "weight is a number")
+        return self._placed("weight", lambda: importance(given))
 
     def _title(self) -> str:
         title = self.table.get("title", "")
