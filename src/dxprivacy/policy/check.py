@@ -105,6 +105,8 @@ def check(policy: Policy) -> Check:
             warnings.append(_public_warning(attribute, metric, row))
         if same:
             warnings.append(_identical_warning(attribute, metric, len(same)))
+        if attribute.name in policy.declared_public:
+            warnings.append(_declared_notice(attribute))
     if len(rows) > 1:
         warnings += _correlation(rows)
     far = policy.metric.farthest
@@ -232,6 +234,14 @@ def _identical_warning(attribute: Attribute, metric: Metric, count: int) -> Noti
     have = "shares its coordinates" if count == 1 else "share their coordinates"
     why = f"{have} (ε 0)" if isinstance(base, Places) else "has ε 0" if count == 1 else "have ε 0"
     return Notice("identical", f"{which} {why}: no question may separate them. --list identical")
+
+
+def _declared_notice(attribute: Attribute) -> Notice:
+    return Notice(
+        "declared",
+        f"declared public: the list of values of {attribute.name} was read from the data; that they occur is outside "
+        "the promise.",
+    )
 
 
 def _correlation(rows: list[Row]) -> list[Notice]:

@@ -20,7 +20,7 @@ from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 COMMON = ("column", "epsilon", "other", "unit")
 KINDS = {
-    "values": (),
+    "values": ("declared_public",),
     "integers": ("per", "at_most"),
     "points": ("per", "metric", "id", "units", "within", "at_most"),
     "graph": (),
@@ -90,6 +90,9 @@ def _values(file: PolicyFile, section: str, name: str, table: dict[str, Any]) ->
             key="values",
             hints=["leave it out: entries that are not listed count as “other”"],
         )
+    if not isinstance(table.get("declared_public", True), bool):
+        hints: list[Hint | str] = [("declared_public = true", "the list of values was read from the data")]
+        raise file.error("declared_public is true or false", section=section, key="declared_public", hints=hints)
     epsilon, _ = _other(file, section, table, numbers=False)
     attribute = Values(values=tuple(listed), **_common(file, section, name, table))
     alone = Universe([attribute])

@@ -52,6 +52,12 @@ class Policy:
         """Identifies the universe and every distance."""
         return self.metric.digest
 
+    @property
+    def declared_public(self) -> tuple[str, ...]:
+        """The attributes whose list of values was read from the data (`dxp init --public`)."""
+        tables = self.file.tables["attributes"].items()
+        return tuple(name for name, table in tables if table.get("declared_public"))
+
     def check(self) -> Any:
         """What the policy promises and what to look at twice; prints as a page."""
         from dxprivacy.policy.check import check

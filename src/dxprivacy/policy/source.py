@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
+from dxprivacy.wording import UNPRINTABLE as UNPRINTABLE
 
-# What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
-UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _SHOWN = 100
 _LONGEST_NUMBER = 40
 _LONG_INTEGER = re.compile(
