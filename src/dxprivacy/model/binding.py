@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 
@@ -83,6 +83,7 @@ class Grouping:
     axis: int
     groups: Ints
     labels: tuple[str, ...]
+    name: str = ""
 
 
 def group(spec: str, universe: Universe) -> Grouping:
@@ -159,7 +160,8 @@ def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
         place = {old: new for new, old in enumerate(present)} | {-1: -1}
         groups, labels = [place[g] for g in groups], [labels[g] for g in present]
     padded = groups + [-1] * ref.attribute.has_other
-    return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels))
+    name = f"{ref.attribute.name}.{ref.name}" if ref.fact else ref.name
+    return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels), name)
 
 
 def _numbers(ref: Reference, spec: str) -> tuple[Fraction, ...]:
@@ -227,8 +229,9 @@ def _intervals(question: Question, universe: Universe) -> Workload:
     matrix = np.array([(groups >= a) & (groups <= b) for a, b in spans], dtype=np.int64)
     block = AlongAxis(universe, grouping.axis, matrix)
     labels = [_joined(grouping.labels[a], grouping.labels[b]) for a, b in spans]
-    answers = tuple(Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels))
-    return Workload(universe, (block,), answers, (str(question),))
+    answers = [Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels)]
+    spanned = replace(grouping, labels=tuple(labels))
+    return Workload(universe, (block,), _in_groups(answers, [spanned], universe), (str(question),))
 
 
 def _joined(first: str, last: str) -> str:
@@ -282,7 +285,7 @@ def _grouped(question: Question, universe: Universe) -> Workload:
         _require_unit(question, "")
         block = _block(universe, groups, sizes)
         answers = [Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels)]
-        return Workload(universe, (block,), tuple(answers), (str(question),))
+        return Workload(universe, (block,), _in_groups(answers, groupings, universe), (str(question),))
     ref = resolve(question.of, universe)
     numbers = ref.numbers
     if numbers is None:
@@ -306,7 +309,21 @@ def _grouped(question: Question, universe: Universe) -> Workload:
         recipes = [Linear(k, weights.unit, weights.bias, per_record=mean) for k in range(sums.rows)]
         blocks = (sums,)
     answers = [Answer(label, 0, r, ref.unit, question.within) for label, r in zip(labels, recipes, strict=True)]
-    return Workload(universe, blocks, tuple(answers), (str(question),))
+    return Workload(universe, blocks, _in_groups(answers, groupings, universe), (str(question),))
+
+
+def _in_groups(answers: list[Answer], groupings: list[Grouping], universe: Universe) -> tuple[Answer, ...]:
+    """The answers with the group that each stands for; their order is that of `_labels`."""
+    ordered = sorted(groupings, key=lambda g: g.axis)
+    named = [[(_column(g.name, universe), label) for label in g.labels] for g in ordered]
+    return tuple(replace(a, groups=groups) for a, groups in zip(answers, product(*named), strict=True))
+
+
+def _column(name: str, universe: Universe) -> str:
+    """`home.state` is just `state` where nothing else is called so."""
+    short = name.rpartition(".")[2]
+    facts = [fact for attribute in universe.attributes for fact in attribute.properties]
+    return short if short != name and facts.count(short) == 1 and short not in universe.names else name
 
 
 def bind_matrix(question: Matrix, universe: Universe) -> Workload:
@@ -315,7 +332,8 @@ def bind_matrix(question: Matrix, universe: Universe) -> Workload:
     block = _one_hot(question, universe) or block
     labels = question.labels or tuple(f"row {k + 1}" for k in range(block.rows))
     answers = tuple(
-        Answer(label, 0, Linear(k, block.unit, block.bias), "", question.within) for k, label in enumerate(labels)
+        Answer(label, 0, Linear(k, block.unit, block.bias), "", question.within, groups=(("row", label),))
+        for k, label in enumerate(labels)
     )
     return _announced(Workload(universe, (block,), answers), str(question), question.weight)
 

@@ -39,7 +39,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Answer:
-    """One number that the user gets: what it is called, its recipe, its unit, target and weight."""
+    """One number that the user gets: what it is called, its recipe, unit, target, weight and groups."""
 
     label: str
     question: int
@@ -47,6 +47,7 @@ class Answer:
     unit: str = ""
     within: Fraction | None = None
     weight: Fraction = Fraction(1)
+    groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
 
     @property
     def rows(self) -> tuple[int, ...]:
