@@ -5,11 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dxprivacy.model.attributes import OTHER, Attribute, Integers
-from dxprivacy.model.metrics import Extreme, Matrix, Metric, Places, WithOther
+from dxprivacy.model.metrics import Constant, Extreme, Matrix, Metric, Places, WithOther
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.policy import Policy
 from dxprivacy.wording import columns, digits, plain, plural, short, short_pair, tag, wrap
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A value whose distance to `other` is looser, or stricter, than that of every listed pair."""
+
+    pair: str
+    epsilon: float
+    way: str
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,7 @@ class Row:
     loosest_epsilon: float
     public: bool
     tightened: bool
+    other: tuple[Beyond, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ class Check:
                     "loosest_epsilon": finite(r.loosest_epsilon),
                     "public": r.public,
                     "tightened": r.tightened,
+                    "other": [{"pair": b.pair, "epsilon": finite(b.epsilon), "than_listed": b.way} for b in r.other],
                 }
                 for r, (_, size) in zip(self.rows, self.sizes, strict=True)
             ],
@@ -161,15 +174,33 @@ def _row(attribute: Attribute, metric: Metric, tightened: bool) -> Row:
         strictest = f"neighbouring {attribute.unit or 'values'}"
     else:
         strictest = _pair(attribute, near)
+    least, most = near.distance if near else none, math.inf if listed.public else far.distance if far else none
     return Row(
         attribute.name,
         strictest,
-        near.distance if near else none,
+        least,
         _pair(attribute, far),
         far.distance if far else none,
         listed.public,
         tightened,
+        _beyond(attribute, metric, least, most),
     )
+
+
+def _beyond(attribute: Attribute, metric: Metric, least: float, most: float) -> tuple[Beyond, ...]:
+    """Distances to `other` that the extremes of the listed pairs do not tell."""
+    if not attribute.has_other or attribute.listed == 1:
+        return ()
+    listed = 1 if isinstance(metric, (WithOther, Constant)) else attribute.listed  # there, all are the same
+    cells = np.arange(listed, dtype=np.int64)
+    d = metric.pairwise(cells, np.full(listed, attribute.listed))
+    found = []
+    for k, way in ((int(d.argmax()), "looser"), (int(d.argmin()), "stricter")):
+        epsilon = float(d[k])
+        if epsilon > most * (1 + 1e-9) if way == "looser" else epsilon < least * (1 - 1e-9):
+            value = f"any {attribute.name}" if listed == 1 else attribute.label(k)
+            found.append(Beyond(f"{value} – {OTHER}", epsilon, way))
+    return tuple(found)
 
 
 def _pair(attribute: Attribute, at: Extreme | None) -> str:
@@ -286,6 +317,11 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
             ]
         )
     lines += columns(table, "llrlr")
+    for r in page.rows:
+        for b in r.other:
+            has = "is public" if math.isinf(b.epsilon) else f"has ε {digits(b.epsilon)}"
+            text = f"{short(r.attribute, 24)}: {short_pair(b.pair, 48)} {has}, {b.way} than every listed pair"
+            lines.append(tag("dim", f"  {text}"))
     if page.public and not page.worst_case:
         worst, tail = "no limit", ": everything is public."
     else:
