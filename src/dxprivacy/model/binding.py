@@ -1,13 +1,15 @@
 """Binding a question to a universe: names become attributes or properties, groups become rows, numbers a grid."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, did_you_mean
+from dxprivacy.errors import DxError, QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import Attribute, Integers, Property
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
@@ -197,8 +199,20 @@ def selected(
 def bind(question: Question, universe: Universe) -> Workload:
     """The rows of a question."""
     kinds = {"prefixes": _intervals, "ranges": _intervals, "marginals": _marginals}
-    bound = kinds.get(question.ask, _grouped)(question, universe)
+    with _placed(question):
+        bound = kinds.get(question.ask, _grouped)(question, universe)
     return _announced(bound, question.title or str(question), question.weight, question.title)
+
+
+@contextmanager
+def _placed(question: Question | Matrix) -> Iterator[None]:
+    """Errors that say neither where nor what to do get the question they are about."""
+    try:
+        yield
+    except DxError as error:
+        if error.where or error.hints or error.details:
+            raise
+        raise type(error)(error.what, where=f"question “{question}”") from None
 
 
 def _announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
@@ -328,7 +342,8 @@ def _column(name: str, universe: Universe) -> str:
 
 def bind_matrix(question: Matrix, universe: Universe) -> Workload:
     """Explicit rows; where each record counts in at most one row, the structure is used."""
-    block: Block = Explicit(universe, question.whole, unit=question.factor, bias=question.bias)
+    with _placed(question):
+        block: Block = Explicit(universe, question.whole, unit=question.factor, bias=question.bias)
     block = _one_hot(question, universe) or block
     labels = question.labels or tuple(f"row {k + 1}" for k in range(block.rows))
     answers = tuple(

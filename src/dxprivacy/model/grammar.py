@@ -23,7 +23,8 @@ from dxprivacy.model.questions import (
     written_condition,
 )
 
-_TOKEN = re.compile(r"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>(?:\[[^\]]*\]|[^\s=|,'"])+))""")
+_BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
+_TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>{_BARE.pattern}))""")
 _KEYWORDS = ("by", "where", "within", "and")
 _WEIGHT = "weight"  # no keyword: where a name is expected, it is the attribute `weight`
 _ASKS = ("count", "table", "sum", "mean", "prefixes", "ranges", "marginals")
@@ -45,8 +46,7 @@ def parse(text: str) -> Question:
         raise reader.error(f"“{ask}” is not something to ask", _instead(ask))
     of, by = "", []
     if ask in _OF:
-        if reader.peek() == "of":
-            reader.word("")
+        reader.take("of")
         of = reader.word(f"{ask} of what?", keyword=False)
     elif ask == "table":
         by += reader.names()
@@ -92,11 +92,11 @@ def write(question: Question, *, goals: bool = True) -> str:
     """
     words = [question.ask]
     if question.of:
-        words.append(question.of)
+        words.append(_quoted(question.of))
     if question.by:
-        words.append("by " + ", ".join(question.by))
+        words.append("by " + ", ".join(map(_quoted, question.by)))
     if question.where:
-        words.append("where " + " and ".join(f"{name}={_write_condition(c)}" for name, c in question.where))
+        words.append("where " + " and ".join(f"{_quoted(name)}={_write_condition(c)}" for name, c in question.where))
     if question.within is not None and goals:
         words.append(f"within {number_text(question.within)}" + (f" {question.unit}" if question.unit else ""))
     if question.weight != 1 and goals:
@@ -124,7 +124,14 @@ def number_text(number: Fraction) -> str:
 def _write_condition(c: Condition) -> str:
     if is_range(c):
         return "..".join(number_text(Fraction(x)) for x in c)
-    return "|".join(f"'{v}'" if re.search(r"[\s=|,]|\.\.|^$", str(v)) else str(v) for v in c)
+    alone = len(c) == 1  # among several values, two dots mean nothing
+    return "|".join(_quoted(str(v), dots=alone) for v in c)
+
+
+def _quoted(text: str, *, dots: bool = False) -> str:
+    """A name or value as one word: in quotes where it is several, or would be read as something else."""
+    bare = _BARE.fullmatch(text) and text not in (*_KEYWORDS, "of") and not (dots and ".." in text)
+    return text if bare else f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def read_target(text: str) -> tuple[Fraction, str]:

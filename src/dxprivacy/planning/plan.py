@@ -170,6 +170,8 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     if not 0 < share <= 1:
         raise UsageError("the plan file is damaged: its share is not between 0 and 1")
     workload = questions.on(metric.universe)
+    if len(scales) != workload.rows:
+        raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
     plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset)
     plan.certificate.require(at_most=share)
     return plan
