@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dxprivacy.planning import Plan as Plan
     from dxprivacy.planning import make_plan as plan  # noqa: F401
     from dxprivacy.policy import Policy as Policy
+    from dxprivacy.policy.asks import load_questions as load_questions
     from dxprivacy.release import Release as Release
     from dxprivacy.session import Session as Session
 
@@ -69,6 +70,7 @@ _HOME = {
     "count": ("model.questions", "count"),
     "errors": ("errors", ""),
     "laplace": ("mechanisms", "laplace"),
+    "load_questions": ("policy.asks", "load_questions"),
     "matrix": ("model.questions", "matrix"),
     "max_ratio": ("bounds", "max_ratio"),
     "mean_of": ("model.questions", "mean_of"),

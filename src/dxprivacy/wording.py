@@ -8,6 +8,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
+# What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 STYLES = ("dim", "bold", "accent", "good", "warn", "bad")
 _TAG = re.compile(rf"⟦(?:/|{'|'.join(STYLES)})⟧")
 

@@ -10,7 +10,8 @@ from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified,
 from dxprivacy.ledger import Ledger
 from dxprivacy.model.grammar import parse
 from dxprivacy.model.metrics import alone
-from dxprivacy.model.questions import from_dict, gather
+from dxprivacy.model.question_json import from_dict
+from dxprivacy.model.questions import gather
 from dxprivacy.planning import load_plan, make_plan
 
 POLICY = """

@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     type=click.Choice(["public", "identical", "tightened"]),
     help="List all pairs that are public, identical or tightened.",
 )
+@click.option(
+    "--diff",
+    "other",
+    metavar="OTHER",
+    type=click.Path(path_type=Path),
+    help="Compare with another policy: what becomes stricter, looser, public; how errors change.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
-def command(policy: Path, listing: str | None, as_json: bool) -> None:
+def command(policy: Path, listing: str | None, other: Path | None, as_json: bool) -> None:
     """Explain a policy: its possible records, the strictest and loosest pair of each attribute, and warnings.
 
     Two records of a pair can be told apart by ε at most, over all releases ever: the odds between them move by at
@@ -39,7 +46,11 @@ def command(policy: Path, listing: str | None, as_json: bool) -> None:
     \b
     Examples:   dxp check demo/policy.toml
                 dxp check policy.toml --list tightened
+                dxp check policy.toml --diff draft.toml        what changes from the first to the second
     """
+    if other is not None:
+        _compare(policy, other, listing, as_json)
+        return
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.policy import Policy, check, check_lines
 
@@ -51,6 +62,30 @@ def command(policy: Path, listing: str | None, as_json: bool) -> None:
     else:
         step = next_step("dxp plan", policy, f'"{first_question(loaded.universe)}"')
         show([*check_lines(page, listing or ""), "", step])
+
+
+def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> None:
+    """From one policy to another: distances first, then what that does to tables of counts."""
+    from dataclasses import replace
+
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.errors import UsageError
+    from dxprivacy.planning.compare import errors_gained
+    from dxprivacy.policy import Policy
+    from dxprivacy.policy.diff_words import diff_lines
+
+    if listing:
+        hint = (f"dxp check {policy} --list {listing}", "lists the pairs of one policy")
+        raise UsageError("--list and --diff do not go together", hints=[hint])
+    with working("comparing"):
+        before, after = Policy.load(policy), Policy.load(other)
+        page = replace(before.diff(after), before=str(policy), after=str(other))
+        errors = {} if page.identical else errors_gained(before.metric, after.metric)
+    if as_json:
+        show_json({**page.to_dict(), "errors": [gained.to_dict() for gained in errors.values()]})
+    else:
+        step = next_step("dxp check", other)
+        show([*diff_lines(page, {name: str(gained) for name, gained in errors.items()}), "", step])
 
 
 def first_question(universe: "Universe") -> str:

@@ -78,6 +78,18 @@ class CsvFile:
                 np.add.at(counts, cells, np.fromiter(lines.values(), dtype=np.int64, count=len(lines)))
         return Histogram(universe, counts)
 
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The different fields of one column, not private; None if there are more."""
+        position = self._columns.index(column)
+        found: set[str] = set()
+        with self._open() as handle:
+            self._header(handle)
+            for block in self._blocks(handle):
+                found |= {row[position] for row in _split(_distinct(block), self._delimiter, position + 1)} - {""}
+                if len(found) > at_most:
+                    return None
+        return found
+
     def _positions(self, universe: Universe) -> list[int]:
         # If no column of the policy is there, the first line may be a record: then it must not be shown.
         is_header = any(attribute.column in self._columns for attribute in universe.attributes)

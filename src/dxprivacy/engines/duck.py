@@ -98,6 +98,19 @@ class DuckSource:
         """How many rows fall into each cell."""
         return self._quietly(lambda con: self._count(con, universe))
 
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The different texts of one column, not private; None if there are more."""
+        return self._quietly(lambda con: self._distinct(con, column, at_most))
+
+    def _distinct(self, con: "Connection", column: str, at_most: int) -> set[str] | None:
+        position = self._table.names(con).index(column)
+        text = _text("r0", self._table.column(con, position).kind)
+        sql = (
+            f"SELECT DISTINCT CAST({text} AS VARCHAR) FROM ({self._table.select(con, [position])}) LIMIT {at_most + 2}"
+        )
+        found = {str(row[0]) for row in con.execute(sql, self._table.parameters).fetchall() if row[0] is not None}
+        return found if len(found) <= at_most else None
+
     def _fit(self, con: "Connection", universe: Universe) -> tuple[list[int], list[Column]]:
         positions = find_columns(self.name, self._table.names(con), universe)
         columns = [self._table.column(con, position) for position in positions]
@@ -115,7 +128,7 @@ class DuckSource:
                 inside = f"k{k} BETWEEN {attribute.low} AND {attribute.high}"
                 terms.append(f"{stride} * CASE WHEN {inside} THEN k{k} - ({attribute.low}) ELSE {other} END")
                 continue
-            text = f"r{k}" if column.kind in (Kind.TEXT, Kind.UNTYPED, Kind.TRUTH) else whole
+            text = _text(f"r{k}", column.kind)
             # Bytes, not text: the join looks at its least and greatest key, and stops at text that is not UTF-8.
             keys.append(f"encode(CAST({text} AS VARCHAR)) AS k{k}")
             joins.append(f"LEFT JOIN d{k} ON d{k}.listed = k{k}")
@@ -173,6 +186,11 @@ def _whole(raw: str, kind: Kind | None) -> str:
         return "CAST(NULL AS HUGEINT)"
     number = f"regexp_extract({raw}, '[+-]?[0-9]+')" if kind is Kind.UNTYPED else raw
     return f"CASE WHEN {conditions[kind]} THEN TRY_CAST({number} AS HUGEINT) END"
+
+
+def _text(raw: str, kind: Kind | None) -> str:
+    """SQL for what listed values are compared with: the text itself, or the whole number."""
+    return raw if kind in (Kind.TEXT, Kind.UNTYPED, Kind.TRUTH) else _whole(raw, kind)
 
 
 class ParquetTable:

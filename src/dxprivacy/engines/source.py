@@ -41,6 +41,12 @@ class Source(Protocol):
     def count(self, universe: Universe) -> Histogram:
         """How many rows fall into each cell."""
 
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The texts of one column, as `values` are compared with them; None if there are more.
+
+        Not private: only for columns that their curator declared public.
+        """
+
 
 class Kind(StrEnum):
     """What a column's declared type lets it hold, in the words of our messages."""

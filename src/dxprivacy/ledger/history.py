@@ -12,7 +12,8 @@ from dxprivacy.ledger.journal import Row
 from dxprivacy.ledger.upgrade import Apart, Upgrade
 from dxprivacy.ledger.versions import Recorded
 from dxprivacy.model.costs import LaplaceCost
-from dxprivacy.model.questions import Question, Stack, from_dict
+from dxprivacy.model.question_json import from_dict
+from dxprivacy.model.questions import Question, Stack
 from dxprivacy.model.universe import Universe
 
 

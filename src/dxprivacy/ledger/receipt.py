@@ -14,7 +14,7 @@ from dxprivacy.bounds import largest_loss
 from dxprivacy.errors import UsageError
 from dxprivacy.ledger.history import History
 from dxprivacy.ledger.journal import Journal
-from dxprivacy.model.questions import from_dict
+from dxprivacy.model.question_json import from_dict
 from dxprivacy.wording import digits, percent, plural, tag, wrap
 
 

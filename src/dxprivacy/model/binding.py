@@ -1,15 +1,18 @@
 """Binding a question to a universe: names become attributes or properties, groups become rows, numbers a grid."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import DxError, QuestionError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
+from dxprivacy.model.grammar import write
 from dxprivacy.model.grid import to_grid
 from dxprivacy.model.grouping import Grouping, group, resolve, selected
 from dxprivacy.model.questions import Matrix, Question
@@ -22,11 +25,31 @@ MAX_RANGES = 300
 
 def bind(question: Question, universe: Universe) -> Workload:
     """The rows of a question."""
-    if question.ask in ("prefixes", "ranges"):
-        return _intervals(question, universe)
-    if question.ask == "marginals":
-        return _marginals(question, universe)
-    return _grouped(question, universe)
+    kinds = {"prefixes": _intervals, "ranges": _intervals, "marginals": _marginals}
+    with _placed(question):
+        bound = kinds.get(question.ask, _grouped)(question, universe)
+    return _announced(bound, question.title or str(question), question.weight, question.title)
+
+
+@contextmanager
+def _placed(question: Question | Matrix) -> Iterator[None]:
+    """Errors that say neither where nor what to do get the question they are about."""
+    try:
+        yield
+    except DxError as error:
+        if error.where or error.hints or error.details:
+            raise
+        raise type(error)(error.what, where=f"question “{question}”") from None
+
+
+def _announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
+    """The rows of one question under its title, with its weight; `label` names a single answer."""
+    answers = bound.answers
+    if weight != 1:
+        answers = tuple(replace(a, weight=weight) for a in answers)
+    if label and len(answers) == 1:
+        answers = (replace(answers[0], label=label),)
+    return replace(bound, answers=answers, titles=(title,))
 
 
 def _intervals(question: Question, universe: Universe) -> Workload:
@@ -47,8 +70,9 @@ def _intervals(question: Question, universe: Universe) -> Workload:
     matrix = np.array([(groups >= a) & (groups <= b) for a, b in spans], dtype=np.int64)
     block = AlongAxis(universe, grouping.axis, matrix)
     labels = [_joined(grouping.labels[a], grouping.labels[b]) for a, b in spans]
-    answers = tuple(Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels))
-    return Workload(universe, (block,), answers, (str(question),))
+    answers = [Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels)]
+    spanned = replace(grouping, labels=tuple(labels))
+    return Workload(universe, (block,), _in_groups(answers, [spanned], universe), (str(question),))
 
 
 def _joined(first: str, last: str) -> str:
@@ -104,7 +128,7 @@ def _grouped(question: Question, universe: Universe) -> Workload:
         _require_unit(question, "")
         block = _block(universe, groups, sizes)
         answers = [Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels)]
-        return Workload(universe, (block,), tuple(answers), (str(question),))
+        return Workload(universe, (block,), _in_groups(answers, groupings, universe), (str(question),))
     ref = resolve(question.of, universe)
     numbers = ref.numbers
     if numbers is None:
@@ -128,19 +152,35 @@ def _grouped(question: Question, universe: Universe) -> Workload:
         recipes = [Linear(k, weights.unit, weights.bias, per_record=mean) for k in range(sums.rows)]
         blocks = (sums,)
     answers = [Answer(label, 0, r, ref.unit, question.within) for label, r in zip(labels, recipes, strict=True)]
-    return Workload(universe, blocks, tuple(answers), (str(question),))
+    return Workload(universe, blocks, _in_groups(answers, groupings, universe), (str(question),))
+
+
+def _in_groups(answers: list[Answer], groupings: list[Grouping], universe: Universe) -> tuple[Answer, ...]:
+    """The answers with the group that each stands for; their order is that of `_labels`."""
+    ordered = sorted(groupings, key=lambda g: g.axis)
+    named = [[(_column(g.name, universe), label) for label in g.labels] for g in ordered]
+    return tuple(replace(a, groups=groups) for a, groups in zip(answers, product(*named), strict=True))
+
+
+def _column(name: str, universe: Universe) -> str:
+    """`home.state` is just `state` where nothing else is called so."""
+    short = name.rpartition(".")[2]
+    facts = [fact for attribute in universe.attributes for fact in attribute.properties]
+    return short if short != name and facts.count(short) == 1 and short not in universe.names else name
 
 
 def bind_matrix(question: Matrix, universe: Universe) -> Workload:
     """Explicit rows; where each record counts in at most one row, the structure is used."""
-    whole = _with_absent(question.whole, universe)
-    block: Block = Explicit(universe, whole, unit=question.factor, bias=question.bias)
+    with _placed(question):
+        whole = _with_absent(question.whole, universe)
+        block: Block = Explicit(universe, whole, unit=question.factor, bias=question.bias)
     block = _one_hot(question, universe) or block
     labels = question.labels or tuple(f"row {k + 1}" for k in range(block.rows))
     answers = tuple(
-        Answer(label, 0, Linear(k, block.unit, block.bias), "", question.within) for k, label in enumerate(labels)
+        Answer(label, 0, Linear(k, block.unit, block.bias), "", question.within, groups=(("row", label),))
+        for k, label in enumerate(labels)
     )
-    return Workload(universe, (block,), answers, (str(question),))
+    return _announced(Workload(universe, (block,), answers), str(question), question.weight)
 
 
 def _with_absent(whole: Any, universe: Universe) -> Any:
@@ -194,7 +234,7 @@ def _labels(question: Question, groupings: list[Grouping], sizes: dict[int, int]
     """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
     named = {g.axis: g.labels for g in groupings}
     if not named:
-        return [f"{question.ask} {question.of}".strip() if not question.where else str(question).split(" within ")[0]]
+        return [f"{question.ask} {question.of}".strip() if not question.where else write(question, goals=False)]
     labels = [""]
     for axis in sorted(sizes):
         if axis in named:

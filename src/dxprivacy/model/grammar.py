@@ -3,6 +3,7 @@
     count | table | sum X | mean X   [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
     prefixes X | ranges X | marginals K   [within 10]
 
+and behind all of them `[weight 2]`.
 `where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included); quote values with blanks: `state='New Jersey'`.
 """
 
@@ -10,21 +11,33 @@ import re
 from datetime import date
 from fractions import Fraction
 
-from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
 from dxprivacy.model.numbers import exact, number_text
-from dxprivacy.model.questions import Condition, Question, condition, is_range
+from dxprivacy.model.questions import (
+    WHOLE,
+    Condition,
+    Question,
+    assemble,
+    condition,
+    importance,
+    is_range,
+    written_condition,
+)
 
-_TOKEN = re.compile(r"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>(?:\[[^\]]*\]|[^\s=|,'"])+))""")
+_BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
+_TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>{_BARE.pattern}))""")
 _KEYWORDS = ("by", "where", "within", "and")
+_WEIGHT = "weight"  # no keyword: where a name is expected, it is the attribute `weight`
 _ASKS = ("count", "table", "sum", "mean", "prefixes", "ranges", "marginals")
-_OF = ("sum", "mean", "prefixes", "ranges", "marginals")
+_OF = ("sum", "mean", *WHOLE)
 
 
 def parse(text: str) -> Question:
     """A question from words.
 
-    >>> parse("mean elevation within 2 m")
-    Question(ask='mean', of='elevation', by=(), where=(), within=Fraction(2, 1), unit='m')
+    >>> question = parse("mean elevation within 2 m weight 3")
+    >>> question.ask, question.of, question.within, question.unit, question.weight
+    ('mean', 'elevation', Fraction(2, 1), 'm', Fraction(3, 1))
     >>> parse("table sex by age/10 where native=Y").by
     ('sex', 'age/10')
     """
@@ -34,15 +47,12 @@ def parse(text: str) -> Question:
         raise reader.error(f"“{ask}” is not something to ask", _instead(ask))
     of, by = "", []
     if ask in _OF:
-        if reader.peek() == "of":
-            reader.word("")
+        reader.take("of")
         of = reader.word(f"{ask} of what?", keyword=False)
     elif ask == "table":
         by += reader.names()
     if reader.take("by"):
         by += reader.names()
-    if by and ask in ("prefixes", "ranges", "marginals"):
-        raise reader.error(f"{ask} cannot be grouped", [("count by …", "for groups")])
     if ask == "table" and not by:
         raise reader.error("a table of what?", [("table sex by age/10", "")])
     where: list[tuple[str, Condition]] = []
@@ -50,14 +60,18 @@ def parse(text: str) -> Question:
         where.append(reader.condition())
         while reader.take("and"):
             where.append(reader.condition())
-    if where and ask in ("prefixes", "ranges", "marginals"):
-        raise reader.error(f"{ask} take no condition", [("count where …", "for conditions")])
     within, unit = None, ""
     if reader.take("within"):
         within, unit = reader.target()
+    weight = reader.weight() if reader.take(_WEIGHT) else Fraction(1)
     if reader.peek() is not None:
-        raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), _KEYWORDS))
-    return Question("count" if ask == "table" else ask, of, tuple(by), tuple(where), within, unit)
+        known = (*_KEYWORDS, _WEIGHT)
+        raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), known))
+    try:
+        kind = "count" if ask == "table" else ask
+        return assemble(kind, of=of, by=by, where=where, within=within, unit=unit, weight=weight)
+    except DxError as error:
+        raise reader.error(error.what, list(error.hints)) from None
 
 
 def _instead(word: str) -> list[tuple[str, str]]:
@@ -71,28 +85,55 @@ def _instead(word: str) -> list[tuple[str, str]]:
     return did_you_mean(word, _ASKS) or [("count by …", "")]
 
 
-def write(question: Question) -> str:
-    """The words of a question; parsing them gives the question again.
+def write(question: Question, *, goals: bool = True) -> str:
+    """The words of a question; parsing them gives the question again.  `goals=False` leaves out target and weight.
 
     >>> write(parse("count by state within 10"))
     'count by state within 10'
     """
     words = [question.ask]
     if question.of:
-        words.append(question.of)
+        words.append(_quoted(question.of))
     if question.by:
-        words.append("by " + ", ".join(question.by))
+        words.append("by " + ", ".join(map(_quoted, question.by)))
     if question.where:
-        words.append("where " + " and ".join(f"{name}={_write_condition(c)}" for name, c in question.where))
-    if question.within is not None:
+        words.append("where " + " and ".join(f"{_quoted(name)}={_write_condition(c)}" for name, c in question.where))
+    if question.within is not None and goals:
         words.append(f"within {number_text(question.within)}" + (f" {question.unit}" if question.unit else ""))
+    if question.weight != 1 and goals:
+        words.append(f"weight {number_text(question.weight)}")
     return " ".join(words)
 
 
 def _write_condition(c: Condition) -> str:
     if is_range(c):
         return "..".join(x.isoformat() if isinstance(x, date) else number_text(Fraction(x)) for x in c)
-    return "|".join(f"'{v}'" if re.search(r"[\s=|,]|\.\.|^$", str(v)) else str(v) for v in c)
+    alone = len(c) == 1  # among several values, two dots mean nothing
+    return "|".join(_quoted(str(v), dots=alone) for v in c)
+
+
+def _quoted(text: str, *, dots: bool = False) -> str:
+    """A name or value as one word: in quotes where it is several, or would be read as something else."""
+    bare = _BARE.fullmatch(text) and text not in (*_KEYWORDS, "of") and not (dots and ".." in text)
+    return text if bare else f'"{text}"' if "'" in text else f"'{text}'"
+
+
+def read_target(text: str) -> tuple[Fraction, str]:
+    """A target with or without its unit.
+
+    >>> read_target("2 m"), read_target("0.5")
+    ((Fraction(2, 1), 'm'), (Fraction(1, 2), ''))
+    """
+    match = re.fullmatch(r"([0-9.eE+-]+)\s*(.*)", text.strip())
+    number = Fraction(exact(match.group(1) if match else text.strip(), what="within"))
+    if number <= 0:
+        raise UsageError(f"a target is positive; “{text.strip()}” is not", hints=[("within 10", "for example")])
+    return number, match.group(2).strip() if match else ""
+
+
+def _amount(text: str) -> bool:
+    """A number alone, which a unit may follow."""
+    return re.fullmatch(r"[0-9.eE+-]+", text) is not None
 
 
 class _Reader:
@@ -145,18 +186,19 @@ class _Reader:
         quoted = self.tokens[self.at - 1][1]
         while self.take("|"):
             values.append(self.word(f"{name} equals what else?"))
-        if len(values) == 1 and not quoted and ".." in values[0]:
-            low, _, high = values[0].partition("..")
-            return name, condition((low, high))
-        return name, condition(values)
+        return name, condition(values) if quoted or len(values) > 1 else written_condition(values[0])
+
+    def weight(self) -> Fraction:
+        try:
+            return importance(self.word("weight of how much?"))
+        except UsageError as error:
+            raise self.error(error.what, [("weight 2", "its squared errors count twice")]) from None
 
     def target(self) -> tuple[Fraction, str]:
         text = self.word("within how much?")
-        match = re.fullmatch(r"([0-9.eE+-]+)(.*)", text)
-        number = exact(match.group(1) if match else text, what="within")
-        if number <= 0:
-            raise self.error(f"a target is positive; “{text}” is not")
-        unit = match.group(2) if match else ""
-        if not unit and self.peek() is not None and self.peek() not in _KEYWORDS:
-            unit = self.word("")
-        return Fraction(number), unit
+        follows = self.peek() is not None and self.peek() not in (*_KEYWORDS, _WEIGHT)
+        more = self.word("") if follows and _amount(text) else ""
+        try:
+            return read_target(f"{text} {more}")
+        except UsageError as error:
+            raise self.error(error.what, list(error.hints)) from None

@@ -76,6 +76,7 @@ class Grouping:
     axis: int
     groups: Ints
     labels: tuple[str, ...]
+    name: str = ""
 
 
 def group(spec: str, universe: Universe) -> Grouping:
@@ -116,7 +117,8 @@ def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
         place = {old: new for new, old in enumerate(present)} | {-1: -1}
         groups, labels = [place[g] for g in groups], [labels[g] for g in present]
     padded = groups + [-1] * ref.attribute.has_other
-    return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels))
+    name = f"{ref.attribute.name}.{ref.name}" if ref.fact else ref.name
+    return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels), name)
 
 
 def _scale(ref: Reference, spec: str) -> Scale:

@@ -4,6 +4,7 @@
     dx.count(sex="F", age=(18, 65))           one count, bounds included
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
+    dx.table("age/10", weight=2)              more important than others in its plan
     dx.matrix([[1, 0, 1]])                    any linear questions
 
 Questions stack with `+`.
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.model.arrays import Floats
 from dxprivacy.model.grid import array_to_grid
 from dxprivacy.model.numbers import Number, exact
 
@@ -31,6 +32,8 @@ Condition: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date,
 
 
 ASKS = ("count", "sum", "mean", "prefixes", "ranges", "marginals")
+WHOLE = ("prefixes", "ranges", "marginals")
+"""What is asked of all records at once: neither groups nor conditions."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Question:
     where: tuple[tuple[str, Condition], ...] = ()
     within: Fraction | None = None
     unit: str = ""
+    weight: Fraction = Fraction(1)  # so many times its squared errors count when the noise is shared out
+    title: str = ""  # what people call it
 
     def on(self, universe: "Universe") -> "Workload":
         """This question's rows over a universe."""
@@ -71,7 +76,26 @@ class Question:
             out["within"] = str(self.within)
         if self.unit:
             out["unit"] = self.unit
+        if self.weight != 1:
+            out["weight"] = str(self.weight)
+        if self.title:
+            out["title"] = self.title
         return out
+
+    @property
+    def name(self) -> str:
+        """Its title, or its words without target and weight."""
+        from dxprivacy.model.grammar import write
+
+        return self.title or write(self, goals=False)
+
+    def weighted(self, weight: Number) -> "Question":
+        """The same question, so much more important than others in its plan.
+
+        >>> str(count(sex="F").weighted(2))
+        'count where sex=F weight 2'
+        """
+        return replace(self, weight=importance(weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +107,7 @@ class Matrix:
     bias: Fraction = Fraction(0)
     labels: tuple[str, ...] = ()
     within: Fraction | None = None
+    weight: Fraction = Fraction(1)
 
     def on(self, universe: "Universe") -> "Workload":
         """These rows over a universe."""
@@ -95,6 +120,11 @@ class Matrix:
 
     def __str__(self) -> str:
         return f"{self.whole.shape[0]} explicit rows"
+
+    @property
+    def name(self) -> str:
+        """How many rows."""
+        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the non-zero entries."""
@@ -112,6 +142,7 @@ class Matrix:
             "bias": str(self.bias),
             "labels": list(self.labels),
             **({} if self.within is None else {"within": str(self.within)}),
+            **({} if self.weight == 1 else {"weight": str(self.weight)}),
         }
 
 
@@ -136,6 +167,7 @@ class Stack:
         return [q.to_dict() for q in self.questions]
 
 
+_HEAVIEST = 1_000_000
 _NUMBER = (int, float, np.number)
 Ask: TypeAlias = "Question | Matrix | Stack | str | Iterable[Question | Matrix | Stack | str]"
 
@@ -172,7 +204,39 @@ def gather(*asked: Any) -> Stack:
     return Stack(tuple(found))
 
 
-def table(*by: str, where: Mapping[str, object] | None = None, within: Number | None = None) -> Question:
+def assemble(
+    ask: str,
+    *,
+    of: str = "",
+    by: Sequence[str] = (),
+    where: Sequence[tuple[str, Condition]] = (),
+    within: Fraction | None = None,
+    unit: str = "",
+    weight: Fraction = Fraction(1),
+    title: str = "",
+) -> Question:
+    """A question from its parts, however they were written; what has no meaning is refused.
+
+    Words, `[[ask]]` tables and JSON all end here.
+
+    >>> str(assemble("sum", of="income", by=["sex"]))
+    'sum income by sex'
+    """
+    if ask not in ASKS:
+        raise QuestionError(f"“{ask}” is not something to ask", hints=did_you_mean(str(ask), ASKS) or [("count", "")])
+    if (ask == "count") == bool(of):
+        what = f"{ask} of what?" if not of else f"count takes no “{of}”"
+        raise QuestionError(what, hints=[(f"{ask} age", "") if not of else (f"count by {of}", "")])
+    if by and ask in WHOLE:
+        raise QuestionError(f"{ask} cannot be grouped", hints=[("count by …", "for groups")])
+    if where and ask in WHOLE:
+        raise QuestionError(f"{ask} take no condition", hints=[("count where …", "for conditions")])
+    return Question(ask, of, tuple(by), tuple(where), within, unit, weight, title)
+
+
+def table(
+    *by: str, where: Mapping[str, object] | None = None, within: Number | None = None, weight: Number = 1
+) -> Question:
     """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
 
     >>> str(table("sex", "age/10", within=5))
@@ -180,16 +244,18 @@ def table(*by: str, where: Mapping[str, object] | None = None, within: Number | 
     """
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
-    return Question("count", by=_names(by), where=_where(where), within=_target(within))
+    return Question("count", by=_names(by), where=_where(where), within=target(within), weight=importance(weight))
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Question:
     """How many records fulfil the conditions; `age=(18, 65)` includes both ends, a list means any of them.
 
+    Conditions are keywords, also one on an attribute `weight`: importance is `dx.count(…).weighted(2)`.
+
     >>> str(count(sex="F", age=(18, 65)))
     'count where sex=F and age=18..65'
     """
-    return Question("count", by=_names(by), where=_where(where), within=_target(within))
+    return Question("count", by=_names(by), where=_where(where), within=target(within))
 
 
 def sum_of(
@@ -198,13 +264,14 @@ def sum_of(
     by: str | Sequence[str] = (),
     where: Mapping[str, object] | None = None,
     within: Number | None = None,
+    weight: Number = 1,
 ) -> Question:
     """The sum of a number over records, possibly by groups.
 
     >>> str(sum_of("income", by="sex"))
     'sum income by sex'
     """
-    return Question("sum", of, _names(by), _where(where), _target(within))
+    return Question("sum", of, _names(by), _where(where), target(within), weight=importance(weight))
 
 
 def mean_of(
@@ -213,34 +280,35 @@ def mean_of(
     by: str | Sequence[str] = (),
     where: Mapping[str, object] | None = None,
     within: Number | None = None,
+    weight: Number = 1,
 ) -> Question:
     """The mean of a number: its sum over the public n, or for groups a ratio of two noisy answers.
 
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Question("mean", of, _names(by), _where(where), _target(within))
+    return Question("mean", of, _names(by), _where(where), target(within), weight=importance(weight))
 
 
-def prefixes(of: str, *, within: Number | None = None) -> Question:
+def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Question:
     """How many records lie from the first value up to each: a cumulative distribution; `age/10` in steps of ten.
 
     >>> str(prefixes("age/10"))
     'prefixes age/10'
     """
-    return Question("prefixes", of, within=_target(within))
+    return Question("prefixes", of, within=target(within), weight=importance(weight))
 
 
-def ranges(of: str, *, within: Number | None = None) -> Question:
+def ranges(of: str, *, within: Number | None = None, weight: Number = 1) -> Question:
     """How many records lie in each interval of an ordered attribute.
 
     >>> str(ranges("age/10", within=5))
     'ranges age/10 within 5'
     """
-    return Question("ranges", of, within=_target(within))
+    return Question("ranges", of, within=target(within), weight=importance(weight))
 
 
-def marginals(order: int, *, within: Number | None = None) -> Question:
+def marginals(order: int, *, within: Number | None = None, weight: Number = 1) -> Question:
     """All tables of `order` attributes.
 
     >>> str(marginals(2))
@@ -248,10 +316,10 @@ def marginals(order: int, *, within: Number | None = None) -> Question:
     """
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
-    return Question("marginals", str(order), within=_target(within))
+    return Question("marginals", str(order), within=target(within), weight=importance(weight))
 
 
-def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = None) -> Matrix:
+def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = None, weight: Number = 1) -> Matrix:
     """Any linear questions, one row each; dense or scipy sparse.
 
     >>> matrix([[1, 0.5], [0, 1]]).factor
@@ -275,7 +343,7 @@ def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = Non
         whole, shape = grid.whole, dense.shape
     if labels and len(labels) != shape[0]:
         raise QuestionError(f"{len(labels)} labels for {shape[0]} rows")
-    return Matrix(whole, grid.unit, grid.bias, tuple(str(x) for x in labels), _target(within))
+    return Matrix(whole, grid.unit, grid.bias, tuple(str(x) for x in labels), target(within), importance(weight))
 
 
 def _floats(rows: Any) -> Floats:
@@ -289,39 +357,31 @@ def _floats(rows: Any) -> Floats:
         raise QuestionError("a question matrix must be rows of real numbers, all of one length") from None
 
 
-def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
-    """A question back from JSON."""
-    within = Fraction(data["within"]) if "within" in data else None
-    if data["ask"] == "matrix":
-        from scipy.sparse import csr_array
-
-        entries: Ints = np.array(data["entries"], dtype=np.int64)
-        whole = csr_array((entries, (data["rows"], data["columns"])), shape=tuple(data["shape"]))
-        dense = whole.toarray() if whole.shape[0] * whole.shape[1] <= 5_000_000 else whole
-        return Matrix(dense, Fraction(data["factor"]), Fraction(data["bias"]), tuple(data["labels"]), within)
-    names = (data["ask"], data.get("of", ""), data.get("unit", ""), *data.get("by", ()))
-    if data["ask"] not in ASKS or not all(isinstance(name, str) for name in names):
-        raise ValueError("a question of an unknown kind")
-    where = tuple((str(name), _condition_from_dict(c)) for name, c in data.get("where", []))
-    return Question(data["ask"], data.get("of", ""), tuple(data.get("by", ())), where, within, data.get("unit", ""))
-
-
-def with_unit(question: Question, unit: str) -> Question:
-    """The same question with the unit that its target was given in."""
-    return replace(question, unit=unit)
-
-
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
     return (by,) if isinstance(by, str) else tuple(by)
 
 
-def _target(within: Number | None) -> Fraction | None:
+def target(within: Number | None) -> Fraction | None:
+    """A target as it was given: a positive number, or none."""
     if within is None:
         return None
-    target = exact(within, what="within")
-    if target <= 0:
-        raise UsageError(f"within is {within}; a target is positive")
-    return Fraction(target)
+    number = exact(within, what="within")
+    if number <= 0:
+        raise UsageError(f"within is {within}; a target is positive", hints=["within=10"])
+    return Fraction(number)
+
+
+def importance(weight: Number) -> Fraction:
+    """A weight as it was given: a positive number of a sane size.
+
+    >>> importance(2), importance("0.5")
+    (Fraction(2, 1), Fraction(1, 2))
+    """
+    number = Fraction(exact(weight, what="weight"))
+    if not 1 / _HEAVIEST <= number <= _HEAVIEST:
+        what = f"weight is {str(weight)[:40]}; it lies between 1/{_HEAVIEST:,} and {_HEAVIEST:,}"
+        raise UsageError(what, hints=[("weight 2", "its squared errors count twice")])
+    return number
 
 
 def _where(where: Mapping[str, object] | None) -> tuple[tuple[str, Condition], ...]:
@@ -352,6 +412,16 @@ def condition(wanted: object) -> Condition:
     return values
 
 
+def written_condition(text: str) -> Condition:
+    """A condition as it stands in a question: `18..65` is a range, everything else a value.
+
+    >>> written_condition("18..65"), written_condition("F")
+    ((Fraction(18, 1), Fraction(65, 1)), ('F',))
+    """
+    low, dots, high = text.partition("..")
+    return condition((low, high) if dots else text)
+
+
 def is_range(condition: Condition) -> bool:
     """Whether a condition is a range."""
     return not isinstance(condition[0], str)
@@ -359,14 +429,3 @@ def is_range(condition: Condition) -> bool:
 
 def _condition_to_dict(condition: Condition) -> Any:
     return {"from": str(condition[0]), "to": str(condition[1])} if is_range(condition) else list(condition)
-
-
-def _condition_from_dict(data: Any) -> Condition:
-    from dxprivacy.model.ordered import as_date
-
-    if isinstance(data, Mapping):
-        ends = (data["from"], data["to"])
-        return condition(tuple(end if as_date(end) else Fraction(end) for end in ends))
-    if not data or not all(isinstance(value, str) for value in data):
-        raise ValueError("a condition needs at least one value")
-    return tuple(data)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -39,13 +39,15 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Answer:
-    """One number that the user gets: what it is called, its unit, the target asked for, and its recipe."""
+    """One number that the user gets: what it is called, its recipe, unit, target, weight and groups."""
 
     label: str
     question: int
     recipe: Linear | Ratio
     unit: str = ""
     within: Fraction | None = None
+    weight: Fraction = Fraction(1)
+    groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -140,7 +142,7 @@ def stack(workloads: Sequence[Workload]) -> Workload:
             raise QuestionError("questions about different universes cannot be asked together")
         for answer in w.answers:
             recipe = _shifted(answer.recipe, rows)
-            answers.append(Answer(answer.label, answer.question + len(titles), recipe, answer.unit, answer.within))
+            answers.append(replace(answer, question=answer.question + len(titles), recipe=recipe))
         blocks += w.blocks
         titles += w.titles
         rows += w.rows
@@ -150,8 +152,6 @@ def stack(workloads: Sequence[Workload]) -> Workload:
 def _shifted(recipe: Linear | Ratio, rows: int) -> Linear | Ratio:
     if not rows:
         return recipe
-    from dataclasses import replace
-
     if isinstance(recipe, Linear):
         return replace(recipe, row=recipe.row + rows)
     return replace(recipe, top=recipe.top + rows, bottom=recipe.bottom + rows)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified, UsageError
+from dxprivacy.errors import NotCertified, QuestionError, UsageError
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
-from dxprivacy.model.questions import Stack, from_dict
+from dxprivacy.model.question_json import from_dict
+from dxprivacy.model.questions import Stack
 from dxprivacy.model.universe import digest_of
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning.baselines import Baselines, baselines
@@ -88,7 +89,8 @@ class Plan:
             {
                 "metric": self.metric.digest,
                 "dataset": self.dataset,
-                "questions": self.questions.to_dict(),
+                # A question called otherwise is the same question: its answer is not paid for twice.
+                "questions": [{k: v for k, v in q.items() if k != "title"} for q in self.questions.to_dict()],
                 "workload": self.workload.digest,
                 "scales": [s.hex() for s in self.scales],
                 "share": str(self.share),
@@ -163,11 +165,13 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         method = str(data["method"])
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 62):
             raise ValueError("rows")
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError):
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, QuestionError):
         raise UsageError("the plan file is damaged", hints=["dxp plan … plans again"]) from None
     if not 0 < share <= 1:
         raise UsageError("the plan file is damaged: its share is not between 0 and 1")
     workload = questions.on(metric.universe)
+    if len(scales) != workload.rows:
+        raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
     plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset)
     plan.certificate.require(at_most=share)
     return plan

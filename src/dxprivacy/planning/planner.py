@@ -57,7 +57,7 @@ def make_plan(
     rows = None if rows is None else int(rows)
     if rows is not None:
         require_room(workload.largest, workload.universe.max_records or rows, where="plan")
-    task = _Task(workload, metric, granted, _targets(workload, rows), rows)
+    task = _Task(workload, metric, granted, _targets(workload, rows), rows, _importance(workload))
     scales, certificate, used = _propose(task, method)
     plan = Plan(asked, workload, metric, scales, granted, used, rows, title, dataset)
     plan.__dict__["certificate"] = certificate  # just computed for these scales: no need to do it twice
@@ -101,6 +101,21 @@ def _targets(workload: Workload, rows: int | None) -> Floats:
     return out
 
 
+def _importance(workload: Workload) -> Floats:
+    """Per row how many times its squared error counts: the largest weight of the answers made of it.
+
+    Weights compare questions with one another: where all are the same, there are none.
+    """
+    weighed = {w: float(w) for w in {a.weight for a in workload.answers}}
+    if len(weighed) == 1:
+        return np.ones(workload.rows)
+    out = np.zeros(workload.rows)
+    for answer in workload.answers:
+        for row in answer.rows:
+            out[row] = max(out[row], weighed[answer.weight])
+    return np.where(out > 0, out, 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class _Task:
     workload: Workload
@@ -108,6 +123,13 @@ class _Task:
     share: Fraction
     targets: Floats
     rows: int | None
+    weights: Floats
+
+    @cached_property
+    def pull(self) -> Floats:
+        """What a row's weight does to its part of the budget: the cube root, because the least sum a_k / w_k^2 under
+        sum w_k = 1 has w_k ~ a_k^(1/3)."""
+        return np.cbrt(self.weights)
 
     @property
     def units(self) -> Floats:
@@ -152,23 +174,28 @@ def _propose(task: _Task, method: str) -> tuple[tuple[float, ...], Certificate, 
 
 
 def _merit(task: _Task, scales: tuple[float, ...]) -> tuple[int, float]:
-    """How many answers miss their target, then squared errors, each row measured by its target or by plain DP."""
+    """How many answers miss their target, then squared errors, each row measured by its target or by plain DP, and
+    counted as often as its weight says."""
     misses = 0
     if (task.targets > 0).any():
         errors = all_expected(task.workload, scales, task.rows)
         wanted = ((e.half_width, a.within) for a, e in zip(task.workload.answers, errors, strict=True))
         misses = sum(within is not None and width > float(within) * (1 + 1e-9) for width, within in wanted)
-    return misses, float(np.sum((np.array(scales) / task.reference) ** 2))
+    return misses, float(np.sum(task.weights * (np.array(scales) / task.reference) ** 2))
 
 
 def _same_scale(task: _Task) -> tuple[tuple[float, ...], Certificate]:
-    """Strategy 2: one scale, in the answers' units, equal to the joint sensitivity; exact, rounded up once."""
+    """Strategy 2: one scale, in the answers' units, equal to the joint sensitivity; exact, rounded up once.
+
+    Rows with a weight get so much less, by its cube root.
+    """
     workload = task.workload
     free = _free_rows(task)
     noisy = {u for u, f in zip(workload.units, free.tolist(), strict=True) if not f}
     smallest = min(noisy, default=Fraction(1))
     by_unit = {u: round_up(smallest / u) for u in noisy}
-    relative = [0.0 if f else by_unit[u] for u, f in zip(workload.units, free.tolist(), strict=True)]
+    rows = zip(workload.units, free.tolist(), task.pull.tolist(), strict=True)
+    relative = [0.0 if f else by_unit[u] / pull for u, f, pull in rows]
     bound = max_ratio(LaplaceCost(workload, relative), task.metric)
     if bound.upper == math.inf:
         raise _separates(task, bound.witness)
@@ -198,10 +225,17 @@ def _free_rows(task: _Task) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
 
 
 def _equal_split(task: _Task, system: Constraints) -> Floats:
-    """Strategy 1: every row that needs noise gets the same part of the budget."""
+    """Strategy 1: every row that needs noise gets the same part of the budget, or one that follows its weight."""
     own = own_precision(system)
-    parts = int(np.isfinite(own[system.variable]).sum())
-    return _as_scales(task, own / max(parts, 1), system)
+    parts = float(task.pull[np.isfinite(own[system.variable])].sum())
+    return _as_scales(task, own * _per_variable(task.pull, system) / (parts or 1.0), system)
+
+
+def _per_variable(values: Floats, system: Constraints) -> Floats:
+    """From rows to variables: the largest."""
+    out = np.zeros(system.count)
+    np.maximum.at(out, system.variable, values)
+    return out
 
 
 def _filled(task: _Task, system: Constraints) -> list[Floats]:
@@ -212,11 +246,11 @@ def _filled(task: _Task, system: Constraints) -> list[Floats]:
     with np.errstate(divide="ignore"):
         np.minimum.at(wanted, system.variable, np.where(task.targets > 0, 1.0 / task.targets, np.inf))
         caps = np.where(finite, wanted, 0.0)
-    units = np.zeros(system.count)
-    np.maximum.at(units, system.variable, task.units)
-    proportions = [np.where(finite, own, 0.0), np.where(finite, units, 0.0)]
+    units, pull = _per_variable(task.units, system), _per_variable(task.pull, system)
+    own = own * pull
+    proportions = [np.where(finite, own, 0.0), np.where(finite, units * pull, 0.0)]
     if np.isfinite(wanted).any():
-        proportions.append(np.where(finite, np.where(np.isfinite(wanted), wanted, own), 0.0))
+        proportions.append(np.where(finite, np.where(np.isfinite(wanted), wanted * pull, own), 0.0))
     filled = [fill(system, p, caps) for p in proportions]
     targeted = np.isfinite(wanted) & finite
     if targeted.any() and not targeted[finite].all():  # targets first, but a tenth of every pair is kept for the rest

@@ -142,7 +142,7 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[s
 def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
     """Lines of the table: every answer where there are few, otherwise groups with the same fate."""
     out: list[tuple[str, list[int]]] = []
-    for question, title in enumerate(plan.workload.titles):
+    for question, asked in enumerate(plan.questions.questions):
         members = [k for k, a in enumerate(plan.workload.answers) if a.question == question]
         if everything or len(members) <= SHOWN:
             out += [(plan.workload.answers[k].label, [k]) for k in members]
@@ -151,7 +151,7 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
         reached = [k for k in ordered if _reached(plan.workload.answers[k], plan.errors[k])]
         met = set(reached)
         rest = [k for k in ordered if k not in met]
-        name = title.split(" within ")[0]
+        name = asked.name
         if reached:
             out.append((_several(plan, question, len(reached)) if rest else f"{name}, all {len(reached)}", reached))
         if len({plan.errors[k].half_width for k in rest}) == 1 and len(rest) > 2:
@@ -169,7 +169,7 @@ def _several(plan: Plan, question: int, count: int) -> str:
     asked = plan.questions.questions[question]
     by: tuple[str, ...] = asked.by if isinstance(asked, Question) else ()
     single = by[0].rpartition(".")[2] if len(by) == 1 else ""
-    return plural(count, single) if single.isalpha() else f"{count} of {str(asked).split(' within ')[0]}"
+    return plural(count, single) if single.isalpha() else f"{count} of {asked.name}"
 
 
 def _span(values: list[float], unit: str = "") -> str:

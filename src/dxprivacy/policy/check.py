@@ -1,15 +1,27 @@
 """`dxp check`: a policy explained, fit for a lawyer to sign, with everything worth a second look."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dxprivacy.model.attributes import OTHER, Attribute, Integers
-from dxprivacy.model.metrics import Extreme, Matrix, Metric, Places, WithAbsent, WithOther
+from dxprivacy.model.metrics import Constant, Extreme, Matrix, Metric, Places, WithAbsent, WithOther
 from dxprivacy.model.ordered import Dates, Numbers
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.policy import Policy
 from dxprivacy.wording import columns, digits, plain, plural, short, short_pair, tag, wrap
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A value whose distance to `other` is looser, or stricter, than that of every listed pair."""
+
+    pair: str
+    epsilon: float
+    way: str
 
 
 @dataclass(frozen=True)
@@ -23,6 +35,7 @@ class Row:
     loosest_epsilon: float
     public: bool
     tightened: bool
+    other: tuple[Beyond, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,11 +79,12 @@ class Check:
                     "name": r.attribute,
                     "values": size,
                     "strictest_pair": r.strictest,
-                    "strictest_epsilon": _finite(r.strictest_epsilon),
+                    "strictest_epsilon": finite(r.strictest_epsilon),
                     "loosest_pair": r.loosest,
-                    "loosest_epsilon": _finite(r.loosest_epsilon),
+                    "loosest_epsilon": finite(r.loosest_epsilon),
                     "public": r.public,
                     "tightened": r.tightened,
+                    "other": [{"pair": b.pair, "epsilon": finite(b.epsilon), "than_listed": b.way} for b in r.other],
                 }
                 for r, (_, size) in zip(self.rows, self.sizes, strict=True)
             ],
@@ -79,13 +93,14 @@ class Check:
             "presence_epsilon": self.presence,
             "identical": [list(pair) for pair in self.identical],
             "tightened": [
-                {"pair": [a, b], "written": _finite(written), "kept": kept} for a, b, written, kept in self.tightened
+                {"pair": [a, b], "written": finite(written), "kept": kept} for a, b, written, kept in self.tightened
             ],
             "warnings": [{"kind": w.kind, "text": w.text} for w in self.warnings],
         }
 
 
-def _finite(x: float) -> float | None:
+def finite(x: float) -> float | None:
+    """A number for JSON: None where it is infinite."""
     return x if math.isfinite(x) else None
 
 
@@ -106,6 +121,8 @@ def check(policy: Policy) -> Check:
             warnings.append(_public_warning(attribute, metric, row))
         if same:
             warnings.append(_identical_warning(attribute, metric, len(same)))
+        if attribute.name in policy.declared_public:
+            warnings.append(_declared_notice(attribute))
     presence = float(policy.metric.radius) if isinstance(policy.metric, WithAbsent) else None
     if isinstance(policy.metric, WithAbsent) and policy.metric.tightens:
         tightened.append((*_farthest(policy.metric), 2 * float(policy.metric.radius)))
@@ -166,15 +183,33 @@ def _row(attribute: Attribute, metric: Metric, tightened: bool) -> Row:
         strictest = f"neighbouring {steps}"
     else:
         strictest = _pair(attribute, near)
+    least, most = near.distance if near else none, math.inf if listed.public else far.distance if far else none
     return Row(
         attribute.name,
         strictest,
-        near.distance if near else none,
+        least,
         _pair(attribute, far),
         far.distance if far else none,
         listed.public,
         tightened,
+        _beyond(attribute, metric, least, most),
     )
+
+
+def _beyond(attribute: Attribute, metric: Metric, least: float, most: float) -> tuple[Beyond, ...]:
+    """Distances to `other` that the extremes of the listed pairs do not tell."""
+    if not attribute.has_other or attribute.listed == 1:
+        return ()
+    listed = 1 if isinstance(metric, (WithOther, Constant)) else attribute.listed  # there, all are the same
+    cells = np.arange(listed, dtype=np.int64)
+    d = metric.pairwise(cells, np.full(listed, attribute.listed))
+    found = []
+    for k, way in ((int(d.argmax()), "looser"), (int(d.argmin()), "stricter")):
+        epsilon = float(d[k])
+        if epsilon > most * (1 + 1e-9) if way == "looser" else epsilon < least * (1 - 1e-9):
+            value = f"any {attribute.name}" if listed == 1 else attribute.label(k)
+            found.append(Beyond(f"{value} – {OTHER}", epsilon, way))
+    return tuple(found)
 
 
 def _pair(attribute: Attribute, at: Extreme | None) -> str:
@@ -260,6 +295,14 @@ def _identical_warning(attribute: Attribute, metric: Metric, count: int) -> Noti
     return Notice("identical", f"{which} {why}: no question may separate them. --list identical")
 
 
+def _declared_notice(attribute: Attribute) -> Notice:
+    return Notice(
+        "declared",
+        f"declared public: the list of values of {attribute.name} was read from the data; that they occur is outside "
+        "the promise.",
+    )
+
+
 def _correlation(rows: list[Row]) -> list[Notice]:
     """The best and the least protected attribute, if they are ten times apart."""
     strict = min(rows, key=lambda r: r.loosest_epsilon)
@@ -307,6 +350,11 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
     if page.presence is not None:
         table.append(["presence", "anyone – absent", digits(page.presence), "anyone – absent", digits(page.presence)])
     lines += columns(table, "llrlr")
+    for r in page.rows:
+        for b in r.other:
+            has = "is public" if math.isinf(b.epsilon) else f"has ε {digits(b.epsilon)}"
+            text = f"{short(r.attribute, 24)}: {short_pair(b.pair, 48)} {has}, {b.way} than every listed pair"
+            lines.append(tag("dim", f"  {text}"))
     if page.public and not page.worst_case:
         worst, tail = "no limit", ": everything is public."
     else:
@@ -317,13 +365,18 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
         f"  Worst case in plain-DP terms: {tag('bold', worst)}{tail}",
         "  One plan usually uses far less; dxp plan says how much.",
     ]
-    if page.warnings:
-        lines.append("")
-        for w in page.warnings:
-            text = wrap(w.text, 82)
-            lines.append(f"{tag('warn', '! ' + w.kind.ljust(13))}{text[0]}")
-            lines += [" " * 15 + more for more in text[1:]]
+    lines += notice_lines(page.warnings)
     return lines + _listing(page, listing) if listing else lines
+
+
+def notice_lines(notices: Sequence[Notice]) -> list[str]:
+    """What is worth a second look, after an empty line; nothing where there is none."""
+    lines = [""] if notices else []
+    for notice in notices:
+        text = wrap(notice.text, 82)
+        lines.append(f"{tag('warn', '! ' + notice.kind.ljust(13))}{text[0]}")
+        lines += [" " * 15 + more for more in text[1:]]
+    return lines
 
 
 def _listing(page: Check, kind: str) -> list[str]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.errors import Hint, PolicyError, UsageError
+from dxprivacy.errors import DxError, Hint, UsageError
 from dxprivacy.model.numbers import Exact, exact
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
@@ -47,7 +47,7 @@ class Keys:
 
     def error(
         self, what: str, key: str = "", hints: Iterable[Hint | str] = (), details: tuple[str, ...] = ()
-    ) -> PolicyError:
+    ) -> DxError:
         """An error at the line of a key."""
         return self.file.error(what, section=self.section, key=key, hints=hints, details=details)
 

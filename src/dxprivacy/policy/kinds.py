@@ -16,7 +16,7 @@ from dxprivacy.policy.source import UNPRINTABLE
 
 COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
 KINDS = {
-    "values": ("between",),
+    "values": ("between", "declared_public"),
     "integers": ("per", "at_most", "format", "columns"),
     "numbers": ("per", "at_most", "format", "columns", "step", "outside"),
     "dates": ("per", "at_most", "format", "columns", "timezone"),
@@ -51,6 +51,12 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
             "between says how the budgets of two values make up their ε",
             "between",
             [('between = "smaller"', "the smaller one, closed to a metric"), ('between = "sum"', "both together")],
+        )
+    if not isinstance(keys.table.get("declared_public", True), bool):
+        raise keys.error(
+            "declared_public is true or false",
+            "declared_public",
+            [("declared_public = true", "the list of values was read from the data")],
         )
     if not isinstance(given, dict):
         return attribute, alone.discrete(universe, keys.budget(given), other)

@@ -55,11 +55,29 @@ class Policy:
         """Identifies the universe and every distance."""
         return self.metric.digest
 
+    @property
+    def declared_public(self) -> tuple[str, ...]:
+        """The attributes whose list of values was read from the data (`dxp init --public`)."""
+        tables = self.file.tables["attributes"].items()
+        return tuple(name for name, table in tables if table.get("declared_public"))
+
     def check(self) -> Any:
         """What the policy promises and what to look at twice; prints as a page."""
         from dxprivacy.policy.check import check
 
         return check(self)
+
+    def diff(self, other: "Policy") -> Any:
+        """What changes from this policy to another: pairs, values, settings, worst case; prints as a page."""
+        from dxprivacy.errors import UsageError
+        from dxprivacy.policy.diff import diff
+
+        if not isinstance(other, Policy):
+            raise UsageError(
+                f"a policy is compared with a policy, not with a {type(other).__name__}",
+                hints=['policy.diff(dx.Policy.load("draft.toml"))'],
+            )
+        return diff(self, other)
 
     def __repr__(self) -> str:
         return f"Policy({self.title!r}, dataset {self.dataset!r}, {self.universe!r})"

@@ -1,7 +1,10 @@
-"""`dxp init`: a policy to fill in, from column names and types only.  No row is read: ranges and values are yours."""
+"""`dxp init`: a policy to fill in, from column names and types only.  No row is read: ranges and values are yours.
+
+The exception is a column whose values its curator declares public: they are given here, and marked as read from data.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _HEAD = """\
 # How far may answers tell any two records apart?  Fill in what the dots leave open, remove what you do not publish.
@@ -25,15 +28,31 @@ values = ["…", "…"]               # every value that may occur, exactly as w
 epsilon = 1.0                     # for values of different sensitivity: {{ yes = 0.1, no = 1.0 }}
 """,
 }
+_PUBLIC = """\
+# Declared public: which values occur was read from the data, and everyone who sees this file knows it.
+# Entries that no policy can list (empty ones, the word “other”) count as “other”.
+values = {values}
+declared_public = true
+epsilon = 1.0                     # how far answers may tell whose value is which
+"""
+_WIDTH = 100
 _UNSUPPORTED = "# column “{column}” is {words}: not supported yet\n"
 
 
-def skeleton(title: str, dataset: str, columns: Sequence[tuple[str, str, str]]) -> str:
+def skeleton(
+    title: str,
+    dataset: str,
+    columns: Sequence[tuple[str, str, str]],
+    public: Mapping[str, Sequence[str | int]] | None = None,
+) -> str:
     """The text of a policy for columns given as (name, kind, words); kinds: whole, truth, text, or nothing of these.
+
+    `public` gives the values of columns that were declared public.
 
     >>> print(skeleton("Survey", "survey", [("age", "whole", "")]).splitlines()[-4])
     # [attributes.age]
     """
+    public = public or {}
     parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset))]
     for column, kind, words in columns:
         if kind not in _KINDS:
@@ -43,9 +62,24 @@ def skeleton(title: str, dataset: str, columns: Sequence[tuple[str, str, str]]) 
         lines = [f"[attributes.{_key(name)}]"]
         if name != column:
             lines.append(f'column = "{_plain(column)}"')
-        lines += _KINDS[kind].format().splitlines()
+        filled = _PUBLIC.format(values=_list(public[column])) if column in public else _KINDS[kind].format()
+        lines += filled.splitlines()
         parts.append("".join(f"# {line}\n" for line in lines))
     return "\n".join(parts)
+
+
+def _list(values: Sequence[str | int]) -> str:
+    """A TOML list, over several lines where it is long."""
+    texts = [str(v) if isinstance(v, int) and v.bit_length() < 63 else f'"{_plain(str(v))}"' for v in values]
+    short = f"[{', '.join(texts)}]"
+    if len(short) <= _WIDTH:
+        return short
+    lines = [""]
+    for text in texts:
+        if lines[-1] and len(lines[-1]) + len(text) > _WIDTH:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{text},"
+    return "\n".join(["[", *(f"  {line}" for line in lines), "]"])
 
 
 def _key(name: str) -> str:

@@ -1,4 +1,4 @@
-"""A policy file as text with positions, so that every error can name its line."""
+"""A TOML file as text with positions, so that every error can name its line: policies, and questions in files."""
 
 import re
 import tomllib
@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from dxprivacy.errors import Hint, PolicyError, did_you_mean
+from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
+from dxprivacy.wording import UNPRINTABLE as UNPRINTABLE
 
-# What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
-UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _SHOWN = 100
 _LONGEST_NUMBER = 40
 _LONG_INTEGER = re.compile(
@@ -33,35 +32,38 @@ _IN_OUR_WORDS = (
 
 
 @dataclass(frozen=True)
-class PolicyFile:
-    """The parsed tables of a policy, its text and where it came from; numbers are exact decimals."""
+class TomlFile:
+    """The parsed tables of a file, its text and where it came from; numbers are exact decimals."""
 
     tables: dict[str, Any]
     text: str
     path: Path | None = None
 
+    noun: ClassVar[str] = "file"
+    failure: ClassVar[type[DxError]] = DxError
+    missing: ClassVar[Hint]
+    nested: ClassVar[str]
+
     @classmethod
-    def read(cls, path: str | Path) -> "PolicyFile":
+    def read(cls, path: str | Path) -> Self:
         """Read a file."""
         file = Path(path)
         try:
             text = file.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
-            raise PolicyError(
-                "no such file", where=str(file), hints=[("dxp demo --write demo/", "writes one to start from")]
-            ) from None
+            raise cls.failure("no such file", where=str(file), hints=[cls.missing]) from None
         except UnicodeDecodeError:
-            raise PolicyError("not UTF-8 text", where=str(file), hints=["save the policy as UTF-8"]) from None
+            raise cls.failure("not UTF-8 text", where=str(file), hints=[f"save the {cls.noun} as UTF-8"]) from None
         except OSError as error:
-            raise PolicyError(
-                f"cannot be read: {error.strerror}", where=str(file), hints=["name a policy file, such as policy.toml"]
-            ) from None
+            what = f"cannot be read: {error.strerror}"
+            hint = f"name a {cls.noun} file, such as {cls.noun}.toml"
+            raise cls.failure(what, where=str(file), hints=[hint]) from None
         except ValueError:  # a NUL in the path
-            raise PolicyError("cannot be a file name", where=repr(str(file))) from None
+            raise cls.failure("cannot be a file name", where=repr(str(file))) from None
         return cls.parse(text, file)
 
     @classmethod
-    def parse(cls, text: str, path: Path | None = None) -> "PolicyFile":
+    def parse(cls, text: str, path: Path | None = None) -> Self:
         """Parse text."""
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
         unread = cls({}, text, path)
@@ -73,14 +75,14 @@ class PolicyFile:
             line = next((k for k, shown in enumerate(text.split("\n"), 1) if bad.text in shown), None)
             raise unread.error(bad.what, line=line, hints=["write an ordinary number, such as 0.5"]) from None
         except RecursionError:
-            raise unread.error("nested too deeply", hints=["a policy needs no more than [attributes.NAME]"]) from None
+            raise unread.error("nested too deeply", hints=[cls.nested]) from None
         except ValueError:  # Python refuses to read integers of thousands of digits
             raise unread._too_long() from None
         if _has_long_integer(tables):
             raise unread._too_long()
         return cls(tables, text, path)
 
-    def _syntax(self, message: str) -> PolicyError:
+    def _syntax(self, message: str) -> DxError:
         match = re.search(r"\(at line (\d+)", message)
         line = int(match.group(1)) if match else self.text.rstrip().count("\n") + 1
         what = re.sub(r" \(at [^()]*\)$", "", message)
@@ -92,7 +94,7 @@ class PolicyFile:
         hints = [('[attributes."größe"]', "names with letters beyond a to z need quotes")] if foreign else []
         return self.error(f"not valid TOML: {what}", line=line, hints=hints)
 
-    def _too_long(self) -> PolicyError:
+    def _too_long(self) -> DxError:
         lines = enumerate(self.text.split("\n"), 1)
         line = next((number for number, shown in lines if _LONG_INTEGER.search(shown)), None)
         return self.error("a whole number has more than 64 bits", line=line, hints=["write a smaller number"])
@@ -100,15 +102,20 @@ class PolicyFile:
     @property
     def name(self) -> str:
         """How errors call the file."""
-        return self.path.name if self.path else "policy"
+        return self.path.name if self.path else self.noun
 
-    def line_of(self, section: str, key: str = "") -> int | None:
-        """The line of a key within a section such as `attributes.age`, or of the section's header."""
-        inside, header = section == "", None
+    def line_of(self, section: str, key: str = "", entry: int = 1) -> int | None:
+        """The line of a key within a section such as `attributes.age`, or of the section's header.
+
+        Of sections that stand in the file several times, `[[ask]]`, the `entry`-th is meant.
+        """
+        inside, header, seen = section == "", None, 0
         for number, line in enumerate(self.text.split("\n"), 1):
             opened = re.match(r"\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$", line)
             if opened:
-                inside = _bare(opened.group(1)) == section
+                named = _bare(opened.group(1)) == section
+                seen += named
+                inside = named and seen == entry
                 header = number if inside else header
             elif inside and key and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*(=|\.)", line):
                 return number
@@ -120,24 +127,27 @@ class PolicyFile:
         *,
         section: str = "",
         key: str = "",
+        entry: int = 1,
         line: int | None = None,
         details: tuple[str, ...] = (),
         hints: Iterable[Hint | str] = (),
-    ) -> PolicyError:
+    ) -> DxError:
         """An error at a place in the file, showing that line."""
-        line = line or (self.line_of(section, key) if section or key else None)
+        line = line or (self.line_of(section, key, entry) if section or key else None)
         lines = self.text.split("\n")
         shown = (f"{line:>5} │ {_short(lines[line - 1].strip())}",) if line and line <= len(lines) else ()
         where = f"{self.name}:{line}" if line else f"{self.name}, {_short(section)}" if section else self.name
-        return PolicyError(
+        return self.failure(
             _visible(what), where=_visible(where), details=(*map(_visible, shown), *details), hints=hints
         )
 
-    def made(self, error: PolicyError) -> bool:
+    def made(self, error: DxError) -> bool:
         """Whether an error names a place in this file already."""
         return error.where == self.name or error.where.startswith((f"{self.name}:", f"{self.name}, "))
 
-    def only(self, table: dict[str, Any], known: tuple[str, ...], section: str, key: str = "") -> None:
+    def only(
+        self, table: dict[str, Any], known: tuple[str, ...], section: str, key: str = "", *, entry: int = 1
+    ) -> None:
         """Refuse keys that mean nothing: unknown means refuse.  `key` is where an inline table stands."""
         for name in table:
             if name not in known:
@@ -145,8 +155,18 @@ class PolicyFile:
                     f"“{_short(name)}” means nothing here",
                     section=section,
                     key=key or name,
+                    entry=entry,
                     hints=[*did_you_mean(name[:_SHOWN], known)] or [f"known: {', '.join(known)}"],
                 )
+
+
+class PolicyFile(TomlFile):
+    """A policy's tables."""
+
+    noun = "policy"
+    failure = PolicyError
+    missing = ("dxp demo --write demo/", "writes one to start from")
+    nested = "a policy needs no more than [attributes.NAME]"
 
 
 class _BadNumber(Exception):

@@ -26,7 +26,7 @@ def build_release(plan: Plan, z: Ints, records: int, *, ledger: str, entry: int,
         recipe = answer.recipe
         vague = isinstance(recipe, Ratio) and low <= float(recipe.low) and high >= float(recipe.high)
         title = plan.workload.titles[answer.question]
-        rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague))
+        rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
     facts: dict[str, Any] = {
         "request": plan.request,
         "policy": {"title": plan.title, "dataset": plan.dataset, "metric": plan.metric.digest},

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from dxprivacy.errors import UsageError
 
 FORMAT = "dxprivacy-release/1"
+_NUMBERS = ("value", "low", "high", "unit", "question")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Row:
     unit: str
     exact: bool
     vague: bool = False  # the interval is the whole range: too few records to say anything
+    groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
 
 
 @dataclass(frozen=True)
@@ -38,19 +40,28 @@ class Release:
     facts: Mapping[str, Any]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The answers as plain dictionaries."""
-        return [
-            {"label": r.label, "value": r.value, "low": r.low, "high": r.high, "unit": r.unit, "question": r.question}
-            for r in self.answers
-        ]
+        """The answers as plain dictionaries; `groups` maps what they are grouped by to their label there."""
+        return [{"label": r.label, "groups": dict(r.groups), **_numbers(r)} for r in self.answers]
+
+    def table(self) -> list[dict[str, Any]]:
+        """The answers as rows of one table: a column for everything that any of them is grouped by, then the numbers.
+
+        Where an answer is not grouped by something, its field is empty.
+        """
+        names = dict.fromkeys(name for r in self.answers for name, _ in r.groups)
+        columns = _columns(list(names))
+        empty = dict.fromkeys(columns.values(), "")
+        return [empty | {columns[name]: label for name, label in r.groups} | _numbers(r) for r in self.answers]
 
     def to_pandas(self) -> Any:
-        """The answers as a DataFrame (needs pandas)."""
+        """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""
         try:
             import pandas  # type: ignore[import-untyped,unused-ignore]
         except ImportError:
             raise UsageError("pandas is not installed", hints=["pip install pandas", "release.rows()"]) from None
-        return pandas.DataFrame(self.rows())
+        frame = pandas.DataFrame(self.table())
+        frame.insert(0, _free("label", list(frame.columns)), [r.label for r in self.answers])
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -72,9 +83,10 @@ class Release:
     def to_csv(self) -> str:
         """The answers as CSV text."""
         out = io.StringIO()
-        writer = csv.DictWriter(out, ["label", "value", "low", "high", "unit", "question"], lineterminator="\n")
+        rows = self.table()
+        writer = csv.DictWriter(out, list(rows[0]) if rows else list(_NUMBERS), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(self.rows())
+        writer.writerows(rows)
         return out.getvalue()
 
     def save(self, path: str | Path) -> Path:
@@ -98,12 +110,36 @@ class Release:
         return "\n".join(plain(line) for line in release_lines(self))
 
 
+def _numbers(row: Row) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _NUMBERS}
+
+
+def _columns(names: Sequence[str]) -> dict[str, str]:
+    """The column of everything grouped by: its own name, unless a column of ours is called so.
+
+    >>> _columns(["sex", "value"])
+    {'sex': 'sex', 'value': 'by value'}
+    """
+    taken = [*_NUMBERS, *names]
+    return {name: _free(f"by {name}", taken) if name in _NUMBERS else name for name in names}
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """A name that no other column has."""
+    while name in taken:
+        name = f"by {name}"
+    return name
+
+
 def from_json(text: str) -> Release:
     """A release back from its JSON text."""
     data = json.loads(text)
     known = {"format", "name", "records", "answers", "promise"}
     answers = tuple(
-        Row(r["label"], r["question"], r["value"], r["low"], r["high"], r["unit"], r["exact"], r["vague"])
+        Row(
+            **{name: r[name] for name in (*_NUMBERS, "label", "exact", "vague")},
+            groups=tuple(r.get("groups", {}).items()),  # releases of earlier versions have none
+        )
         for r in data["answers"]
     )
     facts = {key: value for key, value in data.items() if key not in known}

@@ -293,7 +293,7 @@ def test_the_files_of_a_release_say_the_same_as_the_screen(town, dxp, planned, k
     with next((town / "public").glob("*.csv")).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [float(r["value"]) for r in rows] == [a["value"] for a in stored["answers"]]
-    assert [r["label"] for r in rows] == ["New Jersey", "New York", "M", "F"]
+    assert [(r["state"], r["sex"]) for r in rows] == [("New Jersey", ""), ("New York", ""), ("", "M"), ("", "F")]
     assert all(float(r["low"]) < float(r["value"]) < float(r["high"]) for r in rows)
     assert stored["records"] == 400
     assert len(stored["promise"]) == 3

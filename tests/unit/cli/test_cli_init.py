@@ -72,3 +72,67 @@ def test_odd_names_cannot_break_out_of_the_skeleton():
     text = skeleton('a"\nb', "d\\", [('x"]\n[evil]', "text", ""), ("", "whole", ""), ("y", "", "lists\u2028")])
     assert "\n[evil]" not in text
     assert "not supported yet" in text
+
+
+def test_values_of_public_columns_are_listed_marked_and_said_by_check(town, dxp):
+    called = dxp("init", "people.csv", "--public", "sex", "--public", "age", "--out", "new.toml").fine()
+    assert "rows were read for sex, age alone" in called.out
+    assert "no row was read" not in called.out
+    text = (town / "new.toml").read_text()
+    assert '# values = ["F", "M"]\n# declared_public = true' in text
+    assert "was read from the data" in text
+    assert "Planted" not in text + called.out
+    wanted = text[text.index("# [attributes.sex]") : text.index("# [attributes.home]")]
+    head = text[: text.index("\n# [attributes")]
+    (town / "new.toml").write_text(head + "\n" + "\n".join(line.removeprefix("# ") for line in wanted.splitlines()))
+    page = dxp("check", "new.toml").fine()
+    assert "! declared     declared public: the list of values of sex was read from the data" in page.out
+    assert dx.Policy.load(town / "new.toml").declared_public == ("sex", "age")
+    dxp("plan", "new.toml", "count by sex, age", "--out", "plan.json").fine()
+    dxp("release", "plan.json", "--data", "people.csv", "--out", "out").fine()
+
+
+def test_without_public_no_row_is_read_whatever_stands_in_it(town, dxp, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("rows were read")
+
+    for name in ("rows", "count", "distinct", "_blocks"):
+        monkeypatch.setattr(f"dxprivacy.engines.csv_lines.CsvFile.{name}", refuse)
+    dxp("init", "people.csv", "--out", "new.toml").fine()
+    assert dxp("init", "people.csv", "--public", "sex", "--out", "other.toml").code == 1  # the test can fail
+    assert not (town / "other.toml").exists()
+
+
+def test_public_values_in_json_and_their_errors(town, dxp):
+    data = json.loads(dxp("init", "people.csv", "--public", "sex", "--json").fine().out)
+    assert data[0] == {"column": "sex", "type": "untyped text", "values": ["F", "M"]}
+    assert "values" not in data[1]
+    called = dxp("init", "people.csv", "--public", "sxe", "--out", "new.toml")
+    assert called.code == 6
+    assert "did you mean this?" in called.err
+    many = "id\n" + "".join(f"secret-{k}\n" for k in range(1001))
+    (town / "many.csv").write_text(many)
+    called = dxp("init", "many.csv", "--public", "id", "--out", "new.toml")
+    assert called.code == 6
+    assert "more than 1,000 different values" in called.err
+    assert "secret" not in called.err
+    assert not (town / "new.toml").exists()
+
+
+def test_odd_public_values_cannot_break_out_of_the_skeleton():
+    odd = ['a"]\n[evil', "b\\", "“c”", "d'", "#e"]
+    text = skeleton("t", "d", [("x", "text", ""), ("n", "whole", "")], {"x": [*odd, "f" * 150], "n": [1, 2**70]})
+    filled = "\n".join(line.removeprefix("# ") for line in text.splitlines()[3:])
+    policy = dx.Policy.parse('title = "t"\n' + "\n".join(filled.splitlines()))
+    assert policy.universe.attributes[0].values == ('a"] [evil', *odd[1:], "f" * 150)
+    assert policy.universe.attributes[1].values == ("1", str(2**70))
+
+
+@pytest.mark.parametrize("given", ['"yes"', "1", "[]"])
+def test_declared_public_is_true_or_false_and_only_for_values(given):
+    text = 'title = "t"\ndataset = "d"\n[attributes.x]\n{}\nepsilon = 1\nper = 1\ndeclared_public = {}\n'
+    with pytest.raises(PolicyError, match="declared_public is true or false") as caught:
+        dx.Policy.parse(text.format("values = [1, 2]", given).replace("per = 1\n", ""))
+    assert caught.value.where == "policy.toml:6"
+    with pytest.raises(PolicyError, match="“declared_public” means nothing here"):
+        dx.Policy.parse(text.format("integers = [1, 2]", "true"))

@@ -14,7 +14,7 @@ from dxprivacy.model.attributes import Integers
 from dxprivacy.model.formats import DateFormat, NumberFormat
 from dxprivacy.model.grammar import parse, write
 from dxprivacy.model.ordered import Dates, Numbers, Series
-from dxprivacy.model.questions import from_dict
+from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.universe import Universe
 
 INCOME = Numbers(name="income", low=0, high=10_000, step=1000, unit="€")

@@ -13,9 +13,9 @@ from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
 from dxprivacy.model.attributes import Integers, Points, Property, Values
 from dxprivacy.model.grammar import parse, write
 from dxprivacy.model.grid import array_to_grid, require_room, to_grid
+from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import (
     count,
-    from_dict,
     gather,
     marginals,
     matrix,

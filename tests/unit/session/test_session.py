@@ -62,7 +62,9 @@ def test_table_count_sum_and_mean_end_to_end(survey):
     assert all(r["low"] <= r["value"] <= r["high"] for r in release.rows())
     assert 30 < release.rows()[-1]["value"] < 70
     assert release.records == 2_000
-    assert release.to_pandas().shape == (6, 6)
+    frame = release.to_pandas()
+    assert list(frame.columns) == ["label", "sex", "value", "low", "high", "unit", "question"]
+    assert list(frame["sex"]) == ["M", "F", "", "M", "F", ""]
 
 
 def test_the_same_plan_returns_the_stored_release_and_draws_no_noise(survey):

@@ -261,6 +261,25 @@ class Capped(Metric):
         bites = self.base.has_infinite or (far is not None and far.distance > float(self.cap) * (1 - 1e-9))
         return super().generators(block) if bites else self.base.generators(block)
 
+    @cached_property
+    def closest(self) -> Extreme | None:
+        """The base's, at most the cap."""
+        near = self.base.closest
+        return super().closest if near is None else Extreme(min(near.distance, float(self.cap)), near.pair)
+
+    @cached_property
+    def farthest(self) -> Extreme | None:
+        """The base's, at most the cap; where the base knows no limit, some pair has all of the cap."""
+        far = self.base.farthest
+        if far is None or (self.base.has_infinite and far.distance < float(self.cap)):
+            return super().farthest
+        return Extreme(min(far.distance, float(self.cap)), far.pair)
+
+    @cached_property
+    def has_infinite(self) -> bool:
+        """Never: the cap is finite."""
+        return False
+
     def spec(self) -> dict[str, Any]:
         """Base and cap."""
         return {"kind": self.kind, "cap": str(self.cap), "base": self.base.spec()}

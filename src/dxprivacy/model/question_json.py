@@ -1,0 +1,77 @@
+"""Questions back from JSON, as plans and ledgers keep them; whatever is no question is refused with our own error."""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.ordered import as_date
+from dxprivacy.model.questions import Condition, Matrix, Question, assemble, condition, importance, target
+
+
+def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
+    """A question back from JSON.
+
+    >>> print(from_dict({"ask": "count", "by": ["sex"], "within": "10"}))
+    count by sex within 10
+    """
+    try:
+        return _matrix_from_dict(data) if data["ask"] == "matrix" else _question_from_dict(data)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, UsageError):
+        raise QuestionError(
+            "not a question that this version knows", hints=[("question.to_dict()", "writes one")]
+        ) from None
+
+
+def _question_from_dict(data: Mapping[str, Any]) -> Question:
+    named = {key: data.get(key, "") for key in ("of", "unit", "title")}
+    by = tuple(data.get("by", ()))
+    if not all(isinstance(name, str) for name in (data["ask"], *named.values(), *by)):
+        raise TypeError("a name is a text")
+    where = [(str(name), _condition_from_dict(c)) for name, c in data.get("where", [])]
+    return assemble(
+        data["ask"], by=by, where=where, within=_within_from_dict(data), weight=_weight_from_dict(data), **named
+    )
+
+
+def _matrix_from_dict(data: Mapping[str, Any]) -> Matrix:
+    from scipy.sparse import csr_array
+
+    entries: Ints = np.array(data["entries"], dtype=np.int64)
+    whole = csr_array((entries, (data["rows"], data["columns"])), shape=tuple(data["shape"]))
+    labels = tuple(data["labels"])
+    if not all(isinstance(label, str) for label in labels) or len(labels) not in (0, whole.shape[0]):
+        raise ValueError("labels")
+    dense = whole.toarray() if whole.shape[0] * whole.shape[1] <= 5_000_000 else whole
+    goals = (_within_from_dict(data), _weight_from_dict(data))
+    return Matrix(dense, _fraction(data["factor"]), _fraction(data["bias"]), labels, *goals)
+
+
+def _within_from_dict(data: Mapping[str, Any]) -> Fraction | None:
+    return target(_fraction(data["within"])) if "within" in data else None
+
+
+def _weight_from_dict(data: Mapping[str, Any]) -> Fraction:
+    return importance(_fraction(data["weight"])) if "weight" in data else Fraction(1)
+
+
+def _fraction(text: Any) -> Fraction:
+    """As `str` writes fractions: no exponents, which could name numbers without end."""
+    if not re.fullmatch(r"-?[0-9]+(/[0-9]+)?", text):
+        raise ValueError("no fraction")
+    return Fraction(text)
+
+
+def _condition_from_dict(data: Any) -> Condition:
+    if isinstance(data, Mapping):
+        days = as_date(data["from"]), as_date(data["to"])
+        if days[0] and days[1]:
+            return condition((days[0], days[1]))
+        return _fraction(data["from"]), _fraction(data["to"])
+    if not data or not all(isinstance(value, str) for value in data):
+        raise ValueError("a condition needs at least one value")
+    return tuple(data)

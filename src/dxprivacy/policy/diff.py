@@ -1,0 +1,326 @@
+"""Two policies compared: which pairs the second lets be told apart more easily, which less, and what else changed.
+
+Attributes are compared one by one, over pairs of records that differ only there.  Such pairs have the attribute's own
+distance whether attributes are combined by sum or by maximum, and under a sum they generate the whole metric: if none
+of them is looser, no pair of records is.  Values are matched by what data calls them.  One block of pairs is in memory
+at a time.
+
+Distances within a billionth of each other count as equal: this is a page to read, no certificate.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.attributes import Attribute, Integers, Points
+from dxprivacy.model.metrics import AttributeMax, Capped, Constant, Line, Metric, WithOther, all_pairs
+from dxprivacy.policy.check import finite
+from dxprivacy.policy.policy import Policy
+
+_EQUAL = 1e-9
+_BLOCK = 1 << 18
+_PARTS = ("kind", "column", "unit", "other_value")
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A pair of values and its ε in both policies."""
+
+    pair: str
+    before: float
+    after: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; infinite numbers as null."""
+        return {"pair": self.pair, "before": finite(self.before), "after": finite(self.after)}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How many of a set of pairs changed, in which direction, and the pair that changed most each way."""
+
+    pairs: int = 0
+    stricter: int = 0
+    looser: int = 0
+    public: int = 0  # of the looser ones: without limit now
+    identical: int = 0  # of the stricter ones: may not be told apart at all now
+    tightened_most: Changed | None = None
+    loosened_most: Changed | None = None
+
+    @property
+    def most(self) -> Changed | None:
+        """The pair that changed most, whichever way."""
+        both = [c for c in (self.loosened_most, self.tightened_most) if c]
+        return max(both, key=lambda c: _size(c.before, c.after), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "pairs": self.pairs,
+            "stricter": self.stricter,
+            "looser": self.looser,
+            "public": self.public,
+            "identical": self.identical,
+            "tightened_most": self.tightened_most.to_dict() if self.tightened_most else None,
+            "loosened_most": self.loosened_most.to_dict() if self.loosened_most else None,
+        }
+
+
+@dataclass(frozen=True)
+class AttributeDiff:
+    """One attribute that both policies have: its listed values, and `other` against each of them."""
+
+    name: str
+    listed: Changes
+    other: Changes
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing changed."""
+        changed = (c.stricter or c.looser for c in (self.listed, self.other))
+        return not (any(changed) or self.added or self.removed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "listed": self.listed.to_dict(),
+            "other": self.other.to_dict(),
+            "values_added": list(self.added),
+            "values_removed": list(self.removed),
+        }
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Something that is no distance: a dataset, a unit, a column."""
+
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The largest finite ε of a policy, and whether some differences have no limit at all."""
+
+    epsilon: float
+    public: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"worst_case_epsilon": None if self.public else self.epsilon, "largest_finite_epsilon": self.epsilon}
+
+
+@dataclass(frozen=True)
+class Diff:
+    """Everything in which the second policy differs from the first."""
+
+    before: str
+    after: str
+    identical: bool  # the same records at the same distances
+    attributes: tuple[AttributeDiff, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    worst_before: WorstCase
+    worst_after: WorstCase
+
+    @property
+    def looser(self) -> bool:
+        """Whether some pair of records may be told apart more easily."""
+        combined = any(s.what == "combine" and s.after == "sum" for s in self.settings)
+        return combined or any(c.looser for a in self.attributes for c in (a.listed, a.other))
+
+    def __str__(self) -> str:
+        from dxprivacy.policy.diff_words import diff_lines
+        from dxprivacy.wording import plain
+
+        return "\n".join(plain(line) for line in diff_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; infinite numbers as null."""
+        return {
+            "before": {"policy": self.before, **self.worst_before.to_dict()},
+            "after": {"policy": self.after, **self.worst_after.to_dict()},
+            "identical": self.identical,
+            "looser": self.looser,
+            "attributes": [a.to_dict() for a in self.attributes],
+            "attributes_added": list(self.added),
+            "attributes_removed": list(self.removed),
+            "settings": [vars(s) for s in self.settings],
+        }
+
+
+def diff(before: Policy, after: Policy) -> Diff:
+    """What changes from one policy to another.
+
+    >>> text = 'title = "T"\\ndataset = "t"\\n[attributes.sex]\\nvalues = ["M", "F"]\\nepsilon = {}'
+    >>> page = diff(Policy.parse(text.format(1)), Policy.parse(text.format(2)))
+    >>> page.attributes[0].listed.looser, page.attributes[0].listed.most
+    (1, Changed(pair='M – F', before=1.0, after=2.0))
+    """
+    old, new = _axes(before), _axes(after)
+    return Diff(
+        before.file.name,
+        after.file.name,
+        before.digest == after.digest,
+        tuple(_attribute(*old[name], *new[name]) for name in old if name in new),
+        tuple(name for name in new if name not in old),
+        tuple(name for name in old if name not in new),
+        _settings(before, after),
+        _worst(before.metric),
+        _worst(after.metric),
+    )
+
+
+def _axes(policy: Policy) -> dict[str, tuple[Attribute, Metric]]:
+    axes = policy.metric.by_attribute or (policy.metric,)
+    return {a.name: (a, m) for a, m in zip(policy.universe.attributes, axes, strict=True)}
+
+
+def _worst(metric: Metric) -> WorstCase:
+    far = metric.farthest
+    return WorstCase(far.distance if far else 0.0, metric.has_infinite)
+
+
+def _settings(before: Policy, after: Policy) -> tuple[Setting, ...]:
+    found = [Setting(w, getattr(before, w), getattr(after, w)) for w in ("title", "dataset", "version")]
+    found.append(Setting("unit", *(str(p.file.tables.get("unit", "replace")) for p in (before, after))))
+    if min(len(p.universe.attributes) for p in (before, after)) > 1:
+        found.append(Setting("combine", *(_how(p.metric) for p in (before, after))))
+    old, new = ({a.name: a for a in p.universe.attributes} for p in (before, after))
+    for name in old:
+        for part in _PARTS if name in new else ():
+            told = ("" if x is None else str(x) for x in (getattr(a[name], part) for a in (old, new)))
+            found.append(Setting(f"{name}: {part.replace('_', ' ')}", *told))
+    return tuple(s for s in found if s.before != s.after)
+
+
+def _how(metric: Metric) -> str:
+    return "max" if isinstance(metric, AttributeMax) else "sum"
+
+
+def _attribute(a: Attribute, d: Metric, b: Attribute, e: Metric) -> AttributeDiff:
+    here, there, removed, added = _matched(a, b)
+    sides = (d, e)
+    listed = _Counting(a, here)
+    for i, j, weight in _pairs(sides, here, there):
+        listed.add(i, j, weight, d.pairwise(here[i], here[j]), e.pairwise(there[i], there[j]))
+    other = _Counting(a, np.append(here, a.listed))
+    if a.has_other and b.has_other:
+        last = len(here)
+        for start in range(0, last, _BLOCK):
+            i = np.arange(start, min(start + _BLOCK, last), dtype=np.int64)
+            one = np.ones(len(i), dtype=np.int64)
+            before = d.pairwise(here[i], np.full(len(i), a.listed))
+            other.add(i, np.full(len(i), last), one, before, e.pairwise(there[i], np.full(len(i), b.listed)))
+    return AttributeDiff(a.name, listed.changes, other.changes, added, removed)
+
+
+def _matched(a: Attribute, b: Attribute) -> tuple[Ints, Ints, tuple[str, ...], tuple[str, ...]]:
+    """The indices of the values that both list, and the labels of those that only one of them does."""
+    if isinstance(a, Integers) and isinstance(b, Integers):
+        low, high = max(a.low, b.low), min(a.high, b.high)
+        shared = np.arange(low, max(high, low - 1) + 1, dtype=np.int64)
+        return shared - a.low, shared - b.low, _beyond(a, b), _beyond(b, a)
+    old, new = _names(a), _names(b)
+    at = {name: k for k, name in enumerate(new)}
+    here = [k for k, name in enumerate(old) if name in at]
+    there = [at[old[k]] for k in here]
+    known = set(old)
+    gone = tuple(a.label(k) for k, name in enumerate(old) if name not in at)
+    come = tuple(b.label(k) for k, name in enumerate(new) if name not in known)
+    return np.array(here, dtype=np.int64), np.array(there, dtype=np.int64), gone, come
+
+
+def _names(attribute: Attribute) -> Sequence[str]:
+    """What data calls the values: the ids of points, never the names that are shown for them."""
+    if isinstance(attribute, Points):
+        return attribute.ids
+    return [attribute.label(k) for k in range(attribute.listed)]
+
+
+def _beyond(a: Integers, b: Integers) -> tuple[str, ...]:
+    """The stretches of `a` that `b` does not have, as ranges: there may be millions."""
+    ends = [(a.low, min(a.high, b.low - 1)), (max(a.low, b.high + 1), a.high)]
+    return tuple(dict.fromkeys(f"{x}..{y}" if x < y else f"{x}" for x, y in ends if x <= y))
+
+
+def _pairs(sides: tuple[Metric, Metric], here: Ints, there: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Pairs of positions to look at, each with the number of pairs that it stands for."""
+    n = len(here)
+    if n > 1 and _by_difference(sides[0], here) and _by_difference(sides[1], there):
+        for start in range(1, n, _BLOCK):
+            j = np.arange(start, min(start + _BLOCK, n), dtype=np.int64)
+            yield np.zeros(len(j), dtype=np.int64), j, n - j
+        return
+    for i, j in all_pairs(n):
+        yield i, j, np.ones(len(i), dtype=np.int64)
+
+
+def _by_difference(metric: Metric, at: Ints) -> bool:
+    """Whether d(u, v) of these values depends on v - u alone: then one pair of each difference tells all of them."""
+    base = metric.base if isinstance(metric, WithOther) else metric
+    base = base.base if isinstance(base, Capped) else base
+    if isinstance(base, Constant):
+        return True
+    return isinstance(base, Line) and bool((np.diff(base.positions[at]) == 1).all())
+
+
+class _Counting:
+    """Counts changes block by block."""
+
+    def __init__(self, attribute: Attribute, at: Ints) -> None:
+        self._attribute, self._at = attribute, at
+        self._counts = dict.fromkeys(("pairs", "stricter", "looser", "public", "identical"), 0)
+        self._most: dict[str, tuple[tuple[float, float], int, int, float, float]] = {}
+
+    def add(self, i: Ints, j: Ints, weight: Ints, before: Floats, after: Floats) -> None:
+        """One block: positions, how many pairs each stands for, both distances."""
+        with np.errstate(invalid="ignore"):
+            close = np.abs(after - before) <= _EQUAL * np.maximum(after, before)
+        same = (before == after) | (close & np.isfinite(before) & np.isfinite(after))
+        masks = {"pairs": np.ones(len(i), dtype=bool), "stricter": ~same & (after < before)}
+        masks["looser"] = ~same & (after > before)
+        masks["public"] = masks["looser"] & np.isinf(after)
+        masks["identical"] = masks["stricter"] & (after == 0)
+        for what, mask in masks.items():
+            self._counts[what] += int(weight[mask].sum())
+        for what in ("stricter", "looser"):
+            hit = np.flatnonzero(masks[what])
+            if len(hit):
+                self._remember(what, i[hit], j[hit], before[hit], after[hit])
+
+    def _remember(self, what: str, i: Ints, j: Ints, before: Floats, after: Floats) -> None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.round(np.abs(np.log(after / before)), 9)
+            step = np.where(factor == factor.max(), np.abs(after - before), -1.0)  # ties go to the largest difference
+        k = int(step.argmax())
+        b, a = float(before[k]), float(after[k])
+        found = (_size(b, a), int(i[k]), int(j[k]), b, a)
+        if what not in self._most or found[0] > self._most[what][0]:
+            self._most[what] = found
+
+    @property
+    def changes(self) -> Changes:
+        """What was counted."""
+        label = self._attribute.label
+        most = {
+            what: Changed(f"{label(int(self._at[i]))} – {label(int(self._at[j]))}", before, after)
+            for what, (_, i, j, before, after) in self._most.items()
+        }
+        return Changes(**self._counts, tightened_most=most.get("stricter"), loosened_most=most.get("looser"))
+
+
+def _size(before: float, after: float) -> tuple[float, float]:
+    """How much a pair changed: by factor, then by difference; to or from 0 and infinity most of all."""
+    if 0 in (before, after) or math.inf in (before, after):
+        return math.inf, abs(after - before)
+    return round(abs(math.log(after / before)), 9), abs(after - before)

@@ -1,0 +1,100 @@
+"""A release as a table: one column for everything that answers are grouped by."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import dxprivacy as dx
+from dxprivacy.release import build_release, from_json
+
+PLACES = "id,name,state,latitude,longitude\n1,Hoboken,New Jersey,40.7,-74.0\n2,Albany,New York,42.6,-73.7\n"
+
+
+@pytest.fixture
+def policy(tmp_path):
+    (tmp_path / "places.csv").write_text(PLACES)
+    return dx.Policy.parse(
+        'title = "T"\ndataset = "t"\n'
+        '[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'
+        "[attributes.age]\nintegers = [0, 19]\nepsilon = 1\nper = 1\n"
+        '[attributes.value]\nvalues = ["a,b", "=c"]\nepsilon = 1\n'
+        '[attributes.home]\npoints = "places.csv"\nepsilon = 1\nper = "1 km"\n'
+        '[attributes.work]\npoints = "places.csv"\nepsilon = 1\nper = "1 km"\n',
+        folder=tmp_path,
+    )
+
+
+def released(policy, *questions):
+    plan = dx.plan(list(questions), policy.metric, rows=100)
+    noisy = np.arange(plan.workload.rows, dtype=np.int64)
+    return build_release(plan, noisy, 100, ledger="ledger.db", entry=1, at="2026-01-01", so_far=1.0)
+
+
+def read(release):
+    return list(csv.DictReader(io.StringIO(release.to_csv())))
+
+
+def test_a_table_has_a_column_for_each_attribute_in_the_order_of_the_answers(policy):
+    rows = read(released(policy, "count by age/10, sex"))
+    assert list(rows[0]) == ["sex", "age", "value", "low", "high", "unit", "question"]
+    assert [(r["sex"], r["age"]) for r in rows] == [("M", "0–9"), ("M", "10–19"), ("F", "0–9"), ("F", "10–19")]
+    assert [float(r["value"]) for r in rows] == [0, 1, 2, 3]
+
+
+def test_different_groupings_share_one_rectangle_with_empty_fields(policy):
+    release = released(policy, "count by sex", "mean age", "mean age by home.state where sex=F", "count where sex=F")
+    rows = read(release)
+    assert all(None not in row and None not in row.values() for row in rows)
+    assert [(r["sex"], r["home.state"]) for r in rows] == [
+        ("M", ""), ("F", ""), ("", ""), ("", "New Jersey"), ("", "New York"), ("", ""),
+    ]  # fmt: skip
+    assert [r["groups"] for r in release.rows()][2:4] == [{}, {"home.state": "New Jersey"}]
+    assert release.rows()[3]["label"] == "mean age, New Jersey"
+
+
+def test_names_of_our_own_columns_are_not_taken_and_odd_values_are_quoted(policy):
+    rows = read(released(policy, "count by value"))
+    assert [r["by value"] for r in rows] == ["a,b", "=c"]
+    assert {float(r["value"]) for r in rows} == {0, 1}
+
+
+def test_a_public_fact_needs_its_attribute_only_where_two_have_it(policy, tmp_path):
+    assert "home.state" in read(released(policy, "count by home.state"))[0]
+    one = dx.Policy.parse(
+        'title = "T"\ndataset = "t"\n[attributes.home]\npoints = "places.csv"\nepsilon = 1\nper = "1 km"\n',
+        folder=tmp_path,
+    )
+    assert [r["state"] for r in read(released(one, "count by home.state"))] == ["New Jersey", "New York"]
+
+
+def test_ranges_prefixes_marginals_and_explicit_rows_have_their_groups(policy):
+    rows = read(released(policy, "prefixes age/10", "ranges age/10"))
+    assert [r["age"] for r in rows] == ["0–9", "0–19", "0–9", "0–19", "10–19"]
+    assert read(released(policy, "marginals 1"))[0]["sex"] == "M"
+    assert all(sum(bool(r[n]) for n in policy.universe.names if n in r and n != "value") <= 1 for r in rows)
+    matrix = dx.matrix(np.eye(3)[:2], labels=["first", "second"])
+    plan = dx.plan(matrix, dx.metrics.constant(3, 1))
+    release = build_release(plan, np.array([4, 5]), 9, ledger="l", entry=1, at="", so_far=1.0)
+    assert [r["row"] for r in read(release)] == ["first", "second"]
+
+
+def test_json_carries_groups_and_label_and_releases_without_groups_are_still_read(policy):
+    release = released(policy, "count by sex, value")
+    data = json.loads(release.to_json())
+    assert data["answers"][0]["groups"] == {"sex": "M", "value": "a,b"}
+    assert data["answers"][0]["label"] == "M, a,b"
+    assert from_json(release.to_json()) == release
+    for answer in data["answers"]:
+        del answer["groups"]
+    old = from_json(json.dumps(data))
+    assert list(read(old)[0]) == ["value", "low", "high", "unit", "question"]
+
+
+def test_an_attribute_called_label_keeps_its_column_in_pandas():
+    policy = dx.Policy.parse('title = "T"\ndataset = "t"\n[attributes.label]\nvalues = ["x", "y"]\nepsilon = 1\n')
+    frame = released(policy, "count by label").to_pandas()
+    assert list(frame["label"]) == ["x", "y"]
+    assert frame.shape == (2, 7)
