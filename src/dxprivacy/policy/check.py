@@ -14,6 +14,8 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.policy.policy import Policy
 from dxprivacy.wording import columns, digits, plain, plural, short, short_pair, tag, wrap
 
+_LARGE = 10_000_000  # possible records from which on memory is worth a word
+
 
 @dataclass(frozen=True)
 class Beyond:
@@ -129,6 +131,8 @@ def check(policy: Policy) -> Check:
         warnings.append(_presence_warning(policy.metric))
     if len(rows) > 1:
         warnings += _correlation(rows)
+    if policy.universe.cells >= _LARGE:
+        warnings.append(_memory_notice(policy.universe.cells))
     far = policy.metric.farthest
     return Check(
         policy.title,
@@ -256,6 +260,12 @@ def _tightened_warning(attribute: Attribute, metric: Metric, found: list[tuple[s
         f"{a} – {b}: you wrote {digits(written)}, the policy keeps {digits(kept)}. {near}, and {digits(legs[0])} + "
         f"{digits(legs[1])} already{links}{wants}{more}",
     )
+
+
+def _memory_notice(cells: int) -> Notice:
+    """Said before any work starts: counting holds a few whole numbers for each possible record."""
+    size = f"{cells * 24 / 1e9:,.1f} GB" if cells >= 4 * _LARGE else f"{cells * 24 / 1e6:,.0f} MB"
+    return Notice("memory", f"a release counts {cells:,} possible records at once: about {size} of memory.")
 
 
 def _farthest(metric: WithAbsent) -> tuple[str, str, float]:

@@ -100,13 +100,19 @@ class Keys:
         """The attribute's epsilon."""
         return self.budget(self["epsilon"])
 
-    def cap(self, step: Exact) -> Fraction | None:
-        """`at_most`: no two values get more than this."""
+    def cap(self, epsilon: Exact, step: Exact = 0) -> Fraction | None:
+        """`at_most`: no two values get more than this; `step` is the least that two values are apart, if known."""
         if "at_most" not in self:
             return None
         cap = self.budget(self["at_most"], "at_most", "at_most")
-        if not 0 < cap < math.inf or step == 0:
+        if not 0 < cap < math.inf or epsilon == 0:
             raise self.error("at_most must be positive and finite", "at_most", ["at_most = 3"])
+        if cap < step:
+            raise self.error(
+                f"at_most is below one step, which has ε {float(step):.4g}: per would mean nothing",
+                "at_most",
+                [("at_most = 3", "more than one step"), ("values = […]", "the same ε for every two values")],
+            )
         return Fraction(cap)
 
     def per(self, hint: Hint) -> Any:

@@ -67,7 +67,8 @@ def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> 
     example = 10 * max(int(width), 1)
     per = keys.per((f"per = {example}", f"{keys['epsilon']} for every {example}{unit} apart"))
     length = keys.number(per, "per", "per", LENGTHS, [f"per = {example}"])
-    return divide(epsilon, length / width), keys.cap(epsilon)
+    price = divide(epsilon, length / width)
+    return price, keys.cap(epsilon, price)
 
 
 def _finish(keys: Keys, attribute: Integers | Numbers, step: Step, other: Exact | None) -> tuple[Attribute, Metric]:
@@ -108,4 +109,4 @@ def dates(keys: Keys) -> tuple[Attribute, Metric]:
     price = divide(epsilon, keys.length(per, "per", DAYS, "7 days"))
     if price not in (0, math.inf) and "unit" in keys:
         raise keys.error("dates are counted in days; unit means nothing here", "unit")
-    return attribute, alone.stepped(Universe([attribute]), attribute, price, other, keys.cap(epsilon))
+    return attribute, alone.stepped(Universe([attribute]), attribute, price, other, keys.cap(epsilon, price))
