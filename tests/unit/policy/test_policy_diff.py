@@ -53,7 +53,7 @@ def attributes(draw):
         epsilon = draw(epsilons) if kind == "one" else f"{{ {each} }}"
         return f"values = {json.dumps(listed)}\nepsilon = {epsilon}\n{draw(others)}"
     low = draw(st.integers(-3, 3))
-    cap = f"at_most = {draw(st.sampled_from(['0.4', '2']))}\n" if kind == "capped" else ""
+    cap = f"at_most = {draw(st.sampled_from(['1', '2']))}\n" if kind == "capped" else ""
     epsilon = draw(st.sampled_from(["0.5", "1"] if cap else ["0", "0.5", "1", "inf"]))
     ends = f"integers = [{low}, {low + draw(st.integers(0, 6))}]"
     return f"{ends}\nepsilon = {epsilon}\nper = {draw(st.sampled_from(['1', '3']))}\n{cap}{draw(others)}"
