@@ -1,0 +1,187 @@
+"""Where DuckDB finds rows: a Parquet file, a data frame, a table of one of its databases.
+
+Each gives its schema without reading a row, and SQL that offers the wanted columns as r0, r1, ...  Columns are taken by
+position, so that names may be anything.
+"""
+
+import glob
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dxprivacy.engines.entries import Reader
+from dxprivacy.engines.frames import Frame
+from dxprivacy.engines.source import Column, Kind
+from dxprivacy.errors import DataError, did_you_mean
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_WHOLE = "tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint bignum"
+_KINDS = dict.fromkeys(_WHOLE.split(), Kind.WHOLE) | {
+    "float": Kind.FLOAT,
+    "double": Kind.FLOAT,
+    "decimal": Kind.DECIMAL,
+    "boolean": Kind.TRUTH,
+    "varchar": Kind.TEXT,
+    "enum": Kind.TEXT,
+    "null": Kind.NOTHING,
+    "date": Kind.DATE,
+    "timestamp": Kind.CLOCK,
+    "timestamp_s": Kind.CLOCK,
+    "timestamp_ms": Kind.CLOCK,
+    "timestamp_ns": Kind.CLOCK,
+    "timestamp with time zone": Kind.INSTANT,
+    "timestamptz_ns": Kind.INSTANT,
+}
+_WORDS = {
+    "time": "times of day",
+    "timestamp": "points in time",
+    "interval": "time spans",
+    "blob": "binary data",
+    "list": "lists",
+    "array": "lists",
+    "struct": "nested records",
+    "map": "nested maps",
+    "uuid": "UUIDs",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column to select; where its entries are objects, `reader` places them."""
+
+    position: int
+    reader: Reader | None = None
+
+
+class Table(Protocol):
+    """Where the rows are: the schema, and SQL that offers the wanted columns as r0, r1, ..."""
+
+    name: str
+    failure: str
+    parameters: dict[str, Any]
+
+    def names(self, con: "Connection") -> list[str]:
+        """All column names, as written in the schema."""
+
+    def column(self, con: "Connection", position: int) -> Column:
+        """One column with its kind, from the schema alone."""
+
+    def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
+        """SELECT of the wanted columns as r0, r1, ..."""
+
+    def height(self, con: "Connection") -> int:
+        """The number of rows."""
+
+
+class ParquetTable:
+    """One Parquet file; what its name looks like has no meaning."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.failure = "cannot be read: it is no Parquet file, or it is damaged or cut off"
+        # Absolute: never an address.  Escaped: `*` in a name would otherwise match other files.
+        self.parameters: dict[str, Any] = {"path": glob.escape(str(path.absolute()))}
+        self._names: list[str] = []
+        self._milliseconds: set[int] = set()
+
+    def names(self, con: "Connection") -> list[str]:
+        """The top-level names as stored: DuckDB itself would rename `Age` beside `age`."""
+        if not self._names:
+            sql = "SELECT name, num_children, concat(converted_type, ' ', logical_type) FROM parquet_schema($path)"
+            to_come: list[int] = []  # children still to come, from the root down
+            for name, children, stored in con.execute(sql, self.parameters).fetchall():
+                if len(to_come) == 1:
+                    if re.search("TIMESTAMP_MILLIS|MILLIS=MilliSeconds", stored):
+                        self._milliseconds.add(len(self._names))
+                    self._names.append(str(name))
+                if to_come:
+                    to_come[-1] -= 1
+                if children:
+                    to_come.append(int(children))
+                while to_come and not to_come[-1]:
+                    to_come.pop()
+        return self._names
+
+    def column(self, con: "Connection", position: int) -> Column:
+        """One column of the schema."""
+        name = self.names(con)[position]
+        if position in self._milliseconds:
+            # Read as microseconds, by an engine that stops at the first entry too far away for them.
+            return Column(name, None, "points in time in milliseconds, which Parquet files must store finer here")
+        return described(con, name, self.select(con, [Wanted(position)]), self.parameters)
+
+    def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
+        """Columns by position, so that no name has to be quoted."""
+        import duckdb
+
+        # Text that is not UTF-8 is one bad row, not a bad file.  DuckDB 1 cannot be told so.
+        odd_text = "" if duckdb.__version__.startswith("1.") else ", utf8_validation = 'replace'"
+        rows = f"read_parquet($path, hive_partitioning = false{odd_text})"
+        return _by_position(rows, len(self.names(con)), wanted)
+
+    def height(self, con: "Connection") -> int:
+        """The number of rows, from the file's footer."""
+        return _number(con, "SELECT count(*) FROM read_parquet($path, hive_partitioning = false)", self.parameters)
+
+
+class FrameTable:
+    """A data frame in memory."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.name = frame.name
+        self.failure = "cannot be counted"
+        self.parameters: dict[str, Any] = {}
+        self._frame = frame
+
+    def names(self, con: "Connection") -> list[str]:  # noqa: ARG002 - a frame knows them without a connection
+        """The frame's column names."""
+        return self._frame.columns
+
+    def column(self, con: "Connection", position: int) -> Column:
+        """One column, from its type and no row; a type that DuckDB cannot take is named as the frame names it."""
+        name = self._frame.columns[position]
+        kind, words = self._frame.declared(position)
+        if kind not in (None, Kind.INSTANT):
+            return Column(name, kind)
+        try:
+            con.register("schema_only", self._frame.take([position], [None], rows=False))
+            column = described(con, name, "SELECT c0 AS r0 FROM schema_only", {})
+        except Exception:
+            return Column(name, None, words)
+        # Instants are handed over without their zone, as of UTC: see frames.
+        return Column(name, kind, "", column.native) if kind is Kind.INSTANT else column
+
+    def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
+        """Columns by position."""
+        readers = [w.reader for w in wanted]
+        con.register("data_frame", self._frame.take([w.position for w in wanted], readers, rows=True))
+        return f"SELECT {', '.join(f'c{k} AS r{k}' for k in range(len(wanted)))} FROM data_frame"
+
+    def height(self, con: "Connection") -> int:  # noqa: ARG002
+        """The number of rows."""
+        return self._frame.height()
+
+
+def _by_position(rows: str, columns: int, wanted: Sequence[Wanted]) -> str:
+    every = ", ".join(f"c{k}" for k in range(columns))
+    chosen = ", ".join(f"c{w.position} AS r{k}" for k, w in enumerate(wanted))
+    return f"SELECT {chosen} FROM {rows} AS t({every})"
+
+
+def described(con: "Connection", name: str, select: str, parameters: dict[str, Any]) -> Column:
+    """The kind of the one column of a SELECT, which is bound but not run over any row."""
+    declared: Any = con.sql(f"{select} LIMIT 0", params=parameters).types[0]
+    kind = _KINDS.get(declared.id)
+    if kind:
+        return Column(name, kind, native=declared.id.upper())
+    simple = declared.id.partition(" ")[0].partition("_")[0]
+    return Column(name, None, _WORDS.get(simple, f"of type {simple}"))
+
+
+def _number(con: "Connection", sql: str, parameters: dict[str, Any]) -> int:
+    row = con.execute(sql, parameters).fetchone()
+    return int(row[0]) if row else 0
