@@ -148,9 +148,7 @@ def _cell(entry: Numbers, name: str) -> str:
     guess = f"floor(({name} * {c} - {a}) / {b})"
     here, ahead = f"({a} + {guess} * {b}) / {c}", f"({a} + ({guess} + 1) * {b}) / {c}"
     at_end = f"CAST({name} >= {_ends(entry)[1]} AS BIGINT)"  # the upper end belongs to the last cell
-    return (
-        f"CAST({guess} AS BIGINT) + CAST({name} >= {ahead} AS BIGINT) - CAST({name} < {here} AS BIGINT) - {at_end}"
-    )
+    return f"CAST({guess} AS BIGINT) + CAST({name} >= {ahead} AS BIGINT) - CAST({name} < {here} AS BIGINT) - {at_end}"
 
 
 def _day(read: Read, entry: Dates) -> str:

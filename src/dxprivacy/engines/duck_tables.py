@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dxprivacy.engines.entries import Reader
 from dxprivacy.engines.frames import Frame
 from dxprivacy.engines.source import Column, Kind
-from dxprivacy.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
