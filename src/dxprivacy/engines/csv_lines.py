@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dxprivacy.engines.fit import find_columns
-from dxprivacy.engines.lines import Entries, LineFile
+from dxprivacy.engines.lines import LineFile
+from dxprivacy.engines.placing import Entries
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError
 from dxprivacy.model.universe import Universe

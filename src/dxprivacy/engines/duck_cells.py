@@ -41,12 +41,12 @@ class Read:
     def is_grouped_raw(self) -> bool:
         """Whether rows are grouped by what is written, and placed afterwards: cheaper where few entries differ.
 
-        That is so of listed texts, of whole numbers for an attribute of whole numbers, and of dates.  Any other column
-        may have as many entries as rows, but only as many places as the attribute has values.
+        That is so of text, whose patterns are dear, of whole numbers for an attribute of whole numbers, and of dates.
+        Any other column may have as many entries as rows, but only as many places as the attribute has values.
         """
         kind = self.column.kind
         whole = isinstance(self.entry, Integers) and kind is Kind.WHOLE
-        return self.is_joined or whole or (isinstance(self.entry, Dates) and kind is Kind.DATE)
+        return self.is_joined or kind in (*_TEXTS, Kind.DATE) or whole
 
 
 def quoted(text: str) -> str:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dxprivacy.engines.duck_cells import quoted
 from dxprivacy.engines.entries import Reader
 from dxprivacy.engines.frames import Frame
 from dxprivacy.engines.source import Column, Kind
+from dxprivacy.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -163,6 +165,80 @@ class FrameTable:
     def height(self, con: "Connection") -> int:  # noqa: ARG002
         """The number of rows."""
         return self._frame.height()
+
+
+class DatabaseTable:
+    """One table of a DuckDB database, opened for reading only.
+
+    Views are refused: a view may compute across rows, and then one changed row is no longer one changed row.
+    """
+
+    def __init__(self, path: Path, table: str) -> None:
+        self.name = f"{path.name}::{table}" if table else path.name
+        self.failure = "cannot be opened: it is no DuckDB database of a known version, or another program writes to it"
+        self.parameters: dict[str, Any] = {}
+        self._path = path
+        self._table = table
+        self._names: list[str] = []
+        self._rows = ""
+
+    def names(self, con: "Connection") -> list[str]:
+        """The names of the columns."""
+        if not self._rows:
+            con.execute(f"ATTACH {quoted(str(self._path.absolute()))} AS opened (TYPE duckdb, READ_ONLY)")
+            schema, table = self._find(con)
+            sql = """SELECT column_name FROM duckdb_columns()
+                     WHERE database_name = 'opened' AND schema_name = $schema AND table_name = $table
+                     ORDER BY column_index"""
+            found = con.execute(sql, {"schema": schema, "table": table}).fetchall()
+            self._names = [str(name) for (name,) in found]
+            self._rows = f"opened.{identifier(schema)}.{identifier(table)}"
+        return self._names
+
+    def _find(self, con: "Connection") -> tuple[str, str]:
+        """The schema and the name of the table, which must be one and not a view."""
+        listing = "SELECT schema_name, {0}_name FROM duckdb_{0}s() WHERE database_name = 'opened' AND NOT internal"
+        tables = [(str(s), str(t)) for s, t in con.execute(listing.format("table")).fetchall()]
+        views = [(str(s), str(v)) for s, v in con.execute(listing.format("view")).fetchall()]
+        called = {self._called(*at): at for at in tables}
+        if self._table in called:
+            return called[self._table]
+        if any(self._table == self._called(*at) for at in views):
+            raise DataError(
+                f"“{self._table}” is a view, not a table",
+                where=self._path.name,
+                details=["A view may compute across rows: then changing one row is more than changing one row."],
+                hints=["store its rows as a table, if each of them comes from one record"],
+            )
+        shown = ", ".join(sorted(called)[:30])
+        raise DataError(
+            f"no table “{self._table}”" if self._table else "which table?",
+            where=self._path.name,
+            details=[f"{self._path.name} has: {shown}" if shown else f"{self._path.name} has no tables"],
+            hints=did_you_mean(self._table, called)
+            or [(f"{self._path.name}::{sorted(called)[0] if called else 'people'}", "a file and its table")],
+        )
+
+    @staticmethod
+    def _called(schema: str, table: str) -> str:
+        return table if schema == "main" else f"{schema}.{table}"
+
+    def column(self, con: "Connection", position: int) -> Column:
+        """One column of the schema."""
+        return described(con, self.names(con)[position], self.select(con, [Wanted(position)]), {})
+
+    def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
+        """Columns by position."""
+        return _by_position(self._rows, len(self.names(con)), wanted)
+
+    def height(self, con: "Connection") -> int:
+        """The number of rows."""
+        return _number(con, f"SELECT count(*) FROM {self._rows}", {})
+
+
+def identifier(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _by_position(rows: str, columns: int, wanted: Sequence[Wanted]) -> str:

@@ -146,17 +146,51 @@ def declared_by_polars(dtype: Any) -> tuple[Kind | None, str]:
     return kind, f"of type {dtype}"
 
 
-FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
-    ("pandas", "DataFrame"): PandasFrame,
-    ("polars", "DataFrame"): PolarsFrame,
-    ("pyarrow", "Table"): ArrowTable,
-}
+class PolarsLazy:
+    """A polars LazyFrame: asked for the wanted columns alone."""
+
+    def __init__(self, frame: Any) -> None:
+        self.name = "a polars LazyFrame"
+        self._schema = frame.collect_schema()
+        self.columns = list(self._schema.names())
+        self._frame = frame
+
+    def height(self) -> int:
+        """The number of rows."""
+        return int(self._frame.select(sys.modules["polars"].len()).collect().item())
+
+    def declared(self, position: int) -> tuple[Kind | None, str]:
+        """Arrow says the kind, except of columns that hold nothing."""
+        return declared_by_polars(self._schema.dtypes()[position])
+
+    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
+        """The columns at these positions as c0, c1, ..."""
+        polars = sys.modules["polars"]  # where there is a LazyFrame, there is polars
+        names = [self.columns[p] for p in positions]
+        if rows:  # by selectors: a plain name could be a pattern
+            part = self._frame.select(polars.selectors.by_name(list(dict.fromkeys(names)))).collect()
+        else:
+            part = polars.DataFrame(schema={name: self._schema[name] for name in names})
+        return PolarsFrame(part).take([part.columns.index(name) for name in names], readers, rows=True)
+
+
+_Make = Callable[[Any], Frame]
 
 
 def as_frame(data: object) -> Frame | None:
     """The frame behind an object, told by the names of its classes, so that nothing has to be imported."""
+    from dxprivacy.engines.arrow import ArrowDataset, table_of
+
+    known: dict[tuple[str, str], _Make] = {
+        ("pandas", "DataFrame"): PandasFrame,
+        ("polars", "DataFrame"): PolarsFrame,
+        ("polars", "LazyFrame"): PolarsLazy,
+        ("pyarrow", "Table"): ArrowTable,
+        ("pyarrow", "Dataset"): ArrowDataset,
+    }
     for cls in type(data).__mro__:
-        make = FRAMES.get((cls.__module__.partition(".")[0], cls.__name__))
+        make = known.get((cls.__module__.partition(".")[0], cls.__name__))
         if make:
             return make(data)
-    return None
+    offers_batches = hasattr(data, "__arrow_c_stream__") or type(data).__name__ == "RecordBatch"
+    return table_of(data) if offers_batches and not isinstance(data, type) else None

@@ -11,10 +11,12 @@ policy may be there, and a column that the policy misspells makes everybody `oth
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from dxprivacy.engines.fit import require_countable
-from dxprivacy.engines.lines import Entries, LineFile
+from dxprivacy.engines.lines import LineFile
+from dxprivacy.engines.placing import Entries
 from dxprivacy.engines.source import Column
 from dxprivacy.errors import DataError
 from dxprivacy.model.universe import Universe
@@ -27,6 +29,11 @@ class JsonLines(LineFile):
     """A file of JSON objects, one in each line."""
 
     has_schema = False
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        with self.open():  # that it can be opened; its lines are rows
+            pass
 
     def columns(self) -> list[Column]:
         """Refused: only rows would tell."""

@@ -9,7 +9,8 @@ moves many others.  Here a row is what stands between two line feeds:
 """
 
 import importlib
-from abc import ABC, abstractmethod
+import importlib.util
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,12 +18,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from dxprivacy.engines.entries import clean_text, combine, entry_of, entry_reader
-from dxprivacy.engines.source import SHOWN_OTHERS, Column, Others
+from dxprivacy.engines.placing import Block, Entries, PlacedSource
 from dxprivacy.errors import DataError
-from dxprivacy.histogram import Histogram
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Attribute
 from dxprivacy.model.universe import Universe
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".zst": "compression.zstd"}
@@ -30,26 +27,13 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".zst": "compressio
 
 CHUNK = 8 << 20
 
-Lines = Counter[str]
-Entries = list[object]
 
-
-class LineFile(ABC):
+class LineFile(PlacedSource):
     """A file of lines; subclasses say what is before the rows, and how a line is cut into entries."""
-
-    has_schema = True
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self._path = path
-
-    @abstractmethod
-    def columns(self) -> list[Column]:
-        """The schema; reads no row."""
-
-    @abstractmethod
-    def check(self, universe: Universe) -> None:
-        """Refuse a schema that does not fit; reads no row."""
 
     @abstractmethod
     def begin(self, handle: BinaryIO) -> None:
@@ -57,10 +41,7 @@ class LineFile(ABC):
 
     @abstractmethod
     def entries(self, lines: Sequence[str], universe: Universe) -> list[Entries]:
-        """The entries of many lines, a list for each column in the order in which the attributes read them.
-
-        They must be hashable, and equal ones must be alike to every reader.
-        """
+        """The entries of many lines, a list for each column in the order in which the attributes read them."""
 
     def rows(self) -> int:
         """The number of lines."""
@@ -72,43 +53,14 @@ class LineFile(ABC):
                 last = chunk
             return breaks + (not last.endswith(b"\n"))
 
-    def count(self, universe: Universe) -> Histogram:
-        """How many lines fall into each cell."""
-        counts = np.zeros(universe.size, dtype=np.int64)
-        for times, _, indices in self._placed(universe):
-            cells: Ints = np.zeros(len(times), dtype=np.int64)
-            for index, stride in zip(indices, universe.strides, strict=True):
-                cells += stride * index
-            np.add.at(counts, cells, times)
-        return Histogram(universe, counts)
-
-    def others(self, universe: Universe) -> list[Others]:
-        """Which entries count as `other`."""
-        found: list[Counter[tuple[object, ...]]] = [Counter() for _ in universe.attributes]
-        for times, columns, indices in self._placed(universe):
-            for attribute, index, read, counter in zip(universe.attributes, indices, columns, found, strict=True):
-                for k in np.flatnonzero(index == attribute.listed).tolist():
-                    counter[tuple(entries[k] for entries in read)] += int(times[k])
-        return [most_frequent(a, counter) for a, counter in zip(universe.attributes, found, strict=True)]
-
-    def _placed(self, universe: Universe) -> Iterator[tuple[Ints, list[list[Entries]], list[Ints]]]:
-        """For some lines at a time: how often each stands there, its entries and its index, attribute by attribute."""
-        self.check(universe)
-        readers = [entry_reader(entry_of(attribute)) for attribute in universe.attributes]
+    def blocks(self, universe: Universe) -> Iterator[Block]:
+        """The distinct lines of some megabytes at a time."""
         with self.open() as handle:
             self.begin(handle)
-            for block in self._blocks(handle):
-                lines = _distinct(block)
-                flat = iter(self.entries(list(lines), universe))
-                columns = [[next(flat) for _ in attribute.reads] for attribute in universe.attributes]
-                indices: list[Ints] = []
-                for attribute, read, reader in zip(universe.attributes, columns, readers, strict=True):
-                    places = []
-                    for entries in read:
-                        known = {entry: reader(entry) for entry in set(entries)}
-                        places.append(np.fromiter(map(known.__getitem__, entries), dtype=np.int64, count=len(entries)))
-                    indices.append(combine(attribute, places))
-                yield np.fromiter(lines.values(), dtype=np.int64, count=len(lines)), columns, indices
+            for text in self._texts(handle):
+                lines = _distinct(text)
+                times = np.fromiter(lines.values(), dtype=np.int64, count=len(lines))
+                yield Block(times, self.entries(list(lines), universe))
 
     def open(self) -> BinaryIO:
         """The file's bytes, uncompressed."""
@@ -146,7 +98,7 @@ class LineFile(ABC):
         why = "it is damaged, cut off, or not compressed as its ending says" if packed else ""
         return DataError("cannot be read to its end" + (f": {why}" if why else ""), where=self.name)
 
-    def _blocks(self, handle: BinaryIO) -> Iterator[str]:
+    def _texts(self, handle: BinaryIO) -> Iterator[str]:
         """Whole lines, some megabytes at a time, without the line feed of the last one."""
         pieces: list[bytes] = []
         while chunk := self._read(handle):
@@ -163,16 +115,7 @@ class LineFile(ABC):
             yield rest.decode("utf-8", errors="replace")
 
 
-def most_frequent(attribute: Attribute, found: "Counter[tuple[object, ...]]") -> Others:
-    """What counts as `other`, the most frequent entries first."""
-    texts: Counter[tuple[str | None, ...]] = Counter()
-    for entries, rows in found.items():
-        texts[tuple(clean_text(entry) for entry in entries)] += rows
-    ordered = sorted(texts.items(), key=lambda item: (-item[1], [text or "" for text in item[0]]))
-    return Others(attribute.name, attribute.reads, sum(texts.values()), len(texts), tuple(ordered[:SHOWN_OTHERS]))
-
-
-def _distinct(block: str) -> Lines:
+def _distinct(block: str) -> "Counter[str]":
     """The lines of a block and how often each stands there; one carriage return before each line feed is dropped."""
     if "\r" in block:
         block = block.replace("\r\n", "\n").removesuffix("\r")
@@ -181,6 +124,4 @@ def _distinct(block: str) -> Lines:
 
 def _readable() -> list[str]:
     """The endings of compressed files that this Python can read."""
-    import importlib.util
-
     return [end for end, name in COMPRESSIONS.items() if "." not in name and importlib.util.find_spec(name)]

@@ -1,47 +1,127 @@
-"""Which engine reads what: by the name of a file, or by the class of an object."""
+"""Which engine reads what: by the name of a file, or by the class of an object.  Opening reads no row."""
 
+import glob
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from dxprivacy.engines.source import Source
-from dxprivacy.errors import DataError
+from dxprivacy.errors import DataError, Hint
 
-_KNOWN = "a path to a .parquet, .csv, .tsv or .txt file, a pandas or polars DataFrame, or an Arrow table"
+_KNOWN = [
+    "Data is a path to a .parquet, .csv, .tsv, .txt, .jsonl, .arrow or .xlsx file (lines also as .gz, .bz2 or .xz),",
+    "a pattern such as data/*.parquet, a list of paths, a table of a DuckDB database (survey.duckdb::people),",
+    "a pandas or polars frame, or an Arrow table, dataset or stream.",
+]
+_DATABASES = (".duckdb", ".db")
+_TABLE = "::"
 
 
 def open_source(data: object) -> Source:
-    """The data behind a path or a frame, ready to be checked and counted; opens it, but reads no row."""
-    if isinstance(data, (str, Path)):
-        return _open_file(Path(data))
+    """The data behind a path, a list of paths or a frame, ready to be checked and counted; opens it, reads no row."""
+    if isinstance(data, (str, os.PathLike)):
+        return _open_path(os.fsdecode(data))
+    if isinstance(data, (list, tuple)):
+        return _open_several(data)
     from dxprivacy.engines.duck import DuckSource
     from dxprivacy.engines.duck_tables import FrameTable
     from dxprivacy.engines.frames import as_frame
 
     frame = as_frame(data)
     if frame is None:
-        what = type(data).__name__
-        hints = [("call .collect() first", "a LazyFrame holds no rows")] if what == "LazyFrame" else []
-        raise DataError(f"cannot read data from a {what}", details=[f"Data is {_KNOWN}."], hints=hints)
+        raise DataError(f"cannot read data from a {type(data).__name__}", details=_KNOWN)
     return DuckSource(FrameTable(frame))
 
 
-def _open_file(path: Path) -> Source:
-    from dxprivacy.engines.csv_lines import DELIMITERS, CsvFile
+def _open_path(given: str) -> Source:
+    """One file, one table of a file, or all files of a pattern; a file of exactly this name comes first."""
+    from dxprivacy.engines import sheets
+
+    if not _is_file(given):
+        file, sign, part = given.rpartition(_TABLE)
+        if sign and Path(file).suffix.lower() in (*_DATABASES, *sheets.ENDINGS):
+            return _open_file(Path(file), part)
+        if glob.has_magic(given):
+            found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 - the pattern may be absolute
+            if not found:
+                raise DataError("no file matches", where=given, hints=[f"looked from {Path.cwd()}"])
+            return _open_several(found, name=given)
+    return _open_file(Path(given), "")
+
+
+def _open_several(given: Sequence[object], name: str = "") -> Source:
+    from dxprivacy.engines.joined import Joined
+
+    if not given:
+        raise DataError("the list of files is empty", details=_KNOWN)
+    _refuse_twice(given)
+    sources = [open_source(part) for part in given]
+    count = f"{len(sources):,} files" if len(sources) > 1 else "1 file"
+    return sources[0] if len(sources) == 1 else Joined(f"{name} ({count})" if name else count, sources)
+
+
+def _refuse_twice(given: Sequence[object]) -> None:
+    """One file twice would make two rows of every record, and half of the promise."""
+    seen: set[object] = set()
+    for part in given:
+        key: object = id(part)
+        if isinstance(part, (str, os.PathLike)):
+            file, sign, table = os.fsdecode(part).rpartition(_TABLE)
+            at = Path(file) if sign and not _is_file(os.fsdecode(part)) else Path(part)
+            try:
+                stat = at.stat()  # names may differ where links lead to one file
+                key = (stat.st_dev, stat.st_ino, table if sign else "")
+            except (OSError, ValueError):
+                key = str(part)
+        if key in seen:
+            where = Path(part).name if isinstance(part, (str, os.PathLike)) else type(part).__name__
+            raise DataError("is given twice", where=where, hints=["each record must be in the data once"])
+        seen.add(key)
+
+
+def _open_file(path: Path, part: str) -> Source:
+    from dxprivacy.engines import arrow, csv_lines, json_lines, lines, sheets
 
     _refuse_unreadable(path)
-    suffix = path.suffix.lower()
-    if suffix in DELIMITERS:
-        return CsvFile(path, suffix)
-    if suffix != ".parquet":
-        raise DataError(
-            f"the ending “{path.suffix}” is not known" if suffix else "the file has no ending that tells its format",
-            where=path.name,
-            details=[f"Data is {_KNOWN}."],
-            hints=["convert it to Parquet"],
-        )
+    ending = path.suffix.lower()
+    if ending in lines.COMPRESSIONS:
+        ending = Path(path.stem).suffix.lower()
+        if ending not in (*csv_lines.DELIMITERS, *json_lines.ENDINGS):
+            raise _unknown(path, [(f"unpack it; of compressed files only lines are read: people.csv{path.suffix}", "")])
+    if ending in csv_lines.DELIMITERS:
+        return csv_lines.CsvFile(path, ending)
+    if ending in json_lines.ENDINGS:
+        return json_lines.JsonLines(path)
+    if ending in sheets.ENDINGS:
+        return sheets.Sheet(path, part)
     from dxprivacy.engines.duck import DuckSource
-    from dxprivacy.engines.duck_tables import ParquetTable
+    from dxprivacy.engines.duck_tables import DatabaseTable, FrameTable, ParquetTable
 
-    return DuckSource(ParquetTable(path))
+    if ending == ".parquet":
+        return DuckSource(ParquetTable(path))
+    if ending in _DATABASES:
+        return DuckSource(DatabaseTable(path, part))
+    if ending in arrow.ENDINGS:
+        return DuckSource(FrameTable(arrow.read_arrow_file(path)))
+    hints: list[Hint] = [("convert it to Parquet", "")]
+    if ending == ".json":
+        hints = [("write one JSON object in each line", "and call the file .jsonl")]
+    raise _unknown(path, hints)
+
+
+def _unknown(path: Path, hints: list[Hint]) -> DataError:
+    from dxprivacy.engines.lines import COMPRESSIONS
+
+    ending = "".join(path.suffixes[-2:]) if path.suffix.lower() in COMPRESSIONS else path.suffix
+    what = f"the ending “{ending}” is not known" if ending else "the file has no ending that tells its format"
+    return DataError(what, where=path.name, details=_KNOWN, hints=hints)
+
+
+def _is_file(given: str) -> bool:
+    try:
+        return Path(given).exists()
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return False
 
 
 def _refuse_unreadable(path: Path) -> None:
@@ -51,7 +131,7 @@ def _refuse_unreadable(path: Path) -> None:
         if not path.exists():
             what, hints = "there is no such file", [f"looked for {path.absolute()}"]
         elif path.is_dir():
-            what, hints = "is a directory, not a file", ["give one file; several files are never read as one"]
+            what, hints = "is a directory, not a file", [f'"{path / "*.parquet"}" names the files in it']
         elif not path.is_file():
             what = "is not a regular file"
         else:
@@ -60,7 +140,7 @@ def _refuse_unreadable(path: Path) -> None:
                     what = "is empty"
     except PermissionError:
         what = "may not be read: permission denied"
-    except (OSError, ValueError):  # ValueError: a NUL in the path
+    except (OSError, ValueError):
         what = "cannot be opened"
     if what:
         raise DataError(what, where=path.name or str(path), hints=hints)
