@@ -120,7 +120,9 @@ def from_arrow(kind: str, table: pa.Table, folder: Path) -> object:
         case "capsule":
             return Capsule(table)
         case "batch":
-            return table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
+            return (
+                table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
+            )
     raise AssertionError(kind)
 
 
@@ -166,7 +168,9 @@ def expected_index(attribute: Attribute, *values: object) -> int:
     other, value = attribute.listed, values[0]
     if isinstance(attribute, Series):
         entries = [expected_index(attribute.entry, entry) for entry in values]
-        radix = int(np.ravel_multi_index([e % attribute.entry.listed for e in entries], [attribute.entry.listed] * len(values)))
+        radix = int(
+            np.ravel_multi_index([e % attribute.entry.listed for e in entries], [attribute.entry.listed] * len(values))
+        )
         return other if attribute.entry.listed in entries else radix
     if isinstance(attribute, Integers):
         found = whole(value)

@@ -90,9 +90,7 @@ UNIVERSES = {
             Numbers(name="age", low=-4, high=12, step=8),
         ]
     ),
-    "dates": Universe(
-        [Dates(name=name, first="2026-01-01", last="2026-01-31") for name in ("visit", "start", "sent")]
-    ),
+    "dates": Universe([Dates(name=name, first="2026-01-01", last="2026-01-31") for name in ("visit", "start", "sent")]),
     "series": Universe(
         [
             Series(name="both", columns=("age", "small"), entry=Integers(name="both", low=0, high=12)),

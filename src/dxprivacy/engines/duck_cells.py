@@ -85,7 +85,8 @@ def inside(read: Read, name: str) -> str:
     low, high = _ends(entry)
     if entry.clamp:
         return f"CASE WHEN isfinite({name}) THEN greatest({low}, least({high}, {name})) END"
-    return f"CASE WHEN {name} BETWEEN {low} AND {high} THEN {name} END"
+    # Asked first: the engine drops a comparison that holds by the file's statistics, and those leave NaN out.
+    return f"CASE WHEN isfinite({name}) AND {name} BETWEEN {low} AND {high} THEN {name} END"
 
 
 def place(read: Read, name: str) -> str:
@@ -148,7 +149,9 @@ def _cell(entry: Numbers, name: str) -> str:
     guess = f"floor(({name} * {c} - {a}) / {b})"
     here, ahead = f"({a} + {guess} * {b}) / {c}", f"({a} + ({guess} + 1) * {b}) / {c}"
     at_end = f"CAST({name} >= {_ends(entry)[1]} AS BIGINT)"  # the upper end belongs to the last cell
-    return f"CAST({guess} AS BIGINT) + CAST({name} >= {ahead} AS BIGINT) - CAST({name} < {here} AS BIGINT) - {at_end}"
+    return (
+        f"TRY_CAST({guess} AS BIGINT) + CAST({name} >= {ahead} AS BIGINT) - CAST({name} < {here} AS BIGINT) - {at_end}"
+    )
 
 
 def _day(read: Read, entry: Dates) -> str:
