@@ -5,15 +5,13 @@ this takes 1.5 s).  DuckDB's own messages quote records: every failure is replac
 `except` block so that the original is not attached to it.
 """
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from dxprivacy.engines.duck_cells import Read
+from dxprivacy.engines.duck_database import Database
 from dxprivacy.engines.duck_query import count_sql, domains, others_sql
 from dxprivacy.engines.duck_tables import Table, Wanted
 from dxprivacy.engines.entries import entry_of, entry_reader, listed_texts
@@ -35,16 +33,16 @@ class DuckSource:
 
     has_schema = True
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, database: Database | None = None) -> None:
         self.name = table.name
         self._table = table
-        self._database = _database(self)  # opened once: that takes as long as counting a million rows
+        self._database = database or Database()
+        self._known: dict[int, Column] = {}
         self._quietly(table.names)
 
     def columns(self) -> list[Column]:
         """The schema; reads no row."""
-        table = self._table
-        return self._quietly(lambda con: [table.column(con, k) for k in range(len(table.names(con)))])
+        return self._quietly(lambda con: [self._column(con, k) for k in range(len(self._table.names(con)))])
 
     def check(self, universe: Universe) -> None:
         """Refuse a schema that does not fit; reads no row."""
@@ -62,10 +60,15 @@ class DuckSource:
         """Which entries count as `other`."""
         return self._quietly(lambda con: [self._others(con, attribute) for attribute in universe.attributes])
 
+    def _column(self, con: "Connection", position: int) -> Column:
+        if position not in self._known:
+            self._known[position] = self._table.column(con, position)
+        return self._known[position]
+
     def _fit(self, con: "Connection", universe: Universe) -> tuple[list[Wanted], list[list[Read]]]:
         """Which columns to select as r0, r1, ..., and how each attribute reads them."""
         positions = find_columns(self.name, self._table.names(con), universe)
-        columns = [[self._table.column(con, position) for position in read] for read in positions]
+        columns = [[self._column(con, position) for position in read] for read in positions]
         check_kinds(self.name, universe, columns)
         wanted: list[Wanted] = []
         reads: list[list[Read]] = []
@@ -104,7 +107,7 @@ class DuckSource:
         import duckdb
 
         interrupted = False
-        with self._database.cursor() as con:  # its own temporary tables; safe beside other threads
+        with self._database.cursor() as con:
             con.execute("SET enable_progress_bar = false")  # on by default in notebooks
             try:
                 return action(con)
@@ -133,26 +136,3 @@ def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
 
 def _decoded(text: bytes | None) -> str | None:
     return None if text is None else text.decode("utf-8", errors="replace")
-
-
-def _database(owner: object) -> "Connection":
-    """A database in memory that lives as long as its owner; it fetches nothing, and what it spills is deleted."""
-    import duckdb
-
-    spill = tempfile.mkdtemp(prefix="dxprivacy-")
-    config: dict[str, Any] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_persistent_secrets": "false",
-        "python_enable_replacements": "false",
-        "pandas_analyze_sample": "0",
-        "temp_directory": spill,
-    }
-    database = duckdb.connect(":memory:", config=config)
-    weakref.finalize(owner, _discard, database, spill)
-    return database
-
-
-def _discard(database: "Connection", spill: str) -> None:
-    database.close()
-    shutil.rmtree(spill, ignore_errors=True)

@@ -5,6 +5,8 @@ position, so that names may be anything.
 """
 
 import glob
+import hashlib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -179,27 +181,30 @@ class DatabaseTable:
         self.parameters: dict[str, Any] = {}
         self._path = path
         self._table = table
+        # Two tables of one file share its place in the database.
+        self._alias = "opened_" + hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
         self._names: list[str] = []
         self._rows = ""
 
     def names(self, con: "Connection") -> list[str]:
         """The names of the columns."""
         if not self._rows:
-            con.execute(f"ATTACH {quoted(str(self._path.absolute()))} AS opened (TYPE duckdb, READ_ONLY)")
+            at = quoted(str(self._path.absolute()))
+            con.execute(f"ATTACH IF NOT EXISTS {at} AS {self._alias} (TYPE duckdb, READ_ONLY)")
             schema, table = self._find(con)
             sql = """SELECT column_name FROM duckdb_columns()
-                     WHERE database_name = 'opened' AND schema_name = $schema AND table_name = $table
+                     WHERE database_name = $alias AND schema_name = $schema AND table_name = $table
                      ORDER BY column_index"""
-            found = con.execute(sql, {"schema": schema, "table": table}).fetchall()
+            found = con.execute(sql, {"alias": self._alias, "schema": schema, "table": table}).fetchall()
             self._names = [str(name) for (name,) in found]
-            self._rows = f"opened.{identifier(schema)}.{identifier(table)}"
+            self._rows = f"{self._alias}.{identifier(schema)}.{identifier(table)}"
         return self._names
 
     def _find(self, con: "Connection") -> tuple[str, str]:
         """The schema and the name of the table, which must be one and not a view."""
-        listing = "SELECT schema_name, {0}_name FROM duckdb_{0}s() WHERE database_name = 'opened' AND NOT internal"
-        tables = [(str(s), str(t)) for s, t in con.execute(listing.format("table")).fetchall()]
-        views = [(str(s), str(v)) for s, v in con.execute(listing.format("view")).fetchall()]
+        listing = "SELECT schema_name, {0}_name FROM duckdb_{0}s() WHERE database_name = ? AND NOT internal"
+        tables = [(str(s), str(t)) for s, t in con.execute(listing.format("table"), [self._alias]).fetchall()]
+        views = [(str(s), str(v)) for s, v in con.execute(listing.format("view"), [self._alias]).fetchall()]
         called = {self._called(*at): at for at in tables}
         if self._table in called:
             return called[self._table]

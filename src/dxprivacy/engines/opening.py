@@ -4,9 +4,13 @@ import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dxprivacy.engines.source import Source
 from dxprivacy.errors import DataError, Hint
+
+if TYPE_CHECKING:
+    from dxprivacy.engines.duck_database import Database
 
 _KNOWN = [
     "Data is a path to a .parquet, .csv, .tsv, .txt, .jsonl, .arrow or .xlsx file (lines also as .gz, .bz2 or .xz),",
@@ -19,10 +23,17 @@ _TABLE = "::"
 
 def open_source(data: object) -> Source:
     """The data behind a path, a list of paths or a frame, ready to be checked and counted; opens it, reads no row."""
+    from dxprivacy.engines.duck_database import Database
+
+    return _open(data, Database())
+
+
+def _open(data: object, database: "Database") -> Source:
+    """As `open_source`; all parts that need a database share this one, which opens on first use."""
     if isinstance(data, (str, os.PathLike)):
-        return _open_path(os.fsdecode(data))
+        return _open_path(os.fsdecode(data), database)
     if isinstance(data, (list, tuple)):
-        return _open_several(data)
+        return _open_several(data, database)
     from dxprivacy.engines.duck import DuckSource
     from dxprivacy.engines.duck_tables import FrameTable
     from dxprivacy.engines.frames import as_frame
@@ -30,33 +41,33 @@ def open_source(data: object) -> Source:
     frame = as_frame(data)
     if frame is None:
         raise DataError(f"cannot read data from a {type(data).__name__}", details=_KNOWN)
-    return DuckSource(FrameTable(frame))
+    return DuckSource(FrameTable(frame), database)
 
 
-def _open_path(given: str) -> Source:
+def _open_path(given: str, database: "Database") -> Source:
     """One file, one table of a file, or all files of a pattern; a file of exactly this name comes first."""
     from dxprivacy.engines import sheets
 
     if not _is_file(given):
         file, sign, part = given.rpartition(_TABLE)
         if sign and Path(file).suffix.lower() in (*_DATABASES, *sheets.ENDINGS):
-            return _open_file(Path(file), part)
+            return _open_file(Path(file), part, database)
         if glob.has_magic(given):
             found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 - the pattern may be absolute
             if not found:
                 raise DataError("no file matches", where=given, hints=[f"looked from {Path.cwd()}"])
-            return _open_several(found, name=given)
-    return _open_file(Path(given), "")
+            return _open_several(found, database, name=given)
+    return _open_file(Path(given), "", database)
 
 
-def _open_several(given: Sequence[object], name: str = "") -> Source:
+def _open_several(given: Sequence[object], database: "Database", name: str = "") -> Source:
     from dxprivacy.engines.joined import Joined
 
     if not given:
         raise DataError("the list of files is empty", details=_KNOWN)
     _refuse_twice(given)
-    sources = [open_source(part) for part in given]
-    count = f"{len(sources):,} files" if len(sources) > 1 else "1 file"
+    sources = [_open(part, database) for part in given]
+    count = f"{len(sources):,} files"
     return sources[0] if len(sources) == 1 else Joined(f"{name} ({count})" if name else count, sources)
 
 
@@ -79,7 +90,7 @@ def _refuse_twice(given: Sequence[object]) -> None:
         seen.add(key)
 
 
-def _open_file(path: Path, part: str) -> Source:
+def _open_file(path: Path, part: str, database: "Database") -> Source:
     from dxprivacy.engines import arrow, csv_lines, json_lines, lines, sheets
 
     _refuse_unreadable(path)
@@ -98,11 +109,11 @@ def _open_file(path: Path, part: str) -> Source:
     from dxprivacy.engines.duck_tables import DatabaseTable, FrameTable, ParquetTable
 
     if ending == ".parquet":
-        return DuckSource(ParquetTable(path))
+        return DuckSource(ParquetTable(path), database)
     if ending in _DATABASES:
-        return DuckSource(DatabaseTable(path, part))
+        return DuckSource(DatabaseTable(path, part), database)
     if ending in arrow.ENDINGS:
-        return DuckSource(FrameTable(arrow.read_arrow_file(path)))
+        return DuckSource(FrameTable(arrow.read_arrow_file(path)), database)
     hints: list[Hint] = [("convert it to Parquet", "")]
     if ending == ".json":
         hints = [("write one JSON object in each line", "and call the file .jsonl")]
