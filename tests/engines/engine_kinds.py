@@ -21,13 +21,12 @@ from dxprivacy.model.attributes import Attribute, Integers, Values
 from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 
-LINES = ["csv", "csv.gz", "jsonl"]
 FRAMES = ["pandas", "polars", "arrow", "lazy", "dataset", "stream", "capsule", "batch"]
 FILES = ["parquet", "feather", "duckdb", "pattern"]
-KINDS = [*LINES, *FRAMES, *FILES]
 TYPED = [*FRAMES, *FILES]
-NAMED = [kind for kind in KINDS if kind != "jsonl"]
-"""Kinds with a schema."""
+KINDS = ["csv", *TYPED]
+EVERY = [*KINDS, "csv.gz", "jsonl"]
+"""KINDS have a schema; JSON lines have none."""
 
 Columns = dict[str, tuple[pa.DataType, list[object]]]
 _fresh = itertools.count()
@@ -72,7 +71,7 @@ def build(kind: str, columns: Columns, folder: Path) -> object:
     """The table as a file or a frame of this kind."""
     folder = folder / f"data{next(_fresh)}"
     folder.mkdir()
-    if kind in LINES:
+    if kind not in TYPED:
         path = folder / f"people.{kind}"
         rows = zip(*(entries for _, entries in columns.values()), strict=True)
         if kind == "jsonl":
@@ -80,7 +79,7 @@ def build(kind: str, columns: Columns, folder: Path) -> object:
         else:
             lines = [csv_line(list(columns)), *(csv_line(list(row)) for row in rows)]
         content = "".join(line + "\n" for line in lines).encode()
-        path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content or b"\n" * 0)
+        path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
         return path
     arrays = [pa.array(entries, type=declared) for declared, entries in columns.values()]
     table = pa.Table.from_arrays(arrays, names=list(columns))

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from engine_kinds import KINDS, build, expected
+from engine_kinds import EVERY, build, expected
 
 from dxprivacy.engines import open_source
 from dxprivacy.model.attributes import Integers, Points, Values
@@ -100,7 +100,7 @@ UNIVERSES = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 @pytest.mark.parametrize("name", UNIVERSES)
 def test_every_source_agrees_with_the_slow_reference(kind, name, tmp_path):
     rng = random.Random(f"{kind} {name}")
@@ -116,7 +116,7 @@ def test_every_source_agrees_with_the_slow_reference(kind, name, tmp_path):
         assert source.rows() == histogram.total == rows
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_a_universe_of_a_million_cells_is_counted(kind, tmp_path):
     universe = Universe(
         [
@@ -134,7 +134,7 @@ def test_a_universe_of_a_million_cells_is_counted(kind, tmp_path):
     assert (histogram.counts == expected(universe, kind, columns)).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_two_attributes_may_read_one_column(kind, tmp_path):
     universe = Universe([Integers(name="age", low=0, high=9), Values(name="decade", column="age", values=("1", "2"))])
     columns = {"age": (pa.int64(), [1, 2, 2, 30])}

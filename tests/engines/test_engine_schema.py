@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engine_kinds import KINDS, NAMED, TYPED, build
+from engine_kinds import EVERY, KINDS, TYPED, build
 
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError
@@ -49,7 +49,7 @@ def refusal(action):
     return caught.value
 
 
-@pytest.mark.parametrize("kind", NAMED)
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_unknown_column_is_named_with_a_suggestion(kind, tmp_path, capfd):
     universe = Universe([*UNIVERSE.attributes, Values(name="income", column="notte", values=("1",))])
     source = open_source(build(kind, people(), tmp_path))
@@ -130,7 +130,7 @@ def test_a_column_that_can_hold_none_of_the_values_is_refused(kind, tmp_path):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_a_universe_without_other_is_refused_before_anything_is_read(kind, tmp_path):
     source = open_source(build(kind, people(), tmp_path))
     for universe in (
@@ -141,7 +141,7 @@ def test_a_universe_without_other_is_refused_before_anything_is_read(kind, tmp_p
         assert "has no “other”" in refusal(lambda u=universe: source.count(u)).what
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 @pytest.mark.parametrize(
     "name", ['we"ird', "it's", "a b", "été 日本", "SELECT", "c1", "r0", "100", "a;b--", "%s $path ?"]
 )
@@ -153,7 +153,7 @@ def test_columns_may_have_any_name(kind, name, tmp_path):
     assert open_source(build(kind, columns, tmp_path)).count(universe).counts.tolist() == [1, 0, 0, 0]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in NAMED if kind != "duckdb"])  # where names have no case
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "duckdb"])  # where names have no case
 def test_names_that_differ_in_case_are_different_columns(kind, tmp_path):
     columns = {
         "Age": (pa.int64(), [1]),
@@ -317,7 +317,7 @@ def test_points_are_matched_by_id_and_never_by_name(tmp_path):
 
     fact = Property(name="name", entries=("Hoboken", "York"))
     home = Points(name="home", ids=("h", "y"), coordinates=np.zeros((2, 2)), facts=(fact,))
-    for kind in KINDS:
+    for kind in EVERY:
         source = open_source(build(kind, {"home": (pa.string(), ["h", "York", "y", "y"])}, tmp_path))
         assert source.count(Universe([home])).counts.tolist() == [1, 2, 1]
 

@@ -5,6 +5,7 @@ this takes 1.5 s).  DuckDB's own messages quote records: every failure is replac
 `except` block so that the original is not attached to it.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,11 +13,11 @@ import numpy as np
 
 from dxprivacy.engines.duck_cells import Read
 from dxprivacy.engines.duck_database import Database
-from dxprivacy.engines.duck_query import count_sql, domains, others_sql
+from dxprivacy.engines.duck_query import count_sql, distinct_sql, domains, others_sql
 from dxprivacy.engines.duck_tables import Table, Wanted
 from dxprivacy.engines.entries import entry_of, entry_reader, listed_texts
 from dxprivacy.engines.fit import check_kinds, find_columns
-from dxprivacy.engines.source import SHOWN_OTHERS, Column, Kind, Others
+from dxprivacy.engines.source import Column, Entry, Kind, Others
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.attributes import Attribute
@@ -56,9 +57,13 @@ class DuckSource:
         """How many rows fall into each cell."""
         return self._quietly(lambda con: self._count(con, universe))
 
-    def others(self, universe: Universe) -> list[Others]:
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The different texts of one column, not private; None if there are more."""
+        return self._quietly(lambda con: self._distinct(con, column, at_most))
+
+    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
         """Which entries count as `other`."""
-        return self._quietly(lambda con: [self._others(con, attribute) for attribute in universe.attributes])
+        return self._quietly(lambda con: [self._others(con, a, at_most) for a in universe.attributes])
 
     def _column(self, con: "Connection", position: int) -> Column:
         if position not in self._known:
@@ -89,18 +94,24 @@ class DuckSource:
         counts[np.asarray(found["cell"], dtype=np.int64)] = np.asarray(found["n"], dtype=np.int64)
         return Histogram(universe, counts)
 
-    def _others(self, con: "Connection", attribute: Attribute) -> Others:
+    def _distinct(self, con: "Connection", column: str, at_most: int) -> set[str] | None:
+        position = self._table.names(con).index(column)
+        sql = distinct_sql(self._table.select(con, [Wanted(position)]), self._column(con, position), at_most)
+        found = {_decoded(text) for (text,) in con.execute(sql, self._table.parameters).fetchall()}
+        texts = {text for text in found if text is not None}
+        return texts if len(texts) <= at_most else None
+
+    def _others(self, con: "Connection", attribute: Attribute, at_most: int | None) -> Others:
         wanted, reads = self._fit(con, Universe([attribute]))
         _make_domains(con, reads)
         # Objects are placed before they get here: their texts are the same columns once more, without a reader.
-        texts = [f"r{len(wanted) + k}" if w.reader else "" for k, w in enumerate(wanted)]
-        rows = self._table.select(con, [*wanted, *(Wanted(w.position) for w in wanted)])
-        sql = others_sql(rows, attribute, reads[0], texts)
-        con.execute(f"CREATE OR REPLACE TEMP TABLE found AS {sql}", self._table.parameters)
-        distinct, total = con.execute("SELECT count(*), coalesce(sum(n), 0) FROM found").fetchone() or (0, 0)
-        top = con.execute(f"SELECT * FROM found ORDER BY n DESC, ALL LIMIT {SHOWN_OTHERS}").fetchall()
-        entries = tuple((tuple(_decoded(text) for text in row[:-1]), int(row[-1])) for row in top)
-        return Others(attribute.name, attribute.reads, int(total), int(distinct), entries)
+        names = [f"r{len(wanted) + k}" if w.reader else "" for k, w in enumerate(wanted)]
+        select = self._table.select(con, [*wanted, *(Wanted(w.position) for w in wanted)])
+        sql = others_sql(select, attribute, reads[0], names)
+        found: Counter[Entry] = Counter()
+        for *texts, rows in con.execute(sql, self._table.parameters).fetchall():
+            found[tuple(_decoded(text) for text in texts)] += int(rows)
+        return Others.of(attribute.name, attribute.reads, found, at_most)
 
     def _quietly(self, action: Callable[["Connection"], T]) -> T:
         """Run an action on a connection of its own; errors of others, which may quote a record, are swallowed."""

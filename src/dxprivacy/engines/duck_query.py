@@ -8,7 +8,8 @@ groups: that is several times faster.
 from collections.abc import Sequence
 
 from dxprivacy.engines.duck_cells import Read, inside, parsed, place, shown
-from dxprivacy.model.attributes import Attribute
+from dxprivacy.engines.source import Column, Kind
+from dxprivacy.model.attributes import Attribute, Values
 from dxprivacy.model.ordered import Series
 from dxprivacy.model.universe import Universe
 
@@ -43,6 +44,13 @@ def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[st
     return f"""
         SELECT {", ".join(names)}, count(*) AS n FROM ({_steps(source, reads, names)}) {_joins(reads)}
         WHERE ({_index(attribute, reads)}) IS NULL GROUP BY ALL"""
+
+
+def distinct_sql(rows: str, column: Column, at_most: int) -> str:
+    """The different texts of the one column of `rows`, as `values` are compared with them; a few more than wanted."""
+    untyped = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
+    text = parsed(Read(Values(name="any", values=("",)), untyped, "r0"))
+    return f"SELECT DISTINCT {text} FROM ({rows}) LIMIT {at_most + 2}"
 
 
 def domains(reads: Sequence[Reads]) -> list[tuple[str, Attribute]]:

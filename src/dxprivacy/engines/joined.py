@@ -4,9 +4,10 @@ A row still goes to its cell by itself, in the source that it stands in.  What m
 columns everywhere, and no source twice, for then one record would be two rows.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
-from dxprivacy.engines.source import SHOWN_OTHERS, Column, Others, Source
+from dxprivacy.engines.source import Column, Entry, Others, Source
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.universe import Universe
@@ -52,17 +53,24 @@ class Joined:
             counts += source.count(universe).counts
         return Histogram(universe, counts)
 
-    def others(self, universe: Universe) -> list[Others]:
-        """Which entries count as `other`: the most frequent of each source."""
-        return [_together(parts) for parts in zip(*(s.others(universe) for s in self._sources), strict=True)]
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The different texts of one column in all of them, not private; None if there are more."""
+        found: set[str] = set()
+        for source in self._sources:
+            texts = source.distinct(column, at_most)
+            if texts is None or len(found | texts) > at_most:
+                return None
+            found |= texts
+        return found
+
+    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+        """Which entries count as `other`."""
+        every = [source.others(universe, None) for source in self._sources]
+        return [_together(parts, at_most) for parts in zip(*every, strict=True)]
 
 
-def _together(parts: Sequence[Others]) -> Others:
-    rows: dict[tuple[str | None, ...], int] = {}
+def _together(parts: Sequence[Others], at_most: int | None) -> Others:
+    rows: Counter[Entry] = Counter()
     for part in parts:
-        for entry, times in part.entries:
-            rows[entry] = rows.get(entry, 0) + times
-    ordered = sorted(rows.items(), key=lambda item: (-item[1], [text or "" for text in item[0]]))
-    distinct = max(len(rows), *(part.distinct for part in parts))
-    first = parts[0]
-    return Others(first.attribute, first.columns, sum(p.rows for p in parts), distinct, tuple(ordered[:SHOWN_OTHERS]))
+        rows.update(dict(part.entries))
+    return Others.of(parts[0].attribute, parts[0].columns, rows, at_most)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dxprivacy.engines.entries import clean_text, combine, entry_of, entry_reader
-from dxprivacy.engines.source import SHOWN_OTHERS, Column, Others
+from dxprivacy.engines.source import Column, Others
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Attribute
+from dxprivacy.model.attributes import Attribute, Values
 from dxprivacy.model.universe import Universe
 
 Entries = list[object]
@@ -63,7 +63,17 @@ class PlacedSource(ABC):
             np.add.at(counts, cells, block.times)
         return Histogram(universe, counts)
 
-    def others(self, universe: Universe) -> list[Others]:
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The different texts of one column, not private; None if there are more."""
+        found: set[str] = set()
+        for block in self.blocks(Universe([Values(name=column or "column", column=column, values=("",))])):
+            texts = {clean_text(entry) for entry in set(block.columns[0])}
+            found |= {text for text in texts if text}
+            if len(found) > at_most:
+                return None
+        return found
+
+    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
         """Which entries count as `other`."""
         found: list[Counter[tuple[object, ...]]] = [Counter() for _ in universe.attributes]
         for block, indices in self._placed(universe):
@@ -72,7 +82,7 @@ class PlacedSource(ABC):
             ):
                 for k in np.flatnonzero(index == attribute.listed).tolist():
                     counter[tuple(entries[k] for entries in read)] += int(block.times[k])
-        return [_most_frequent(a, counter) for a, counter in zip(universe.attributes, found, strict=True)]
+        return [_listed(a, counter, at_most) for a, counter in zip(universe.attributes, found, strict=True)]
 
     def _placed(self, universe: Universe) -> Iterator[tuple[Block, list[Ints]]]:
         """Each block with the index of its rows, attribute by attribute."""
@@ -96,9 +106,8 @@ def _by_attribute(universe: Universe, columns: list[Entries]) -> list[list[Entri
     return [[next(flat) for _ in attribute.reads] for attribute in universe.attributes]
 
 
-def _most_frequent(attribute: Attribute, found: "Counter[tuple[object, ...]]") -> Others:
+def _listed(attribute: Attribute, found: "Counter[tuple[object, ...]]", at_most: int | None) -> Others:
     texts: Counter[tuple[str | None, ...]] = Counter()
     for entries, rows in found.items():
         texts[tuple(clean_text(entry) for entry in entries)] += rows
-    ordered = sorted(texts.items(), key=lambda item: (-item[1], [text or "" for text in item[0]]))
-    return Others(attribute.name, attribute.reads, sum(texts.values()), len(texts), tuple(ordered[:SHOWN_OTHERS]))
+    return Others.of(attribute.name, attribute.reads, texts, at_most)

@@ -5,6 +5,7 @@ unit of the histogram, whatever is written in it.  Only the public schema (colum
 what does not fit in a single row counts as the attribute's `other`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -32,8 +33,17 @@ class Source(Protocol):
     def count(self, universe: Universe) -> Histogram:
         """How many rows fall into each cell."""
 
-    def others(self, universe: Universe) -> "list[Others]":
-        """For each attribute, which entries count as `other`: for the curator alone, never for a release."""
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The texts of one column, as `values` are compared with them; None if there are more.
+
+        Not private: only for columns that their curator declared public.
+        """
+
+    def others(self, universe: Universe, at_most: int | None) -> "list[Others]":
+        """For each attribute, which entries count as `other`: for the curator alone, never for a release.
+
+        At most so many entries are listed, the most frequent first; None lists all.
+        """
 
 
 class Kind(StrEnum):
@@ -65,6 +75,9 @@ class Column:
         return self.words or str(self.kind or "of an unknown type")
 
 
+Entry = tuple[str | None, ...]
+
+
 @dataclass(frozen=True)
 class Others:
     """What counts as `other` in one attribute: data, and not private.
@@ -77,8 +90,10 @@ class Others:
     columns: tuple[str, ...]
     rows: int = field(repr=False)
     distinct: int = field(repr=False)
-    entries: tuple[tuple[tuple[str | None, ...], int], ...] = field(repr=False)
+    entries: tuple[tuple[Entry, int], ...] = field(repr=False)
 
-
-SHOWN_OTHERS = 20
-"""How many entries of an attribute are listed."""
+    @classmethod
+    def of(cls, attribute: str, columns: tuple[str, ...], rows: Mapping[Entry, int], at_most: int | None) -> "Others":
+        """From the number of rows of each entry."""
+        ordered = sorted(rows.items(), key=lambda item: (-item[1], [text or "" for text in item[0]]))
+        return cls(attribute, columns, sum(rows.values()), len(rows), tuple(ordered[:at_most]))
