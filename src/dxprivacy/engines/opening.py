@@ -93,8 +93,9 @@ def _refuse_twice(given: Sequence[object]) -> None:
 def _open_file(path: Path, part: str, database: "Database") -> Source:
     from dxprivacy.engines import arrow, csv_lines, json_lines, lines, sheets
 
-    _refuse_unreadable(path)
     ending = path.suffix.lower()
+    # A file of JSON lines may have no row: where the number of rows is private, that must not show.
+    _refuse_unreadable(path, may_be_empty=ending in json_lines.ENDINGS)
     if ending in lines.COMPRESSIONS:
         ending = Path(path.stem).suffix.lower()
         if ending not in (*csv_lines.DELIMITERS, *json_lines.ENDINGS):
@@ -135,7 +136,7 @@ def _is_file(given: str) -> bool:
         return False
 
 
-def _refuse_unreadable(path: Path) -> None:
+def _refuse_unreadable(path: Path, *, may_be_empty: bool) -> None:
     """Say plainly what is wrong with a path, before an engine says it in its own way."""
     what, hints = "", []
     try:
@@ -147,7 +148,7 @@ def _refuse_unreadable(path: Path) -> None:
             what = "is not a regular file"
         else:
             with path.open("rb") as handle:
-                if not handle.read(1):
+                if not handle.read(1) and not may_be_empty:
                     what = "is empty"
     except PermissionError:
         what = "may not be read: permission denied"
