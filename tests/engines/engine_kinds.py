@@ -1,20 +1,35 @@
 """One table in every form that we read, and a slow reference that says where each row belongs."""
 
+import gzip
+import itertools
+import json
 import math
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.feather
 import pyarrow.parquet as pq
 
 from dxprivacy.model.attributes import Attribute, Integers, Values
+from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 
-KINDS = ["csv", "parquet", "pandas", "polars", "arrow"]
+FRAMES = ["pandas", "polars", "arrow", "lazy", "dataset", "stream", "capsule", "batch"]
+FILES = ["parquet", "feather", "duckdb", "pattern"]
+TYPED = [*FRAMES, *FILES]
+KINDS = ["csv", *TYPED]
+EVERY = [*KINDS, "csv.gz", "jsonl"]
+"""KINDS have a schema; JSON lines have none."""
+
 Columns = dict[str, tuple[pa.DataType, list[object]]]
+_fresh = itertools.count()
 
 
 def csv_text(value: object) -> str:
@@ -29,22 +44,85 @@ def csv_line(entries: list[object]) -> str:
     return ",".join('"' + t.replace('"', '""') + '"' if any(c in t for c in ',"') else t for t in texts)
 
 
+def json_line(names: list[str], entries: list[object]) -> str:
+    """How a table writes a row into a file of JSON lines; what is missing is left out."""
+    parts = []
+    for name, entry in zip(names, entries, strict=True):
+        if isinstance(entry, (date, datetime)):
+            parts.append(f"{json.dumps(name)}: {json.dumps(str(entry))}")
+        elif isinstance(entry, Decimal):
+            parts.append(f"{json.dumps(name)}: {entry}")
+        elif entry is not None:
+            parts.append(f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}")
+    return "{" + ", ".join(parts) + "}"
+
+
+class Capsule:
+    """A frame of a library that we do not know, but that speaks Arrow."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
 def build(kind: str, columns: Columns, folder: Path) -> object:
     """The table as a file or a frame of this kind."""
-    if kind == "csv":
-        path = folder / "people.csv"
+    folder = folder / f"data{next(_fresh)}"
+    folder.mkdir()
+    if kind not in TYPED:
+        path = folder / f"people.{kind}"
         rows = zip(*(entries for _, entries in columns.values()), strict=True)
-        lines = [csv_line(list(columns)), *(csv_line(list(row)) for row in rows)]
-        path.write_bytes("".join(line + "\n" for line in lines).encode())
+        if kind == "jsonl":
+            lines = [json_line(list(columns), list(row)) for row in rows]
+        else:
+            lines = [csv_line(list(columns)), *(csv_line(list(row)) for row in rows)]
+        content = "".join(line + "\n" for line in lines).encode()
+        path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
         return path
-    table = pa.table({name: pa.array(entries, type=declared) for name, (declared, entries) in columns.items()})
-    if kind == "parquet":
-        path = folder / "people.parquet"
-        pq.write_table(table, path)
-        return path
-    if kind == "pandas":
-        return table.to_pandas()
-    return pl.from_arrow(table) if kind == "polars" else table
+    arrays = [pa.array(entries, type=declared) for declared, entries in columns.values()]
+    table = pa.Table.from_arrays(arrays, names=list(columns))
+    return from_arrow(kind, table, folder)
+
+
+def from_arrow(kind: str, table: pa.Table, folder: Path) -> object:
+    """An Arrow table as a file or a frame of this kind."""
+    match kind:
+        case "parquet":
+            pq.write_table(table, folder / "people.parquet", row_group_size=3)
+            return folder / "people.parquet"
+        case "pattern":
+            pq.write_table(table.slice(0, 2), folder / "a.parquet")
+            pq.write_table(table.slice(2).select(table.column_names[::-1]), folder / "b.parquet")
+            return folder / "*.parquet"
+        case "feather":
+            pa.feather.write_feather(table, folder / "people.feather", compression="uncompressed")
+            return folder / "people.feather"
+        case "duckdb":
+            with duckdb.connect(folder / "survey.duckdb") as con:
+                con.register("table_", table)
+                con.execute("CREATE TABLE people AS SELECT * FROM table_")
+            return f"{folder / 'survey.duckdb'}::people"
+        case "pandas":
+            return table.to_pandas()
+        case "polars":
+            return pl.from_arrow(table)
+        case "lazy":
+            return pl.from_arrow(table).lazy()
+        case "arrow":
+            return table
+        case "dataset":
+            return pa.dataset.dataset(table)
+        case "stream":
+            return table.to_reader(max_chunksize=3)
+        case "capsule":
+            return Capsule(table)
+        case "batch":
+            return (
+                table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
+            )
+    raise AssertionError(kind)
 
 
 def whole(value: object) -> int | None:
@@ -56,33 +134,71 @@ def whole(value: object) -> int | None:
         if not digits or set(digits) - set("0123456789") or set(zeros) - {"0"}:
             return None
         return int(Fraction(Decimal(sign + digits)))
-    if value is None or isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+    if value is None or isinstance(value, (bool, date)) or (isinstance(value, float) and not math.isfinite(value)):
         return None
     number = Fraction(value)  # type: ignore[arg-type]
     return int(number) if number.denominator == 1 else None
 
 
-def expected_index(attribute: Attribute, value: object) -> int:
-    """Where one entry belongs."""
+def number(value: object) -> Fraction | None:
+    """The number behind an entry, as the float64 next to it."""
+    if isinstance(value, str):
+        try:
+            value = None if "_" in value else float(value)
+        except ValueError:
+            return None
+    if value is None or isinstance(value, (bool, date)) or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return Fraction(float(value))  # type: ignore[arg-type]
+
+
+def day(value: object) -> date | None:
+    """The day behind an entry."""
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value[:10])
+        except ValueError:
+            return None
+    return value.date() if isinstance(value, datetime) else value if isinstance(value, date) else None
+
+
+def expected_index(attribute: Attribute, *values: object) -> int:
+    """Where one entry belongs; of a series, one for each column."""
+    other, value = attribute.listed, values[0]
+    if isinstance(attribute, Series):
+        entries = [expected_index(attribute.entry, entry) for entry in values]
+        radix = int(
+            np.ravel_multi_index([e % attribute.entry.listed for e in entries], [attribute.entry.listed] * len(values))
+        )
+        return other if attribute.entry.listed in entries else radix
     if isinstance(attribute, Integers):
-        number = whole(value)
-        inside = number is not None and attribute.low <= number <= attribute.high
-        return number - attribute.low if inside else attribute.listed
+        found = whole(value)
+        return found - attribute.low if found is not None and attribute.low <= found <= attribute.high else other
+    if isinstance(attribute, Numbers):
+        at = number(value)
+        edges = [Fraction(float(attribute.start(k))) for k in range(other + 1)]
+        if at is None or not edges[0] <= at <= edges[-1]:
+            return other
+        return min(sum(edge <= at for edge in edges) - 1, other - 1)
+    if isinstance(attribute, Dates):
+        found_day = day(value)
+        days = [attribute.day(k) for k in range(other)]
+        return days.index(found_day) if found_day in days else other
     known = list(attribute.values) if isinstance(attribute, Values) else list(attribute.ids)
     if isinstance(value, bool):
         text = "true" if value else "false"
     else:
         text = value if isinstance(value, str) else str(whole(value))
-    return known.index(text) if value is not None and text in known else attribute.listed
+    return known.index(text) if value is not None and text in known else other
 
 
 def expected(universe: Universe, kind: str, columns: Columns) -> np.ndarray:
     """The histogram, one row after the other."""
     counts = np.zeros(universe.shape, dtype=np.int64)
-    wanted = [columns[attribute.column][1] for attribute in universe.attributes]
+    wanted = [zip(*(columns[column][1] for column in a.reads), strict=True) for a in universe.attributes]
     for row in zip(*wanted, strict=True):
-        seen = [csv_text(entry) for entry in row] if kind == "csv" else row
-        counts[tuple(expected_index(a, v) for a, v in zip(universe.attributes, seen, strict=True))] += 1
+        seen = [[csv_text(e) for e in entries] if kind.startswith("csv") else entries for entries in row]
+        counts[tuple(expected_index(a, *v) for a, v in zip(universe.attributes, seen, strict=True))] += 1
     return counts.ravel()
 
 

@@ -12,7 +12,8 @@ from engine_kinds import moved
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dxprivacy.engines import csv_lines, open_source
+from dxprivacy.engines import lines as line_files
+from dxprivacy.engines import open_source
 from dxprivacy.model.attributes import Integers, Values
 from dxprivacy.model.universe import Universe
 
@@ -104,7 +105,7 @@ def cell(labels):
 )
 @pytest.mark.parametrize("dirt", LINES)
 def test_any_csv_line_moves_one_unit_at_most(dirt, chunk, end, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(csv_lines, "_CHUNK", chunk)
+    monkeypatch.setattr(line_files, "CHUNK", chunk)
     line, labels = LINES[dirt]
     before = count(csv_file(tmp_path, clean_lines(), end=end))
     for row in (0, 3, len(ROWS) - 1):

@@ -455,6 +455,72 @@ def test_a_recoding_is_carried_out_once(tmp_path):
         Ledger.adopting(tmp_path / "ledger.db", plain(tmp_path, region=typo))
 
 
+CELLS = "numbers = [0, 4]\nstep = {}\nepsilon = 0.5\nper = 1"
+DAYS = 'dates = ["2026-01-0{}", "2026-01-0{}"]\nepsilon = 0.5\nper = "1 day"'
+SERIES = 'columns = ["jan", "feb"]\nintegers = [0, {}]\nepsilon = 0.5\nper = 1'
+
+
+def test_finer_cells_of_numbers_are_carried(tmp_path):
+    old, new = (policy(tmp_path, income=CELLS.format(step)) for step in (2, 1))
+    Case(tmp_path, old, new, "count by income").carries()
+
+
+def test_coarser_cells_that_were_told_apart_are_refused(tmp_path):
+    old, new = (policy(tmp_path, income=CELLS.format(step)) for step in (1, 2))
+    Case(tmp_path, old, new, "count by income").told_apart("income")
+
+
+def test_coarser_cells_that_were_not_told_apart_are_carried(tmp_path):
+    old, new = (policy(tmp_path, income=CELLS.format(step)) for step in (1, 2))
+    Case(tmp_path, old, new, "count by income/2").carries()
+
+
+def test_cells_that_do_not_nest_are_refused_where_they_were_told_apart(tmp_path):
+    old = policy(tmp_path, income=CELLS.format(2))
+    new = policy(tmp_path, income="numbers = [1, 5]\nstep = 2\nepsilon = 0.5\nper = 1")
+    Case(tmp_path, old, new, "count by income").told_apart("income")
+
+
+def test_clamping_numbers_that_counted_as_other_is_refused_where_they_were_told_apart(tmp_path):
+    old = policy(tmp_path, income=CELLS.format(2))
+    new = policy(tmp_path, income=CELLS.format(2) + '\noutside = "clamp"')
+    Case(tmp_path, old, new, "count by income").told_apart("income")
+
+
+def test_a_longer_range_of_days_is_carried(tmp_path):
+    Case(
+        tmp_path, policy(tmp_path, day=DAYS.format(2, 5)), policy(tmp_path, day=DAYS.format(1, 7)), "count by day"
+    ).carries()
+
+
+def test_a_shorter_range_of_days_is_refused_where_they_were_told_apart(tmp_path):
+    Case(
+        tmp_path, policy(tmp_path, day=DAYS.format(1, 7)), policy(tmp_path, day=DAYS.format(2, 7)), "count by day"
+    ).told_apart("2026-01-01")
+
+
+def test_another_time_zone_is_refused(tmp_path):
+    zoned = DAYS.format(1, 5) + '\ntimezone = "Europe/Berlin"'
+    case = Case(tmp_path, policy(tmp_path, day=DAYS.format(1, 5)), policy(tmp_path, day=zoned), "count by day")
+    case.refused(PolicyError, "another time zone")
+
+
+def test_another_format_is_refused(tmp_path):
+    written = DAYS.format(1, 5) + '\nformat = "%d.%m.%Y"'
+    case = Case(tmp_path, policy(tmp_path, day=DAYS.format(1, 5)), policy(tmp_path, day=written), "count by day")
+    case.refused(PolicyError, "another format")
+
+
+def test_a_longer_range_of_a_series_is_carried(tmp_path):
+    old, new = (policy(tmp_path, use=SERIES.format(high)) for high in (1, 2))
+    Case(tmp_path, old, new, "count by use.jan", "mean use.total").carries()
+
+
+def test_a_shorter_range_of_a_series_is_refused_where_it_was_told_apart(tmp_path):
+    old, new = (policy(tmp_path, use=SERIES.format(high)) for high in (2, 1))
+    Case(tmp_path, old, new, "count by use.jan").told_apart("use")
+
+
 def test_only_a_weaker_unit_can_follow(tmp_path):
     old = plain(tmp_path)
     spend(tmp_path / "l.db", old, "count by region")

@@ -2,10 +2,14 @@
 
 import itertools
 import math
+from datetime import timedelta
 from fractions import Fraction
 
-from dxprivacy.engines.source import text_reader
+import numpy as np
+
+from dxprivacy.engines.entries import combine, entry_of, entry_reader
 from dxprivacy.model.attributes import Integers
+from dxprivacy.model.ordered import Dates, Numbers
 from dxprivacy.model.reading import Recoding, listed_texts
 
 JUNK = ("", "no such entry", "-99", "1e1")
@@ -18,37 +22,50 @@ def entries_of(olds, news, recodings):
         texts |= set(listed_texts(attribute))
         if isinstance(attribute, Integers):
             texts |= {str(v) for v in range(attribute.low - 2, attribute.high + 3)}
+        if isinstance(attribute, Numbers):
+            ends = [attribute.edges[0] - 1, *attribute.edges, attribute.edges[-1] + 1]
+            texts |= {repr(x) for e in ends for x in (e, math.nextafter(e, -math.inf), math.nextafter(e, math.inf))}
+        if isinstance(attribute, Dates):
+            texts |= {(attribute.first + timedelta(days=k)).isoformat() for k in range(-2, attribute.listed + 2)}
     recoding = next((r for r in recodings if r.texts), Recoding())
     listed_now = {t for attribute in news for t in listed_texts(attribute)}
     gone = {t for source in recoding.texts.values() for t in source} - listed_now
     return [(before, now) for now in sorted(texts - gone) for before in recoding.texts.get(now, (now,))]
 
 
-def cells(universe, texts_by_axis):
-    return sum(
-        s * text_reader(a)(t) for a, s, t in zip(universe.attributes, universe.strides, texts_by_axis, strict=True)
-    )
+def cell(universe, row):
+    """The cell of a row, given as texts by column."""
+    out = 0
+    for attribute, stride in zip(universe.attributes, universe.strides, strict=True):
+        read = entry_reader(entry_of(attribute))
+        places = [np.array([read(row[column])], dtype=np.int64) for column in attribute.reads]
+        out += stride * int(combine(attribute, places)[0])
+    return out
 
 
 def preimages(old, new, recoded):
     """For each new cell the old cells that the same people may have been in."""
-    before = {a.name: recoded.get(a.name, Recoding()).column or a.column for a in new.attributes}
-    columns = sorted({a.column for a in old.attributes} | set(before.values()))
+    before = {}  # the old name of each new column
+    for a in new.attributes:
+        renamed = recoded.get(a.name, Recoding()).column
+        before |= {a.column: renamed} if renamed else {column: column for column in a.reads}
+    columns = sorted({c for a in old.attributes for c in a.reads} | set(before.values()))
     written = []
     for column in columns:
-        olds = [a for a in old.attributes if a.column == column]
-        news = [a for a in new.attributes if before[a.name] == column]
-        pairs = entries_of(olds, news, [recoded.get(a.name, Recoding()) for a in news])
+        olds = [entry_of(a) for a in old.attributes if column in a.reads]
+        after = [a for a in new.attributes if column in {before[c] for c in a.reads}]
+        news = [entry_of(a) for a in after]
+        pairs = entries_of(olds, news, [recoded.get(a.name, Recoding()) for a in after])
         # Entries that no attribute tells apart are one: the product stays small.
         read = {}
         for was, now in pairs:
-            read[tuple(text_reader(a)(was) for a in olds), tuple(text_reader(a)(now) for a in news)] = (was, now)
+            read[tuple(entry_reader(a)(was) for a in olds), tuple(entry_reader(a)(now) for a in news)] = (was, now)
         written.append(list(read.values()))
     out = {} if new.absent is None else {new.absent: {old.absent}}
     for row in itertools.product(*written):
         entry = dict(zip(columns, row, strict=True))
-        was = cells(old, [entry[a.column][0] for a in old.attributes])
-        now = cells(new, [entry[before[a.name]][1] for a in new.attributes])
+        was = cell(old, {column: texts[0] for column, texts in entry.items()})
+        now = cell(new, {column: entry[name][1] for column, name in before.items()})
         out.setdefault(now, set()).add(was)
     return out
 

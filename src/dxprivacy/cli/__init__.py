@@ -12,6 +12,7 @@ _COMMANDS = {
     "demo": "A private release of simulated data, beside plain DP: the two-minute tour.",
     "init": "Write a policy to fill in, from the column names and types of a file.",
     "check": "Explain a policy: who is protected from what, and what to look at twice.",
+    "inspect": "Show the curator which entries count as “other”; not private, do not publish.",
     "plan": "How wrong would the answers be? Spends nothing, reads no data.",
     "release": "Reserve the budget, then answer a plan with exact noise.",
     "ledger": "What was spent and what is left, pair by pair.",

@@ -6,11 +6,15 @@ import click
 
 _KINDS = {
     "whole numbers": "whole",
-    "floating-point numbers": "whole",
-    "decimal numbers": "whole",
+    "floating-point numbers": "number",
+    "decimal numbers": "number",
+    "dates": "date",
+    "points in time": "date",
+    "points in time with a zone": "instant",
     "true or false": "truth",
     "text": "text",
     "untyped text": "text",
+    "untyped entries": "text",
 }
 
 

@@ -8,7 +8,13 @@ import click
 
 @click.command("release")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file.")
+@click.option(
+    "--data",
+    required=True,
+    multiple=True,
+    help='A file (.parquet, .csv, .jsonl, .csv.gz, …), a pattern ("data/*.parquet") or FILE.duckdb::TABLE; '
+    "give it several times for several files.",
+)
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [as recorded in the plan].")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
@@ -17,7 +23,7 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="The release for machines; writes no file unless --out.")
 def command(
     plan: Path,
-    data: Path,
+    data: tuple[str, ...],
     ledger: Path | None,
     policy: Path | None,
     out: Path | None,
@@ -33,6 +39,7 @@ def command(
     \b
     Examples: dxp release plan-7f3a.json --data people.parquet
               dxp release plan-7f3a.json --data people.csv --ledger ledger.db --out published/
+              dxp release plan-7f3a.json --data "waves/*.parquet"
     """
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.policy import Policy
@@ -48,8 +55,9 @@ def command(
         planned = read_plan(plan, loaded)
         book = ledger or policy_file.parent / "ledger.db"
         fresh = ledger is not None and not book.exists()  # a slip of the pen would start from nothing
-        with Session(loaded, data, ledger=book) as session:
+        with Session(loaded, data[0] if len(data) == 1 else list(data), ledger=book) as session:
             outcome = session.answer(planned, request=request)
+            counted = session.source.name
     release = outcome.release
     stem = f"release-{release.name}" + re.sub(r"[^\w-]+", "-", f" {request}".rstrip())
     written = [] if folder is None else [release.save(folder / f"{stem}{end}") for end in (".json", ".csv")]
@@ -65,7 +73,7 @@ def command(
     else:
         head = [
             f"{good} reserved  entry {outcome.entry} in {book}, before any noise was drawn",
-            f"{good} counted   {data.name}, "
+            f"{good} counted   {counted}, "
             + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
         ]
     head = started + head

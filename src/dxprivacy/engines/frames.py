@@ -1,18 +1,21 @@
 """Data frames in memory: pandas, polars, Arrow.  None of them is imported; we only use the object that we were given.
 
-A frame is handed to the engine with the wanted columns only, renamed c0, c1, ...: so names may be anything.  Entries of
-pandas columns that can hold any object are turned into clean text here, one by one; the engine would guess a type from
-a sample, and stop at the first entry that it cannot convert.
+A frame is handed to the engine with the wanted columns only, renamed c0, c1, ...: so names may be anything.
+
+- Entries of columns that can hold any object are placed here, one by one, by a reader of `entries`: the engine would
+  guess a type from a sample, and stop at the first entry that it cannot convert.
+- Instants (points in time with a zone) are handed over without their zone, as of UTC: the engine would convert them to
+  microseconds, and stop at the first one that is too far away.
 """
 
+import sys
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any, Protocol
 
 import numpy as np
 
+from dxprivacy.engines.entries import Reader, clean_text
 from dxprivacy.engines.source import Kind
-from dxprivacy.model.attributes import as_text
 
 
 class Frame(Protocol):
@@ -27,12 +30,15 @@ class Frame(Protocol):
     def declared(self, position: int) -> tuple[Kind | None, str]:
         """The column's kind where the frame itself must say it, and the name of its type."""
 
-    def take(self, positions: Sequence[int], *, rows: bool) -> object:
-        """The columns at these positions as c0, c1, ...; `rows=False` for the schema alone."""
+    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
+        """The columns at these positions as c0, c1, ...; `rows=False` for the schema alone.
+
+        Where a reader is given, the column holds the place of each entry; it is given for columns of objects only.
+        """
 
 
 class PandasFrame:
-    """A pandas DataFrame; entries of object, Python-string and categorical columns are read as text."""
+    """A pandas DataFrame; entries of object columns are placed one by one, those of categories are read as text."""
 
     def __init__(self, frame: Any) -> None:
         self.name = "a pandas DataFrame"
@@ -45,48 +51,33 @@ class PandasFrame:
 
     def declared(self, position: int) -> tuple[Kind | None, str]:
         """`object` and `str` are what pandas infers for want of a type; `string` and `category` are declared."""
-        dtype = str(self._frame.dtypes.iloc[position])
-        kinds = {"object": Kind.UNTYPED, "str": Kind.UNTYPED, "category": Kind.TEXT}
-        return kinds.get(dtype), f"of type {dtype}"
+        dtype = self._frame.dtypes.iloc[position]
+        kinds = {"object": Kind.OBJECT, "str": Kind.UNTYPED, "category": Kind.TEXT}
+        return Kind.INSTANT if _has_zone(dtype) else kinds.get(str(dtype)), f"of type {dtype}"
 
-    def take(self, positions: Sequence[int], *, rows: bool) -> object:
+    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
         """The columns at these positions as c0, c1, ..."""
         frame = self._frame if rows else self._frame.iloc[:0]
         part = frame.iloc[:, list(positions)].set_axis([f"c{k}" for k in range(len(positions))], axis=1)
-        texts = {}
-        for k, dtype in enumerate(part.dtypes):
+        changed = {}
+        for k, (dtype, reader) in enumerate(zip(part.dtypes, readers, strict=True)):
             column = part.iloc[:, k]
-            if str(dtype) == "category":
+            if reader is not None:
+                places = (reader(x) for x in column.array)
+                changed[f"c{k}"] = np.fromiter(places, dtype=np.int64, count=len(column))
+            elif str(dtype) == "category":
                 # The last entry is for code -1, which stands for no category.
                 entries = np.array([*(clean_text(c) for c in column.cat.categories), None], dtype=object)
-                texts[f"c{k}"] = entries[column.cat.codes.to_numpy()]
+                changed[f"c{k}"] = entries[column.cat.codes.to_numpy()]
             elif str(dtype) == "object" or getattr(dtype, "storage", "") == "python":
-                texts[f"c{k}"] = np.fromiter((clean_text(x) for x in column.array), dtype=object, count=len(column))
-        return part.assign(**texts) if texts else part
+                changed[f"c{k}"] = np.fromiter((clean_text(x) for x in column.array), dtype=object, count=len(column))
+            elif _has_zone(dtype):
+                changed[f"c{k}"] = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        return part.assign(**changed) if changed else part
 
 
-class PolarsFrame:
-    """A polars DataFrame, through Arrow."""
-
-    def __init__(self, frame: Any) -> None:
-        self.name = "a polars DataFrame"
-        self.columns = list(frame.columns)
-        self._frame = frame
-
-    def height(self) -> int:
-        """The number of rows."""
-        return int(self._frame.height)
-
-    def declared(self, position: int) -> tuple[Kind | None, str]:
-        """Arrow says the kind, except of columns that hold nothing."""
-        dtype = str(self._frame.dtypes[position])
-        return Kind.NOTHING if dtype == "Null" else None, f"of type {dtype}"
-
-    def take(self, positions: Sequence[int], *, rows: bool) -> object:
-        """The columns at these positions as c0, c1, ..."""
-        part = self._frame.select([self._frame.to_series(p).alias(f"c{k}") for k, p in enumerate(positions)])
-        table: object = (part if rows else part.head(0)).to_arrow()
-        return table
+def _has_zone(dtype: Any) -> bool:
+    return bool(getattr(dtype, "tz", None) or getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None))
 
 
 class ArrowTable:
@@ -103,48 +94,103 @@ class ArrowTable:
 
     def declared(self, position: int) -> tuple[Kind | None, str]:
         """Arrow says the kind, except of columns that hold nothing."""
-        declared = str(self._table.schema.field(position).type)
-        return Kind.NOTHING if declared == "null" else None, f"of type {declared}"
+        return declared_by_arrow(self._table.schema.field(position).type)
 
-    def take(self, positions: Sequence[int], *, rows: bool) -> object:
+    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:  # noqa: ARG002
         """The columns at these positions as c0, c1, ..."""
-        columns = [self._table.column(p) for p in positions]
-        part = type(self._table).from_arrays(columns, names=[f"c{k}" for k in range(len(columns))])
-        return part if rows else part.slice(0, 0)
+        table = self._table if rows else self._table.slice(0, 0)
+        columns = [without_zone(table.column(p)) for p in positions]
+        return type(self._table).from_arrays(columns, names=[f"c{k}" for k in range(len(columns))])
 
 
-FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
-    ("pandas", "DataFrame"): PandasFrame,
-    ("polars", "DataFrame"): PolarsFrame,
-    ("pyarrow", "Table"): ArrowTable,
-}
+def declared_by_arrow(declared: Any) -> tuple[Kind | None, str]:
+    """What `Frame.declared` says of an Arrow type."""
+    kind = Kind.NOTHING if str(declared) == "null" else Kind.INSTANT if getattr(declared, "tz", None) else None
+    return kind, f"of type {declared}"
+
+
+def without_zone(column: Any) -> Any:
+    """A column of Arrow instants as of UTC without a zone, any other as it is; copies nothing."""
+    if not getattr(column.type, "tz", None):
+        return column
+    arrow = sys.modules["pyarrow"]  # where there is an Arrow column, there is pyarrow
+    return column.cast(arrow.int64()).cast(arrow.timestamp(column.type.unit))
+
+
+class PolarsFrame:
+    """A polars DataFrame, through Arrow."""
+
+    def __init__(self, frame: Any) -> None:
+        self.name = "a polars DataFrame"
+        self.columns = list(frame.columns)
+        self._frame = frame
+
+    def height(self) -> int:
+        """The number of rows."""
+        return int(self._frame.height)
+
+    def declared(self, position: int) -> tuple[Kind | None, str]:
+        """Arrow says the kind, except of columns that hold nothing."""
+        return declared_by_polars(self._frame.dtypes[position])
+
+    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
+        """The columns at these positions as c0, c1, ..."""
+        part = self._frame.select([self._frame.to_series(p).alias(f"c{k}") for k, p in enumerate(positions)])
+        table = (part if rows else part.head(0)).to_arrow()
+        return ArrowTable(table).take(range(len(positions)), readers, rows=True)
+
+
+def declared_by_polars(dtype: Any) -> tuple[Kind | None, str]:
+    """What `Frame.declared` says of a polars type."""
+    kind = Kind.NOTHING if str(dtype) == "Null" else Kind.INSTANT if getattr(dtype, "time_zone", None) else None
+    return kind, f"of type {dtype}"
+
+
+class PolarsLazy:
+    """A polars LazyFrame: asked for the wanted columns alone."""
+
+    def __init__(self, frame: Any) -> None:
+        self.name = "a polars LazyFrame"
+        self._schema = frame.collect_schema()
+        self.columns = list(self._schema.names())
+        self._frame = frame
+
+    def height(self) -> int:
+        """The number of rows."""
+        return int(self._frame.select(sys.modules["polars"].len()).collect().item())
+
+    def declared(self, position: int) -> tuple[Kind | None, str]:
+        """Arrow says the kind, except of columns that hold nothing."""
+        return declared_by_polars(self._schema.dtypes()[position])
+
+    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
+        """The columns at these positions as c0, c1, ..."""
+        polars = sys.modules["polars"]  # where there is a LazyFrame, there is polars
+        names = [self.columns[p] for p in positions]
+        if rows:  # by selectors: a plain name could be a pattern
+            part = self._frame.select(polars.selectors.by_name(list(dict.fromkeys(names)))).collect()
+        else:
+            part = polars.DataFrame(schema={name: self._schema[name] for name in names})
+        return PolarsFrame(part).take([part.columns.index(name) for name in names], readers, rows=True)
+
+
+_Make = Callable[[Any], Frame]
 
 
 def as_frame(data: object) -> Frame | None:
     """The frame behind an object, told by the names of its classes, so that nothing has to be imported."""
+    from dxprivacy.engines.arrow import ArrowDataset, table_of
+
+    known: dict[tuple[str, str], _Make] = {
+        ("pandas", "DataFrame"): PandasFrame,
+        ("polars", "DataFrame"): PolarsFrame,
+        ("polars", "LazyFrame"): PolarsLazy,
+        ("pyarrow", "Table"): ArrowTable,
+        ("pyarrow", "Dataset"): ArrowDataset,
+    }
     for cls in type(data).__mro__:
-        make = FRAMES.get((cls.__module__.partition(".")[0], cls.__name__))
+        make = known.get((cls.__module__.partition(".")[0], cls.__name__))
         if make:
             return make(data)
-    return None
-
-
-def clean_text(value: object) -> str | None:
-    """The text of one entry, or None where it has none; never raises, whatever the object does.
-
-    >>> [clean_text(x) for x in ["M", 1.0, True, Decimal("2.00"), float("nan"), None]]
-    ['M', '1', 'true', '2', None, None]
-    """
-    if type(value) is str and value.isascii():
-        return value
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    try:
-        if isinstance(value, float | np.floating) and value != value:
-            return None
-        if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
-            return str(int(value))  # as in a column of decimals, where 2.00 is 2
-        # Half a surrogate pair has no UTF-8; the engine would refuse the whole column.
-        return as_text(value).encode("utf-8", errors="replace").decode()
-    except Exception:
-        return None
+    offers_batches = hasattr(data, "__arrow_c_stream__") or type(data).__name__ == "RecordBatch"
+    return table_of(data) if offers_batches and not isinstance(data, type) else None

@@ -1,33 +1,25 @@
-"""What every engine offers, and what they share: which columns are wanted, whether they fit, how text is read.
+"""What every engine offers: a schema that is public, a number of rows, and a histogram.
 
-The rule behind this package: a row goes to its cell by a function of that row alone.  So changing one row moves one
+The rule behind this package: **a row goes to its cell by a function of that row alone**.  So changing one row moves one
 unit of the histogram, whatever is written in it.  Only the public schema (column names and types) can be refused;
 what does not fit in a single row counts as the attribute's `other`.
 """
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from dxprivacy.errors import DataError, did_you_mean
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.attributes import Attribute, Integers, Points, Values
-from dxprivacy.model.reading import listed_texts
 from dxprivacy.model.universe import Universe
-
-WHOLE_NUMBER = r"[ \t]*[+-]?[0-9]+(\.0*)?[ \t]*"
-"""A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""
-
-_SHOWN_COLUMNS = 30
-_LONGEST_NUMBER = 19  # digits; more than any bound of an attribute has
 
 
 class Source(Protocol):
     """Data that can be counted.  `rows` is public: replacing one row does not change it."""
 
     name: str
+    has_schema: bool
+    """False where no column is known without reading rows (JSON lines): then every column may be there."""
 
     def columns(self) -> "list[Column]":
         """The schema: names and types; reads no row."""
@@ -47,6 +39,12 @@ class Source(Protocol):
         Not private: only for columns that their curator declared public.
         """
 
+    def others(self, universe: Universe, at_most: int | None) -> "list[Others]":
+        """For each attribute, which entries count as `other`: for the curator alone, never for a release.
+
+        At most so many entries are listed, the most frequent first; None lists all.
+        """
+
 
 class Kind(StrEnum):
     """What a column's declared type lets it hold, in the words of our messages."""
@@ -57,119 +55,45 @@ class Kind(StrEnum):
     TRUTH = "true or false"
     TEXT = "text"
     UNTYPED = "untyped text"
+    OBJECT = "untyped entries"
+    DATE = "dates"
+    CLOCK = "points in time"
+    INSTANT = "points in time with a zone"
     NOTHING = "always empty"
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the schema; `kind` is None for types that no attribute can use."""
+    """One column of the schema; `kind` is None for types that no attribute can use, `native` the engine's own type."""
 
     name: str
     kind: Kind | None
     words: str = ""
+    native: str = ""
 
     def __str__(self) -> str:
         return self.words or str(self.kind or "of an unknown type")
 
 
-def find_columns(
-    where: str, names: Sequence[str], universe: Universe, *, list_names: bool = True, hint: str = ""
-) -> list[int]:
-    """The position of each attribute's column, found by its exact name.
+Entry = tuple[str | None, ...]
 
-    `list_names=False` keeps the names out of the message, for when they may not be names at all.
+
+@dataclass(frozen=True)
+class Others:
+    """What counts as `other` in one attribute: data, and not private.
+
+    `entries` holds the most frequent ones with their number of rows; an entry has one text for each column that the
+    attribute reads, None where nothing is written.
     """
-    for attribute in universe.attributes:
-        if not attribute.has_other:
-            raise DataError(
-                f"attribute {attribute.name} has no “other”, so rows that fit no value would have no cell",
-                where=where,
-                hints=[("has_other=True", f"lets {attribute.name} count such rows as “other”")],
-            )
-        if not isinstance(attribute, (Values, Integers, Points)):
-            raise DataError(f"attribute {attribute.name} is of a kind that cannot be counted yet", where=where)
-    return [_find(where, names, a.column, list_names=list_names, hint=hint) for a in universe.attributes]
 
+    attribute: str
+    columns: tuple[str, ...]
+    rows: int = field(repr=False)
+    distinct: int = field(repr=False)
+    entries: tuple[tuple[Entry, int], ...] = field(repr=False)
 
-def _find(where: str, names: Sequence[str], column: str, *, list_names: bool, hint: str) -> int:
-    hits = [position for position, name in enumerate(names) if name == column]
-    if len(hits) == 1:
-        return hits[0]
-    if hits:
-        raise DataError(
-            f"{len(hits)} columns are named “{column}”",
-            where=where,
-            hints=[f"rename all but one of the {column} columns"],
-        )
-    shown = [name[:60] for name in names[:_SHOWN_COLUMNS]]
-    more = f" and {len(names) - _SHOWN_COLUMNS:,} more" if len(names) > _SHOWN_COLUMNS else ""
-    hints = did_you_mean(column, shown) if list_names else []
-    raise DataError(
-        f"no column “{column}”",
-        where=where,
-        details=[f"{where} has: {', '.join(shown)}{more}"] if list_names else [],
-        hints=[*hints, *([hint] if hint else [])],
-    )
-
-
-def check_kinds(where: str, universe: Universe, columns: Sequence[Column]) -> None:
-    """Refuse columns whose declared type cannot hold what the attribute lists."""
-    for attribute, column in zip(universe.attributes, columns, strict=True):
-        needs = _misfit(attribute, column.kind)
-        if needs:
-            example = (
-                f"{attribute.name} {attribute.high + 1}" if isinstance(attribute, Integers) else "an unlisted value"
-            )
-            raise DataError(
-                f"column {attribute.column} is {column}, the policy needs {needs}",
-                where=f"{where} does not fit",
-                details=[
-                    f"Only the schema was read. Single bad rows ({example}, NULL) never stop a release: they",
-                    "count as “other”, and how many there are is private.",
-                ],
-                hints=[f"store {attribute.column} as {needs}, or name another column in the policy"],
-            )
-
-
-def _misfit(attribute: Attribute, kind: Kind | None) -> str:
-    """What the attribute needs instead of this kind of column, or nothing."""
-    if kind is Kind.NOTHING:
-        return ""
-    if isinstance(attribute, Integers):
-        return "" if kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL, Kind.UNTYPED) else "whole numbers"
-    if kind is None:
-        return "text"
-    # A column of numbers can never hold M or F: better refused than a release in which everybody is “other”.
-    texts = listed_texts(attribute)
-    if kind is Kind.TRUTH:
-        return "" if {"true", "false"} & set(texts) else "text"
-    if kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL):
-        return "" if any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
-    return ""
-
-
-def text_reader(attribute: Attribute) -> Callable[[str], int]:
-    """The index of a text: exact match for values and points, the strict pattern for whole numbers.
-
-    >>> read = text_reader(Integers(name="age", low=0, high=120))
-    >>> [read(text) for text in ["17", " +17.0 ", "17.5", "1e1", "", "121"]]
-    [17, 17, 121, 121, 121, 121]
-    """
-    other = attribute.listed
-    if isinstance(attribute, Integers):
-        low, high = attribute.low, attribute.high
-        whole = re.compile(WHOLE_NUMBER).fullmatch
-
-        def read(text: str) -> int:
-            if not whole(text):
-                return other
-            digits = text.strip(" \t").partition(".")[0]
-            size = digits.lstrip("+-").lstrip("0") or "0"
-            if len(size) > _LONGEST_NUMBER:  # int() refuses thousands of digits, and one row must never raise
-                return other
-            number = -int(size) if digits.startswith("-") else int(size)
-            return number - low if low <= number <= high else other
-
-        return read
-    position = {text: k for k, text in enumerate(listed_texts(attribute))}
-    return lambda text: position.get(text, other)
+    @classmethod
+    def of(cls, attribute: str, columns: tuple[str, ...], rows: Mapping[Entry, int], at_most: int | None) -> "Others":
+        """From the number of rows of each entry."""
+        ordered = sorted(rows.items(), key=lambda item: (-item[1], [text or "" for text in item[0]]))
+        return cls(attribute, columns, sum(rows.values()), len(rows), tuple(ordered[:at_most]))

@@ -19,6 +19,23 @@ integers = [0, 100]               # the least and the largest number that may oc
 epsilon = 1.0
 per = 10                          # ε 1 for every 10 apart
 """,
+    "number": """\
+numbers = [0, 1000]               # the least and the largest number that may occur; others count as “other”
+step = 10                         # the width of a cell: numbers are counted, and summed, by cells
+epsilon = 1.0
+per = 100                         # ε 1 for every 100 apart
+""",
+    "date": """\
+dates = ["2026-01-01", "2026-12-31"]   # the first and the last day that may occur; others count as “other”
+epsilon = 1.0
+per = "7 days"                    # ε 1 for every 7 days apart
+""",
+    "instant": """\
+dates = ["2026-01-01", "2026-12-31"]   # the first and the last day that may occur; others count as “other”
+timezone = "UTC"                  # the zone whose days are meant
+epsilon = 1.0
+per = "7 days"                    # ε 1 for every 7 days apart
+""",
     "truth": """\
 values = [true, false]
 epsilon = 1.0
@@ -45,7 +62,8 @@ def skeleton(
     columns: Sequence[tuple[str, str, str]],
     public: Mapping[str, Sequence[str | int]] | None = None,
 ) -> str:
-    """The text of a policy for columns given as (name, kind, words); kinds: whole, truth, text, or nothing of these.
+    """The text of a policy for columns given as (name, kind, words); kinds: whole, number, date, instant, truth, text,
+    or nothing of these.
 
     `public` gives the values of columns that were declared public.
 

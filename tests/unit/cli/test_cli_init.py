@@ -36,7 +36,8 @@ def test_every_column_gets_its_place_and_no_row_is_read(parquet, dxp):
     assert "# [attributes.age]\n# integers = [0, 100]" in text
     assert 'column = "se\\"x"' in text
     assert "# values = [true, false]" in text
-    assert "“day” is dates: not supported yet" in text
+    assert '# [attributes.day]\n# dates = ["2026-01-01", "2026-12-31"]' in text
+    assert "# numbers = [0, 1000]" in text
     assert "secret" not in text + called.out
 
 
@@ -49,7 +50,8 @@ def test_the_filled_in_skeleton_is_a_policy(parquet, dxp):
         line.removeprefix("# ") for line in text.splitlines() if not line.startswith(("# How", "# docs", "# column “"))
     )
     policy = dx.Policy.parse(filled.replace('"…", "…"', '"a", "b"'))
-    assert policy.universe.names == ("age", "se_x", "ok", "größe")
+    assert policy.universe.names == ("age", "se_x", "ok", "day", "größe")
+    assert [a.kind for a in policy.universe.attributes] == ["integers", "values", "values", "dates", "numbers"]
     assert policy.universe.attributes[1].column == 'se"x'
 
 

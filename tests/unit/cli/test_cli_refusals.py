@@ -252,12 +252,14 @@ def test_the_advice_on_an_exceeded_budget_works(town, dxp):
 def test_missing_and_unreadable_data_ends_with_6_and_spends_nothing(town, dxp, planned):
     plan = planned("count by sex")
     (town / "empty.csv").write_text("")
-    (town / "data.xlsx").write_text("x")
+    (town / "data.sav").write_text("x")
     (town / "broken.parquet").write_text("PAR1 not really")
     for name, words in {
         "nothing.csv": "there is no such file",
         "empty.csv": "is empty",
-        "data.xlsx": "the ending “.xlsx” is not known",
+        "data.sav": "the ending “.sav” is not known",
+        "waves/*.csv": "no file matches",
+        "town.duckdb::people": "there is no such file",
         ".": "is a directory",
         "broken.parquet": "broken.parquet",
     }.items():

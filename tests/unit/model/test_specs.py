@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from contracts.random_models import random_metric
-from dxprivacy.engines.source import text_reader
+from dxprivacy.engines.entries import entry_reader
 from dxprivacy.errors import PolicyError, QuestionError
 from dxprivacy.model.attributes import Integers, Points, Property, Values
 from dxprivacy.model.pullback import Pullback, PulledBack
@@ -141,7 +141,7 @@ def test_the_relation_holds_what_the_engines_read_and_nothing_else(seed):
     found = relate(old, new)
     pairs = list(zip(found.old.tolist(), found.new.tolist(), strict=True))
     written = {*TEXTS, *(str(v) for v in range(-5, 8))}
-    assert set(pairs) == {(text_reader(old)(t), text_reader(new)(t)) for t in written}
+    assert set(pairs) == {(entry_reader(old)(t), entry_reader(new)(t)) for t in written}
     assert len(pairs) == len(set(pairs))
     assert [(found.representative[b], b) in pairs for b in range(new.size)] == [True] * new.size
     for b, olds in found.merged:

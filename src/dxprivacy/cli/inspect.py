@@ -1,0 +1,88 @@
+"""`dxp inspect`: the one command that shows data, to the curator alone."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dxprivacy.engines.source import Others
+    from dxprivacy.model.attributes import Attribute
+
+_SHOWN = 20  # entries of each attribute
+NOT_PRIVATE = "NOT PRIVATE, do not publish"
+
+
+@click.command("inspect")
+@click.argument("data", nargs=-1, required=True)
+@click.option(
+    "--policy", type=click.Path(path_type=Path), default=Path("policy.toml"), show_default=True, help="The policy."
+)
+@click.option("--json", "as_json", is_flag=True, help="The same fields for machines; not private either.")
+def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
+    """Show which entries count as “other”, and why: for the curator, not for publication.
+
+    Rows with entries that fit no value of an attribute count as “other”; a release never tells how many there are.
+    Before you publish, look here: a misspelt value or a wrong format makes everybody “other”. This is the one command
+    that shows data. It asks no ledger and spends nothing, because nothing of it may leave the house.
+
+    \b
+    Examples: dxp inspect people.parquet
+              dxp inspect "data/*.csv" --policy survey/policy.toml
+              dxp inspect survey.duckdb::people --json
+    """
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.engines import open_source
+    from dxprivacy.policy import Policy
+
+    with working("reading"):
+        loaded = Policy.load(policy)
+        source = open_source(data[0] if len(data) == 1 else list(data))
+        source.check(loaded.universe)
+        rows = source.rows()
+        found = source.others(loaded.universe, _SHOWN)
+    attributes = loaded.universe.attributes
+    if as_json:
+        listed = [_to_dict(attribute, others) for attribute, others in zip(attributes, found, strict=True)]
+        show_json({"warning": NOT_PRIVATE, "data": source.name, "rows": rows, "attributes": listed})
+        return
+    mark = f"⟦bad⟧{NOT_PRIVATE}⟦/⟧"
+    lines = [mark, f"{source.name}, {rows:,} rows: entries that count as “other”"]
+    for attribute, others in zip(attributes, found, strict=True):
+        lines += ["", *_lines(attribute, others)]
+    show([*lines, "", mark, next_step("dxp check", policy)])
+
+
+def _lines(attribute: "Attribute", others: "Others") -> list[str]:
+    from dxprivacy.engines.fit import needed
+    from dxprivacy.wording import columns, plural, wrap
+
+    where = f" ⟦dim⟧column {', '.join(others.columns)}⟦/⟧" if others.columns != (attribute.name,) else ""
+    if not others.rows:
+        return [f"⟦good⟧✓⟦/⟧ ⟦bold⟧{attribute.name}⟦/⟧{where}  every row fits"]
+    different = plural(others.distinct, "different entry") if others.distinct > 1 else "one entry"
+    head = f"⟦warn⟧!⟦/⟧ ⟦bold⟧{attribute.name}⟦/⟧{where}  {plural(others.rows, 'row')}, {different}"
+    table = [["rows", "entry"], *([f"{times:,}", _shown(entry)] for entry, times in others.entries)]
+    more = others.distinct - len(others.entries)
+    rest = [f"    and {plural(more, 'more entry')}"] if more > 0 else []
+    return [head, *wrap(f"  needed: {needed(attribute)}", 96, "          "), *columns(table, "rl", indent=4), *rest]
+
+
+def _shown(entry: tuple[str | None, ...]) -> str:
+    """What is written, in quotes, so that blanks can be seen."""
+    from dxprivacy.wording import short
+
+    return ", ".join("(nothing)" if text is None else f"“{short(text, 60)}”" for text in entry)
+
+
+def _to_dict(attribute: "Attribute", others: "Others") -> dict[str, Any]:
+    from dxprivacy.engines.fit import needed
+
+    return {
+        "attribute": attribute.name,
+        "columns": list(others.columns),
+        "needed": needed(attribute),
+        "rows": others.rows,
+        "distinct": others.distinct,
+        "entries": [{"entry": list(entry), "rows": times} for entry, times in others.entries],
+    }

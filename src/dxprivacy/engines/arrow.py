@@ -1,0 +1,94 @@
+"""Arrow data beyond tables: datasets, batches, streams, and files in Arrow's own format.
+
+pyarrow is imported only when it is needed: an object of pyarrow comes with it, a file or a stream of another library
+asks for it.
+"""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.engines.entries import Reader
+from dxprivacy.engines.frames import ArrowTable, declared_by_arrow
+from dxprivacy.engines.source import Kind
+from dxprivacy.errors import DataError
+
+ENDINGS = (".arrow", ".feather", ".ipc")
+
+
+class ArrowDataset:
+    """A pyarrow Dataset: many files as one table, read in batches."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.name = "an Arrow dataset"
+        self.columns = list(dataset.schema.names)
+        self._dataset = dataset
+
+    def height(self) -> int:
+        """The number of rows."""
+        return int(self._dataset.count_rows())
+
+    def declared(self, position: int) -> tuple[Kind | None, str]:
+        """Arrow says the kind, except of columns that hold nothing."""
+        return declared_by_arrow(self._dataset.schema.field(position).type)
+
+    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
+        """The columns at these positions as c0, c1, ..., as a stream of batches."""
+        arrow = pyarrow("")
+        names = [self.columns[p] for p in positions]
+        distinct = list(dict.fromkeys(names))
+        at = [distinct.index(name) for name in names]
+        schema = arrow.schema([self._dataset.schema.field(positions[names.index(name)]) for name in distinct])
+        empty: Any = ArrowTable(schema.empty_table()).take(at, readers, rows=False)
+        if not rows:
+            return empty
+
+        def batches() -> Iterator[Any]:
+            for batch in self._dataset.to_batches(columns=distinct):
+                part: Any = ArrowTable(arrow.Table.from_batches([batch])).take(at, readers, rows=True)
+                yield from part.to_batches()
+
+        return arrow.RecordBatchReader.from_batches(empty.schema, batches())
+
+
+def table_of(data: Any) -> ArrowTable:
+    """A table from a batch, or from anything that offers itself as a stream of Arrow batches.
+
+    A stream can be read only once, but the number of rows is needed before they are counted: so it is read here.
+    """
+    arrow = pyarrow(f"a {type(data).__name__}")
+    try:
+        return ArrowTable(arrow.RecordBatchReader.from_stream(data).read_all())
+    except Exception:
+        pass
+    raise DataError(f"cannot read the Arrow stream of a {type(data).__name__}")
+
+
+def read_arrow_file(path: Path) -> ArrowTable:
+    """A file in Arrow's own format (Feather is one), random access or stream; mapped, so that memory stays free."""
+    arrow = pyarrow(path.name)
+    ipc = importlib.import_module("pyarrow.ipc")
+    for read in (ipc.open_file, ipc.open_stream):
+        try:
+            table = read(arrow.memory_map(str(path), "r")).read_all()
+            table.validate()  # that offsets lie within the file; says nothing about entries
+        except Exception:
+            continue
+        frame = ArrowTable(table)
+        frame.name = path.name
+        return frame
+    raise DataError("cannot be read: it is no Arrow file, or it is damaged or cut off", where=path.name)
+
+
+def pyarrow(what: str) -> Any:
+    """The package, or an error that says what needs it."""
+    try:
+        return importlib.import_module("pyarrow")
+    except ImportError:
+        pass
+    raise DataError(
+        "is read with pyarrow, which is not installed",
+        where=what,
+        hints=[("pip install pyarrow", ""), "or convert it to Parquet, which needs nothing more"],
+    )

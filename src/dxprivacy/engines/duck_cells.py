@@ -1,0 +1,221 @@
+"""The SQL of placing: from a raw column to the index of its entry, by the rules of `entries`.
+
+Three steps for each column, so that nothing is computed twice: what stands there is *parsed*, kept if it lies *inside*
+the attribute's range, and *placed* in plain arithmetic; NULL is what has no place.  Values and points have no
+arithmetic: their texts are joined to the listed ones.
+
+Every cast that can fail stands behind a CASE or is a TRY_CAST: one row must never stop a query.
+"""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from dxprivacy.engines.entries import WHOLE_NUMBER
+from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.zones import offsets
+from dxprivacy.model.attributes import Attribute, Integers
+from dxprivacy.model.formats import DateFormat, NumberFormat
+from dxprivacy.model.ordered import Dates, Numbers
+
+_TEXTS = (Kind.TEXT, Kind.UNTYPED)
+_EPOCH = date(1970, 1, 1)
+_DAY = 86_400 * 10**6  # microseconds
+_NANOSECONDS = 106_751  # days before and after 1970 that 64 bits of nanoseconds can hold
+_NULL = "CAST(NULL AS BIGINT)"
+
+
+@dataclass(frozen=True)
+class Read:
+    """One column that an attribute reads: what must stand in it, what it is, and its name in the SQL."""
+
+    entry: Attribute
+    column: Column
+    raw: str
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the entry's text is joined to the listed ones; otherwise its place is computed."""
+        return not isinstance(self.entry, (Integers, Numbers, Dates)) and self.column.kind is not Kind.OBJECT
+
+    @property
+    def is_grouped_raw(self) -> bool:
+        """Whether rows are grouped by what is written, and placed afterwards: cheaper where few entries differ.
+
+        That is so of text, whose patterns are dear, of whole numbers for an attribute of whole numbers, and of dates.
+        Any other column may have as many entries as rows, but only as many places as the attribute has values.
+        """
+        kind = self.column.kind
+        whole = isinstance(self.entry, Integers) and kind is Kind.WHOLE
+        return self.is_joined or kind in (*_TEXTS, Kind.DATE) or whole
+
+
+def quoted(text: str) -> str:
+    """A text literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def parsed(read: Read) -> str:
+    """First step: the number, the day or the text in the raw column, or NULL."""
+    entry, kind, raw = read.entry, read.column.kind, read.raw
+    if kind is Kind.OBJECT:  # placed already, entry by entry
+        return f"nullif({raw}, {entry.listed})"
+    if isinstance(entry, Integers):
+        return _whole(raw, kind, "BIGINT", entry.format)
+    if isinstance(entry, Numbers):
+        return _number(raw, kind, entry)
+    if isinstance(entry, Dates):
+        return _day(read, entry)
+    text = raw if kind in (*_TEXTS, Kind.TRUTH) else _whole(raw, kind, "HUGEINT")
+    # Bytes, not text: a join looks at its least and greatest key, and stops at text that is not UTF-8.
+    return f"encode(CAST({text} AS VARCHAR))"
+
+
+def inside(read: Read, name: str) -> str:
+    """Second step: what was parsed, if it lies in the attribute's range, or NULL; clamped where the policy says so."""
+    entry = read.entry
+    if read.column.kind is Kind.OBJECT:
+        return name
+    if isinstance(entry, Dates):
+        first, last = f"DATE '{entry.first.isoformat()}'", f"DATE '{entry.last.isoformat()}'"
+        return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {name} - {first} END"
+    if isinstance(entry, Integers):
+        return f"CASE WHEN {name} BETWEEN {entry.low} AND {entry.high} THEN {name} - ({entry.low}) END"
+    if not isinstance(entry, Numbers):
+        return name
+    low, high = _ends(entry)
+    if entry.clamp:
+        return f"CASE WHEN isfinite({name}) THEN greatest({low}, least({high}, {name})) END"
+    # Asked first: the engine drops a comparison that holds by the file's statistics, and those leave NaN out.
+    return f"CASE WHEN isfinite({name}) AND {name} BETWEEN {low} AND {high} THEN {name} END"
+
+
+def place(read: Read, name: str) -> str:
+    """Third step: the index of a value that lies in the range; NULL stays NULL."""
+    entry = read.entry
+    return _cell(entry, name) if isinstance(entry, Numbers) and read.column.kind is not Kind.OBJECT else name
+
+
+def _whole(raw: str, kind: Kind | None, sql_type: str, written: str = "") -> str:
+    """The whole number in a raw column, NULL where there is none; a cast alone would round 1.5 to 2."""
+    if kind in _TEXTS:
+        plain, guard = _plain(raw, NumberFormat.of(written)) if written else (raw, "")
+        digits = f"regexp_extract({plain}, '^{WHOLE_NUMBER}$', 1)"
+        number = f"TRY_CAST({digits} AS {sql_type})"
+        return f"CASE WHEN {guard} THEN {number} END" if guard else number
+    conditions = {
+        Kind.FLOAT: f"{raw} = trunc({raw})",
+        Kind.DECIMAL: rf"regexp_full_match(CAST({raw} AS VARCHAR), '[^.]*(\.0*)?')",
+    }
+    if kind is Kind.WHOLE:
+        return f"TRY_CAST({raw} AS {sql_type})"
+    return f"CASE WHEN {conditions[kind]} THEN TRY_CAST({raw} AS {sql_type}) END" if kind in conditions else _NULL
+
+
+def _plain(raw: str, written: NumberFormat) -> tuple[str, str]:
+    """A number written as text, with a point before its decimals; and the condition under which it is one."""
+    plain = f"trim({raw}, ' ' || chr(9))"
+    if written.thousands:
+        plain = f"replace({plain}, {quoted(written.thousands)}, '')"
+    if written.decimal != ".":
+        plain = f"replace({plain}, {quoted(written.decimal)}, '.')"
+    return plain, f"regexp_full_match({raw}, {quoted(written.pattern)})"
+
+
+def _number(raw: str, kind: Kind | None, entry: Numbers) -> str:
+    """The nearest float64 to a number."""
+    if kind in _TEXTS:
+        plain, condition = _plain(raw, NumberFormat.of(entry.format))
+        return f"CASE WHEN {condition} THEN TRY_CAST({plain} AS DOUBLE) END"
+    if kind is Kind.DECIMAL:  # through text: a division by a power of ten may round twice
+        return f"TRY_CAST(CAST({raw} AS VARCHAR) AS DOUBLE)"
+    return f"TRY_CAST({raw} AS DOUBLE)"
+
+
+def _ends(entry: Numbers) -> tuple[str, str]:
+    """The ends of the range as float64 literals, each read back as the same number."""
+    a, b, c = entry.grid
+    low, high = (number / c for number in (a, a + entry.listed * b))
+    return f"CAST('{low!r}' AS DOUBLE)", f"CAST('{high!r}' AS DOUBLE)"
+
+
+def _cell(entry: Numbers, name: str) -> str:
+    """The cell of a float64 number inside the range.
+
+    Cell k starts at (a + k b) / c.  With |a + k b| and c below 2^50 all numerators are exact in float64, and the
+    estimate floor((v c - a) / b) is off by one at most: the product and the difference err by less than 1/4 each.
+    Comparing v with the starts of that cell and of the next, each one correctly rounded division, repairs it.
+    """
+    a, b, c = (f"CAST({x} AS DOUBLE)" for x in entry.grid)
+    guess = f"floor(({name} * {c} - {a}) / {b})"
+    here, ahead = f"({a} + {guess} * {b}) / {c}", f"({a} + ({guess} + 1) * {b}) / {c}"
+    at_end = f"CAST({name} >= {_ends(entry)[1]} AS BIGINT)"  # the upper end belongs to the last cell
+    return (
+        f"TRY_CAST({guess} AS BIGINT) + CAST({name} >= {ahead} AS BIGINT) - CAST({name} < {here} AS BIGINT) - {at_end}"
+    )
+
+
+def _day(read: Read, entry: Dates) -> str:
+    """The day of an entry, as a DATE."""
+    raw, kind, native = read.raw, read.column.kind, read.column.native
+    if kind is Kind.DATE:
+        return raw
+    if kind in _TEXTS:
+        written = DateFormat.of(entry.format)
+        names = {written.year: "y", written.month: "m", written.day: "d"}
+        wanted = ", ".join(f"'{names[group]}'" for group in (1, 2, 3))
+        found = f"regexp_extract({raw}, {quoted(f'^(?:{written.pattern})$')}, [{wanted}])"
+        return f"TRY_CAST(concat_ws('-', {found}.y, {found}.m, {found}.d) AS DATE)"
+    if kind is Kind.CLOCK:
+        inside = _between(raw, native, entry.first, entry.last)
+        return f"CASE WHEN {inside} THEN CAST(make_timestamp({_microseconds(raw, native)}) AS DATE) END"
+    if kind is Kind.INSTANT:
+        inside = _between(raw, native, _shifted(entry.first, -2), _shifted(entry.last, 2))
+        local = f"{_microseconds(raw, native)} + {_offset(raw, native, offsets(entry))}"
+        return f"CASE WHEN {inside} THEN CAST(make_timestamp({local}) AS DATE) END"
+    return "CAST(NULL AS DATE)"
+
+
+def _shifted(day: date, days: int) -> date:
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return day
+
+
+def _between(raw: str, native: str, first: date, last: date) -> str:
+    """Whether a point in time lies in these days, compared in its own type: other types may not hold it at all."""
+    start, end = (first - _EPOCH).days, (last - _EPOCH).days + 1
+    if native.endswith("_NS"):
+        start, end = max(start, -_NANOSECONDS), min(end, _NANOSECONDS)
+    return f"({raw} >= {_moment(start * _DAY, native)} AND {raw} < {_moment(end * _DAY, native)})"
+
+
+def _moment(microseconds: int, native: str) -> str:
+    zoned = "TZ" in native or "ZONE" in native
+    return f"CAST(make_timestamp{'tz' if zoned else ''}({microseconds}) AS {native})"
+
+
+def _microseconds(raw: str, native: str) -> str:
+    """Microseconds since 1970, rounded down; only for points in time that are known to be near."""
+    if native.endswith("_NS"):
+        return f"((epoch_ns({raw}) - ((epoch_ns({raw}) % 1000) + 1000) % 1000) // 1000)"
+    zoned = "ZONE" in native
+    return f"epoch_us({raw})" if zoned else f"epoch_us(CAST({raw} AS TIMESTAMP))"
+
+
+def _offset(raw: str, native: str, table: tuple[tuple[int, int], ...]) -> str:
+    """The zone's offset in microseconds, found by halving the table."""
+    if len(table) == 1:
+        return str(table[0][1] * 10**6)
+    middle = len(table) // 2
+    before, after = (_offset(raw, native, part) for part in (table[:middle], table[middle:]))
+    return f"(CASE WHEN {raw} < {_moment(table[middle][0] * 10**6, native)} THEN {before} ELSE {after} END)"
+
+
+def shown(read: Read) -> str:
+    """An entry as a curator wants to see it; for eyes, not for counting."""
+    raw, native = read.raw, read.column.native
+    if read.column.kind not in (Kind.CLOCK, Kind.INSTANT):
+        return raw
+    near = _between(raw, native, date(1, 1, 3), date(9999, 12, 29))  # further away, some types have no text
+    return f"CASE WHEN {near} THEN CAST({raw} AS VARCHAR) WHEN {raw} IS NOT NULL THEN 'beyond the years 1 to 9999' END"

@@ -1,0 +1,165 @@
+"""How one entry is read, wherever Python reads it: text of line formats, JSON values, cells of a sheet, any object.
+
+The rules, which the SQL of `duck_cells` repeats for typed columns:
+
+- values and points: the text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`);
+- whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or as the declared format writes it;
+- numbers: rounded to float64, then placed; NaN and what overflows is `other`;
+- dates: the day as written; instants in the attribute's zone; text as 2026-01-31 or as the declared format writes it.
+
+A reader never raises, whatever it is given, and depends on nothing but its entry.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, tzinfo
+from decimal import Decimal
+from functools import partial
+
+import numpy as np
+
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.attributes import Attribute, Integers, as_text
+from dxprivacy.model.formats import DateFormat, NumberFormat
+from dxprivacy.model.ordered import Dates, Numbers, Series
+from dxprivacy.model.reading import listed_texts
+
+WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
+"""A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""
+
+_LONGEST_NUMBER = 19  # digits; more than any bound of an attribute has
+_WHOLE = re.compile(WHOLE_NUMBER)
+
+Reader = Callable[[object], int]
+
+
+def entry_of(attribute: Attribute) -> Attribute:
+    """What stands in each column that an attribute reads: the attribute itself, or the entry of a series."""
+    return attribute.entry if isinstance(attribute, Series) else attribute
+
+
+def combine(attribute: Attribute, places: Sequence[Ints]) -> Ints:
+    """The attribute's index of many rows, from the index of each entry: mixed radix, the last column fastest."""
+    if not isinstance(attribute, Series):
+        return places[0]
+    size = attribute.entry.listed
+    out: Ints = np.zeros_like(places[0])
+    invalid = np.zeros(len(out), dtype=bool)
+    for place in places:
+        out = out * size + place
+        invalid |= place == size
+    out[invalid] = attribute.listed
+    return out
+
+
+def entry_reader(entry: Attribute) -> Reader:
+    """The index of one entry of any type; `listed`, the index of `other`, for everything that does not fit.
+
+    >>> read = entry_reader(Integers(name="age", low=0, high=120))
+    >>> [read(x) for x in ["17", " +17.0 ", 17, 17.0, "17.5", "1e1", "", None, True, 121]]
+    [17, 17, 17, 17, 121, 121, 121, 121, 121, 121]
+    """
+    if isinstance(entry, Integers):
+        place: Reader = partial(_place_whole, entry, NumberFormat.of(entry.format) if entry.format else None)
+    elif isinstance(entry, Numbers):
+        place = partial(_place_number, entry, NumberFormat.of(entry.format))
+    elif isinstance(entry, Dates):
+        place = partial(_place_date, entry, DateFormat.of(entry.format), zone_of(entry))
+    else:
+        position = {text: k for k, text in enumerate(listed_texts(entry))}
+        place = partial(_place_text, position, entry.listed)
+    other = entry.listed
+
+    def read(value: object) -> int:
+        try:
+            return place(value)
+        except Exception:  # an object may do anything, and one row must never stop a release
+            return other
+
+    return read
+
+
+def _place_text(position: dict[str, int], other: int, value: object) -> int:
+    text = clean_text(value)
+    return other if text is None else position.get(text, other)
+
+
+def _place_whole(entry: Integers, written: NumberFormat | None, value: object) -> int:
+    number: int | None = None
+    if isinstance(value, str):
+        number = _whole_from_text(value, written)
+    elif isinstance(value, (bool, np.bool_)):
+        pass
+    elif isinstance(value, (int, np.integer)):
+        number = int(value)
+    elif isinstance(value, (float, np.floating)):
+        number = int(value) if math.isfinite(value) and value == int(value) else None
+    elif isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
+        number = int(value)
+    return number - entry.low if number is not None and entry.low <= number <= entry.high else entry.listed
+
+
+def _whole_from_text(text: str, written: NumberFormat | None) -> int | None:
+    plain = text if written is None else written.plain(text)
+    match = _WHOLE.fullmatch(plain) if plain is not None else None
+    if match is None:
+        return None
+    digits = match[1]
+    size = digits.lstrip("+-").lstrip("0") or "0"
+    if len(size) > _LONGEST_NUMBER:  # int() refuses thousands of digits, and one row must never raise
+        return None
+    return -int(size) if digits.startswith("-") else int(size)
+
+
+def _place_number(entry: Numbers, written: NumberFormat, value: object) -> int:
+    number = math.nan
+    if isinstance(value, str):
+        plain = written.plain(value)
+        number = math.nan if plain is None else float(plain)
+    elif isinstance(value, (int, float, Decimal, np.integer, np.floating)) and not isinstance(value, bool):
+        number = float(value)  # to the nearest; what overflows raises, and is `other`
+    return entry.listed if math.isnan(number) else entry.place(number)
+
+
+def _place_date(entry: Dates, written: DateFormat, zone: tzinfo, value: object) -> int:
+    day: date | None = None
+    if isinstance(value, str):
+        day = written.read(value)
+    elif isinstance(value, datetime):  # NaT is one too, but has no date
+        day = value.astimezone(zone).date() if value.tzinfo is not None else value.date()
+    elif isinstance(value, date):
+        day = value
+    elif isinstance(value, np.datetime64):
+        day = value.astype("datetime64[D]").item()
+    return (day - entry.first).days if isinstance(day, date) and entry.first <= day <= entry.last else entry.listed
+
+
+def zone_of(entry: Dates) -> tzinfo:
+    """The zone in which instants are read."""
+    if not entry.timezone:
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(entry.timezone)
+
+
+def clean_text(value: object) -> str | None:
+    """The text of one entry, or None where it has none; never raises, whatever the object does.
+
+    >>> [clean_text(x) for x in ["M", 1.0, True, Decimal("2.00"), float("nan"), None]]
+    ['M', '1', 'true', '2', None, None]
+    """
+    if type(value) is str and value.isascii():
+        return value
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    try:
+        if isinstance(value, float | np.floating) and value != value:
+            return None
+        if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
+            return str(int(value))  # as in a column of decimals, where 2.00 is 2
+        # Half a surrogate pair has no UTF-8 (engines would refuse the whole column): it becomes U+FFFD.
+        return as_text(value).encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
+    except Exception:
+        return None

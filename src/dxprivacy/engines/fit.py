@@ -1,0 +1,140 @@
+"""Whether a schema fits a universe: which columns are wanted, where they are, what they must be able to hold.
+
+Everything here is decided by column names and types, which are public; no row is looked at.
+"""
+
+import re
+from collections.abc import Sequence
+
+from dxprivacy.engines.entries import entry_of
+from dxprivacy.engines.source import Column, Kind
+from dxprivacy.errors import DataError, Hint, did_you_mean
+from dxprivacy.model.attributes import Attribute, Integers, Points, Values
+from dxprivacy.model.ordered import Dates, Numbers, Series
+from dxprivacy.model.reading import listed_texts
+from dxprivacy.model.universe import Universe
+
+_SHOWN_COLUMNS = 30
+_NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
+_DAYS = (Kind.DATE, Kind.CLOCK, Kind.INSTANT)
+_UNDECLARED = (Kind.UNTYPED, Kind.OBJECT, Kind.NOTHING)
+
+
+def require_countable(where: str, universe: Universe) -> None:
+    """Refuse a universe in which some row would have no cell."""
+    for attribute in universe.attributes:
+        if not attribute.has_other:
+            raise DataError(
+                f"attribute {attribute.name} has no “other”, so rows that fit no value would have no cell",
+                where=where,
+                hints=[("has_other=True", f"lets {attribute.name} count such rows as “other”")],
+            )
+        if not isinstance(attribute, (Values, Integers, Points, Numbers, Dates, Series)):
+            raise DataError(f"attribute {attribute.name} is of a kind that cannot be counted yet", where=where)
+
+
+def find_columns(
+    where: str, names: Sequence[str], universe: Universe, *, list_names: bool = True, hint: str = ""
+) -> list[list[int]]:
+    """The positions of each attribute's columns, found by their exact names.
+
+    `list_names=False` keeps the names out of the message, for when they may not be names at all.
+    """
+    require_countable(where, universe)
+    return [
+        [_find(where, names, column, list_names=list_names, hint=hint) for column in attribute.reads]
+        for attribute in universe.attributes
+    ]
+
+
+def _find(where: str, names: Sequence[str], column: str, *, list_names: bool, hint: str) -> int:
+    hits = [position for position, name in enumerate(names) if name == column]
+    if len(hits) == 1:
+        return hits[0]
+    if hits:
+        raise DataError(
+            f"{len(hits)} columns are named “{column}”",
+            where=where,
+            hints=[f"rename all but one of the {column} columns"],
+        )
+    shown = [name[:60] for name in names[:_SHOWN_COLUMNS]]
+    more = f" and {len(names) - _SHOWN_COLUMNS:,} more" if len(names) > _SHOWN_COLUMNS else ""
+    hints = did_you_mean(column, shown) if list_names else []
+    raise DataError(
+        f"no column “{column}”",
+        where=where,
+        details=[f"{where} has: {', '.join(shown)}{more}"] if list_names else [],
+        hints=[*hints, *([hint] if hint else [])],
+    )
+
+
+def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Column]]) -> None:
+    """Refuse columns whose declared type cannot hold what the attribute lists."""
+    for attribute, read in zip(universe.attributes, columns, strict=True):
+        for column in read:
+            needs = _misfit(entry_of(attribute), column.kind)
+            if needs:
+                raise DataError(
+                    f"column {column.name} is {column}, the policy needs {needs}",
+                    where=f"{where} does not fit",
+                    details=[
+                        f"Only the schema was read. Single bad rows ({_bad_example(attribute)}, NULL) never stop a "
+                        "release: they",
+                        "count as “other”, and how many there are is private.",
+                    ],
+                    hints=_mend(attribute, column, needs),
+                )
+
+
+def _misfit(entry: Attribute, kind: Kind | None) -> str:
+    """What the attribute needs instead of this kind of column, or nothing."""
+    if kind in _UNDECLARED:
+        return ""
+    if isinstance(entry, Dates):
+        # Dates written as text are common in typed tables too, and read strictly: 2026-01-31, or as declared.
+        return "" if kind in (*_DAYS, Kind.TEXT) else "dates"
+    if isinstance(entry, (Integers, Numbers)):
+        # Numbers written as text may be read in several ways: the policy must say in which.
+        fits = kind in _NUMBERS or (kind is Kind.TEXT and bool(entry.format))
+        return "" if fits else "whole numbers" if isinstance(entry, Integers) else "numbers"
+    # A column of numbers can never hold M or F: better refused than a release in which everybody is “other”.
+    texts = listed_texts(entry)
+    if kind is Kind.TRUTH:
+        return "" if {"true", "false"} & set(texts) else "text"
+    if kind in _NUMBERS:
+        return "" if any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
+    return "" if kind is Kind.TEXT else "text"
+
+
+def _bad_example(attribute: Attribute) -> str:
+    if isinstance(attribute, Integers):
+        return f"{attribute.name} {attribute.high + 1}"
+    return "a day outside" if isinstance(attribute, Dates) else "an unlisted value"
+
+
+def _mend(attribute: Attribute, column: Column, needs: str) -> list[Hint]:
+    hints = [(f"store {column.name} as {needs}, or name another column in the policy", "")]
+    if column.kind is Kind.TEXT and needs.endswith("numbers"):
+        hints.append(('format = "1234.5"', f"in the policy, if {attribute.name} is written as text: say how"))
+    return hints
+
+
+def needed(attribute: Attribute) -> str:
+    """What an entry must be, to count as anything but `other`; in the words of `dxp inspect`.
+
+    >>> needed(Integers(name="age", low=0, high=120))
+    'a whole number from 0 to 120'
+    """
+    entry = entry_of(attribute)
+    written = f', written like "{entry.format}"' if entry.format else ""
+    every = "in every column " if isinstance(attribute, Series) else ""
+    if isinstance(entry, Integers):
+        return f"{every}a whole number from {entry.low:,} to {entry.high:,}{written}"
+    if isinstance(entry, Numbers):
+        inside = "a finite number" if entry.clamp else f"a number from {entry.low:,} to {entry.high:,}"
+        return f"{every}{inside}{written}"
+    if isinstance(entry, Dates):
+        return f"a day from {entry.first} to {entry.last}{written}"
+    texts = listed_texts(entry)
+    few = ", ".join(texts[:6])
+    return f"one of {few}" if len(texts) <= 6 else f"one of {len(texts):,} listed values: {few}, …"

@@ -1,0 +1,158 @@
+"""Which engine reads what: by the name of a file, or by the class of an object.  Opening reads no row."""
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dxprivacy.engines.source import Source
+from dxprivacy.errors import DataError, Hint
+
+if TYPE_CHECKING:
+    from dxprivacy.engines.duck_database import Database
+
+_KNOWN = [
+    "Data is a path to a .parquet, .csv, .tsv, .txt, .jsonl, .arrow or .xlsx file (lines also as .gz, .bz2 or .xz),",
+    "a pattern such as data/*.parquet, a list of paths, a table of a DuckDB database (survey.duckdb::people),",
+    "a pandas or polars frame, or an Arrow table, dataset or stream.",
+]
+_DATABASES = (".duckdb", ".db")
+_TABLE = "::"
+
+
+def open_source(data: object) -> Source:
+    """The data behind a path, a list of paths or a frame, ready to be checked and counted; opens it, reads no row."""
+    from dxprivacy.engines.duck_database import Database
+
+    return _open(data, Database())
+
+
+def _open(data: object, database: "Database") -> Source:
+    """As `open_source`; all parts that need a database share this one, which opens on first use."""
+    if isinstance(data, (str, os.PathLike)):
+        return _open_path(os.fsdecode(data), database)
+    if isinstance(data, (list, tuple)):
+        return _open_several(data, database)
+    from dxprivacy.engines.duck import DuckSource
+    from dxprivacy.engines.duck_tables import FrameTable
+    from dxprivacy.engines.frames import as_frame
+
+    frame = as_frame(data)
+    if frame is None:
+        raise DataError(f"cannot read data from a {type(data).__name__}", details=_KNOWN)
+    return DuckSource(FrameTable(frame), database)
+
+
+def _open_path(given: str, database: "Database") -> Source:
+    """One file, one table of a file, or all files of a pattern; a file of exactly this name comes first."""
+    from dxprivacy.engines import sheets
+
+    if not _is_file(given):
+        file, sign, part = given.rpartition(_TABLE)
+        if sign and Path(file).suffix.lower() in (*_DATABASES, *sheets.ENDINGS):
+            return _open_file(Path(file), part, database)
+        if glob.has_magic(given):
+            found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 - the pattern may be absolute
+            if not found:
+                raise DataError("no file matches", where=given, hints=[f"looked from {Path.cwd()}"])
+            return _open_several(found, database, name=given)
+    return _open_file(Path(given), "", database)
+
+
+def _open_several(given: Sequence[object], database: "Database", name: str = "") -> Source:
+    from dxprivacy.engines.joined import Joined
+
+    if not given:
+        raise DataError("the list of files is empty", details=_KNOWN)
+    _refuse_twice(given)
+    sources = [_open(part, database) for part in given]
+    count = f"{len(sources):,} files"
+    return sources[0] if len(sources) == 1 else Joined(f"{name} ({count})" if name else count, sources)
+
+
+def _refuse_twice(given: Sequence[object]) -> None:
+    """One file twice would make two rows of every record, and half of the promise."""
+    seen: set[object] = set()
+    for part in given:
+        key: object = id(part)
+        if isinstance(part, (str, os.PathLike)):
+            file, sign, table = os.fsdecode(part).rpartition(_TABLE)
+            at = Path(file) if sign and not _is_file(os.fsdecode(part)) else Path(part)
+            try:
+                stat = at.stat()  # names may differ where links lead to one file
+                key = (stat.st_dev, stat.st_ino, table if sign else "")
+            except (OSError, ValueError):
+                key = str(part)
+        if key in seen:
+            where = Path(part).name if isinstance(part, (str, os.PathLike)) else type(part).__name__
+            raise DataError("is given twice", where=where, hints=["each record must be in the data once"])
+        seen.add(key)
+
+
+def _open_file(path: Path, part: str, database: "Database") -> Source:
+    from dxprivacy.engines import arrow, csv_lines, json_lines, lines, sheets
+
+    ending = path.suffix.lower()
+    # A file of JSON lines may have no row: where the number of rows is private, that must not show.
+    _refuse_unreadable(path, may_be_empty=ending in json_lines.ENDINGS)
+    if ending in lines.COMPRESSIONS:
+        ending = Path(path.stem).suffix.lower()
+        if ending not in (*csv_lines.DELIMITERS, *json_lines.ENDINGS):
+            raise _unknown(path, [(f"unpack it; of compressed files only lines are read: people.csv{path.suffix}", "")])
+    if ending in csv_lines.DELIMITERS:
+        return csv_lines.CsvFile(path, ending)
+    if ending in json_lines.ENDINGS:
+        return json_lines.JsonLines(path)
+    if ending in sheets.ENDINGS:
+        return sheets.Sheet(path, part)
+    from dxprivacy.engines.duck import DuckSource
+    from dxprivacy.engines.duck_tables import DatabaseTable, FrameTable, ParquetTable
+
+    if ending == ".parquet":
+        return DuckSource(ParquetTable(path), database)
+    if ending in _DATABASES:
+        return DuckSource(DatabaseTable(path, part), database)
+    if ending in arrow.ENDINGS:
+        return DuckSource(FrameTable(arrow.read_arrow_file(path)), database)
+    hints: list[Hint] = [("convert it to Parquet", "")]
+    if ending == ".json":
+        hints = [("write one JSON object in each line", "and call the file .jsonl")]
+    raise _unknown(path, hints)
+
+
+def _unknown(path: Path, hints: list[Hint]) -> DataError:
+    from dxprivacy.engines.lines import COMPRESSIONS
+
+    ending = "".join(path.suffixes[-2:]) if path.suffix.lower() in COMPRESSIONS else path.suffix
+    what = f"the ending “{ending}” is not known" if ending else "the file has no ending that tells its format"
+    return DataError(what, where=path.name, details=_KNOWN, hints=hints)
+
+
+def _is_file(given: str) -> bool:
+    try:
+        return Path(given).exists()
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return False
+
+
+def _refuse_unreadable(path: Path, *, may_be_empty: bool) -> None:
+    """Say plainly what is wrong with a path, before an engine says it in its own way."""
+    what, hints = "", []
+    try:
+        if not path.exists():
+            what, hints = "there is no such file", [f"looked for {path.absolute()}"]
+        elif path.is_dir():
+            what, hints = "is a directory, not a file", [f'"{path / "*.parquet"}" names the files in it']
+        elif not path.is_file():
+            what = "is not a regular file"
+        else:
+            with path.open("rb") as handle:
+                if not handle.read(1) and not may_be_empty:
+                    what = "is empty"
+    except PermissionError:
+        what = "may not be read: permission denied"
+    except (OSError, ValueError):
+        what = "cannot be opened"
+    if what:
+        raise DataError(what, where=path.name or str(path), hints=hints)

@@ -1,0 +1,106 @@
+"""Excel workbooks (`.xlsx`), cell by cell, with python-calamine where it is installed (the extra `excel`).
+
+Each cell has a type of its own and is read by itself; the first row of the sheet that is not empty names the columns.
+A workbook ends with its last row that is not empty: keep at least one cell of every record filled.
+"""
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.engines.entries import clean_text
+from dxprivacy.engines.fit import find_columns
+from dxprivacy.engines.placing import Block, PlacedSource
+from dxprivacy.engines.source import Column, Kind
+from dxprivacy.errors import DataError, did_you_mean
+from dxprivacy.model.universe import Universe
+
+ENDINGS = (".xlsx",)
+_ROWS = 65_536  # at a time
+
+
+class Sheet(PlacedSource):
+    """One sheet of a workbook: the first, or the one that is named."""
+
+    def __init__(self, path: Path, sheet: str = "") -> None:
+        self.name = f"{path.name}::{sheet}" if sheet else path.name
+        self._path = path
+        self._sheet = sheet
+        header = next(self._read(), None)
+        if header is None:
+            raise DataError("the sheet is empty", where=self.name, hints=["the first row must name the columns"])
+        self._columns = [clean_text(cell) or "" for cell in header]
+
+    def columns(self) -> list[Column]:
+        """The names in the first row; types are up to each cell."""
+        return [Column(name, Kind.OBJECT) for name in self._columns]
+
+    def check(self, universe: Universe) -> None:
+        """Refuse a header without the policy's columns."""
+        self._positions(universe)
+
+    def rows(self) -> int:
+        """The number of rows below the first."""
+        return sum(1 for _ in self._read()) - 1
+
+    def blocks(self, universe: Universe) -> Iterator[Block]:
+        """The rows below the first, some thousands at a time."""
+        positions = [position for read in self._positions(universe) for position in read]
+        rows = self._read()
+        next(rows)
+        columns: list[list[object]] = [[] for _ in positions]
+        for row in rows:
+            for column, position in zip(columns, positions, strict=True):
+                column.append(_entry(row[position]) if position < len(row) else "")
+            if len(columns[0]) == _ROWS:
+                yield Block(np.ones(_ROWS, dtype=np.int64), columns)
+                columns = [[] for _ in positions]
+        yield Block(np.ones(len(columns[0]), dtype=np.int64), columns)
+
+    def _positions(self, universe: Universe) -> list[list[int]]:
+        # If no column of the policy is there, the first row may be a record: then it must not be shown.
+        is_header = any(column in self._columns for attribute in universe.attributes for column in attribute.reads)
+        hint = "" if is_header else "the first row must name the columns"
+        return find_columns(self.name, self._columns, universe, list_names=is_header, hint=hint)
+
+    def _read(self) -> Iterator[list[object]]:
+        """The rows of the sheet, from the first to the last that is not empty."""
+        calamine = _calamine(self._path.name)
+        names, rows = None, None
+        try:
+            with self._path.open("rb") as handle, calamine.CalamineWorkbook.from_filelike(handle) as book:
+                names = list(book.sheet_names)
+                if not self._sheet or self._sheet in names:
+                    rows = list(book.get_sheet_by_name(self._sheet or names[0]).iter_rows())
+        except Exception:  # whatever the reader says may quote a cell
+            pass
+        if rows is not None:
+            return iter(rows)
+        if names is not None and self._sheet and self._sheet not in names:
+            raise DataError(
+                f"no sheet “{self._sheet}”",
+                where=self._path.name,
+                details=[f"{self._path.name} has: {', '.join(names[:30])}"],
+                hints=did_you_mean(self._sheet, names),
+            )
+        raise DataError("cannot be read: it is no .xlsx workbook, or it is damaged", where=self._path.name)
+
+
+def _entry(cell: object) -> object:
+    """A cell that can be looked up: True must not be taken for 1."""
+    return ("true" if cell else "false") if isinstance(cell, bool) else cell
+
+
+def _calamine(where: str) -> Any:
+    try:
+        return importlib.import_module("python_calamine")
+    except ImportError:
+        pass
+    raise DataError(
+        "is read with python-calamine, which is not installed",
+        where=where,
+        hints=[("save the sheet as CSV in UTF-8", ""), ("pip install 'dxprivacy[excel]'", "")],
+    )
