@@ -4,8 +4,6 @@ Cell index = mixed radix over the attributes, the last one fastest (numpy's C or
 of elements is a product of one attribute.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,13 +13,9 @@ import numpy as np
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import Attribute, Values
+from dxprivacy.model.canonical import digest_of
 
 MAX_CELLS = 1 << 28
-
-
-def digest_of(spec: object) -> str:
-    """SHA-256 of a canonical JSON form."""
-    return hashlib.sha256(json.dumps(spec, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 class Universe:
@@ -154,3 +148,13 @@ class Universe:
     def spec(self) -> list[dict[str, Any]]:
         """All public facts, canonically."""
         return [a.spec() for a in self.attributes]
+
+    def units(self) -> dict[str, str]:
+        """The units of numbers, by `attribute` or `attribute.property`: words for people, no part of the digest."""
+        out = {a.name: a.unit for a in self.attributes if a.unit}
+        facts = {f"{a.name}.{f.name}": f.unit for a in self.attributes for f in a.declared if f.unit}
+        return out | facts
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: everything that questions and metrics refer to."""
+        return {"digest": self.digest, "attributes": self.spec(), "units": self.units()}
