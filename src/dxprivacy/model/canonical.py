@@ -69,4 +69,4 @@ def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_sealed(data: Mapping[str, Any]) -> bool:
     """Whether the seal is that of the content."""
-    return data.get("seal") == sealed(data)["seal"]
+    return bool(data.get("seal") == sealed(data)["seal"])

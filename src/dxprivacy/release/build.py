@@ -17,7 +17,8 @@ def build_release(
 ) -> Release:
     """Answers, intervals and the promise.
 
-    `request` is the name of the ledger's entry; `so_far` is the worst case of everything in the ledger, this release included.
+    `request` is the name of the ledger's entry; `so_far` the worst case of everything in the ledger, this release
+    included.
     """
     noisy = [int(v) for v in z]
     scales = list(plan.scales)
