@@ -36,7 +36,7 @@ def _number(x: float) -> str:
     """A float64 as ECMAScript writes it: the shortest digits that give it back."""
     if not math.isfinite(x):
         raise UsageError("JSON has no NaN and no infinity")
-    if x == int(x) and abs(x) < 1e21:
+    if abs(x) < 2**53 and x == int(x):
         return str(int(x))
     mantissa, _, exponent = repr(abs(x)).partition("e")
     whole, _, fraction = mantissa.partition(".")
