@@ -47,13 +47,15 @@ def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
 
 
 def _release(data: Any, ledger: str | Path | None) -> Iterator[Check]:
-    claim: Claim | None = None
+    claim, kept = None, None
     for step in verify_release(data):
-        if isinstance(step, Claim):
+        if isinstance(step, Check):
+            yield step
+        elif isinstance(step, Claim):
             claim = step
         else:
-            yield step
-    if ledger is not None and claim is not None:
+            kept = step
+    if ledger is not None and claim is not None and kept is not None:
         from dxprivacy.verify.ledger import verify_entry
 
-        yield from verify_entry(data, claim, Path(ledger))
+        yield from verify_entry(data, claim, kept, Path(ledger))

@@ -5,9 +5,11 @@ import math
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from sys import byteorder
+from typing import Self
 
 from dxprivacy.verify.reading import canonical, refuse
 from dxprivacy.verify.universe import Universe
@@ -24,6 +26,13 @@ class Block(ABC):
 
     def __init__(self, rows: int, axes: Sequence[int], unit: Fraction, bias: Fraction) -> None:
         self.rows, self.axes, self.unit, self.bias = rows, tuple(axes), unit, bias
+
+    def starting_at(self, first: int) -> Self:
+        """The same rows under other numbers."""
+        other = copy(self)
+        other.first = first
+        other.__dict__.pop("_rows_of", None)  # what was remembered names the old ones
+        return other
 
     @abstractmethod
     def column(self, values: Sequence[int]) -> Column:

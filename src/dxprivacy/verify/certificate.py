@@ -301,24 +301,37 @@ class _Along(_Direction):
 
     def bound(self, near: dict[tuple[int, int], _Near]) -> Tightest:
         """The sum of the blocks' largest losses, each in its own worst context."""
-        total: dict[tuple[int, int], float] = dict.fromkeys(near, 0.0)
-        looked = 0
+        worst: list[dict[tuple[int, int], float]] = []
+        places: list[Sequence[Sequence[int]]] = []
         for block in self.touching:
             contexts = self._contexts_of([block])
             if contexts is None or len(near) * len(contexts) > MOST_PAIRS:
                 raise Undecided("too many combinations of values to verify", where="certificate")
-            looked += len(near) * len(contexts)
             most: dict[tuple[int, int], float] = dict.fromkeys(near, 0.0)
             for context in contexts:
                 columns = [block.column(self._record(context, value)) for value in self.members]
                 for key in near:
                     most[key] = max(most[key], self.loss.about(columns[key[0]], columns[key[1]]))
-            for key in near:
-                total[key] += most[key]
-        top = max(_quotient(total[key], near[key].about) for key in near)
-        return Tightest(
-            Fraction(0), math.inf if math.isinf(top) else Fraction(top * (1 + _MARGIN)), None, looked, False
-        )
+            worst.append(most)
+            places.append(contexts)
+        ratios = {key: _quotient(math.fsum(most[key] for most in worst), near[key].about) for key in near}
+        limit = max(ratios.values()) * (1 - _MARGIN)
+        high: Exact = Fraction(0)
+        for key in (key for key, r in ratios.items() if r > 0 and r >= limit):
+            parts = zip(self.touching, worst, places, strict=True)
+            total = sum((self._largest(b, key, most[key], contexts) for b, most, contexts in parts), Fraction(0))
+            for u, v, _ in near[key].pairs:
+                high = max(high, _ratio(total, *self.metric.between(u, v))[1])
+        return Tightest(Fraction(0), high, None, sum(len(near) * len(c) for c in places), False)
+
+    def _largest(self, block: Block, key: tuple[int, int], most: float, contexts: Sequence[Sequence[int]]) -> Exact:
+        """One block's largest loss between two classes, as a fraction."""
+        best: Exact = Fraction(0)
+        for context in contexts:
+            a, b = (block.column(self._record(context, self.members[c])) for c in key)
+            if self.loss.about(a, b) >= most * (1 - _MARGIN):
+                best = max(best, self.loss.exact(a, b))
+        return best
 
 
 class _Anywhere(_Direction):
@@ -368,8 +381,8 @@ def _constant(loss: Loss, metric: Constant) -> Tightest:
         return Tightest(Fraction(0), Fraction(0), None, 0)
     if math.isinf(reach) or metric.epsilon == 0:
         return Tightest(Fraction(0), math.inf, None, 0, False)
-    top = Fraction(reach) / Fraction(metric.epsilon)
-    return Tightest(Fraction(0), top * (1 + Fraction(1, 10**9)), None, 0, False)
+    rounding = 1 + Fraction(len(loss.scales) + 16, 1 << 52)  # one per row, and a few more
+    return Tightest(Fraction(0), Fraction(reach) * rounding / Fraction(metric.epsilon), None, 0, False)
 
 
 def largest_loss(loss: Loss) -> float:

@@ -18,12 +18,13 @@ class WithOther(Distance):
     def __init__(self, base: Distance, radius: Exact) -> None:
         super().__init__(base.size + 1)
         self.base, self.radius = base, radius
+        self._last, self._float = base.size, float(radius)
 
     def about(self, i: int, j: int) -> float:
         """min(base, 2 radius), or the radius."""
-        if self.size - 1 in (i, j):
-            return float(self.radius)
-        return min(self.base.about(i, j), float(2 * self.radius))
+        if i == self._last or j == self._last:
+            return self._float
+        return min(self.base.about(i, j), 2 * self._float)
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
         """min(base, 2 radius), or the radius."""
@@ -54,10 +55,11 @@ class Scaled(Distance):
     def __init__(self, base: Distance, factor: Fraction) -> None:
         super().__init__(base.size)
         self.base, self.factor = base, factor
+        self._float = float(factor)
 
     def about(self, i: int, j: int) -> float:
         """Scaled."""
-        return self.base.about(i, j) * float(self.factor)
+        return self.base.about(i, j) * self._float
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
         """Scaled."""

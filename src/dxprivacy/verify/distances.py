@@ -7,6 +7,7 @@ shortest-path closure of them (section 9), so a loss that keeps below it there k
 
 import math
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +20,7 @@ from dxprivacy.verify.reading import Exact
 ERROR = 2.0**-19
 _ZERO = Fraction(0)
 _TOO_FAR = 20_000_000
+_REMEMBERED = 3_000
 _KILOMETRES = Fraction(63710088, 10000)
 
 
@@ -75,10 +77,11 @@ class Constant(Distance):
     def __init__(self, size: int, epsilon: Exact) -> None:
         super().__init__(size)
         self.epsilon = epsilon
+        self._float = float(epsilon)
 
     def about(self, i: int, j: int) -> float:  # noqa: ARG002
         """Epsilon."""
-        return float(self.epsilon)
+        return self._float
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:  # noqa: ARG002
         """Epsilon."""
@@ -111,10 +114,12 @@ class Line(Distance):
     def __init__(self, positions: Sequence[int], per_unit: Exact) -> None:
         super().__init__(len(positions))
         self.positions, self.per_unit = positions, per_unit
+        self._price = float(per_unit)
 
     def about(self, i: int, j: int) -> float:
         """Steps times price."""
-        return float(self.between(i, j)[0])
+        steps = abs(self.positions[i] - self.positions[j])
+        return steps * self._price if steps else 0.0
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
         """Steps times price."""
@@ -143,6 +148,7 @@ class Table(Distance):
     def __init__(self, rows: list[list[int]], tick: Fraction) -> None:
         super().__init__(len(rows) + 1)
         self.rows, self.tick = rows, tick
+        self._float = float(tick)
 
     def _ticks(self, i: int, j: int) -> int:
         a, b = (i, j) if i < j else (j, i)
@@ -150,7 +156,8 @@ class Table(Distance):
 
     def about(self, i: int, j: int) -> float:
         """Ticks times tick."""
-        return float(self.between(i, j)[0])
+        ticks = self._ticks(i, j)
+        return math.inf if ticks < 0 else ticks * self._float
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
         """Ticks times tick."""
@@ -222,17 +229,26 @@ class Places(Distance):
     def __init__(self, rows: list[list[float]], per_unit: Fraction, p: float | None) -> None:
         super().__init__(len(rows))
         self.rows, self.per_unit, self.p = rows, per_unit, p
-        self._price = float(per_unit)
+        self._price = float(per_unit) * (float(_KILOMETRES) if p is None else 1.0)
+        self._known = array("d", [-1.0]) * (self.size * self.size if self.size <= _REMEMBERED else 0)
 
     def about(self, i: int, j: int) -> float:
-        """Length times price."""
+        """Length times price; remembered where there are few."""
+        if not self._known:
+            return self._length(i, j)
+        at = i * self.size + j if i < j else j * self.size + i
+        if self._known[at] < 0:
+            self._known[at] = self._length(i, j)
+        return self._known[at]
+
+    def _length(self, i: int, j: int) -> float:
         x, y = self.rows[i], self.rows[j]
         if x == y:
             return 0.0
         if self.p is None:
             if sphere.same((x[0], x[1]), (y[0], y[1])):
                 return 0.0
-            length = sphere.angle_about((x[0], x[1]), (y[0], y[1])) * float(_KILOMETRES)
+            length = sphere.angle_about((x[0], x[1]), (y[0], y[1]))
         elif self.p == 2:
             length = math.dist(x, y)
         else:

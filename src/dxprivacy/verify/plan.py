@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dxprivacy.errors import Undecided
 from dxprivacy.verify import noise, reading
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import Loss, Tightest, largest_loss, ratio_of, tightest
@@ -36,8 +37,16 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """What was found out about privacy: the largest ratio, and the largest loss."""
+
+    tightest: Tightest
+    worst_case: float
+
+
+@dataclass(frozen=True)
 class Claim:
-    """What plans and releases say about privacy."""
+    """What plans and releases have in common: who may be told apart how far, by which rows with which noise."""
 
     universe: Universe
     metric: Distance
@@ -51,7 +60,6 @@ class Claim:
     share: Fraction
     scales: list[float]
     loss: Loss
-    worst_case: float
 
 
 def close(stated: float, found: float, tolerance: float = CLOSE) -> bool:
@@ -70,8 +78,8 @@ def check_seal(data: dict[str, Any]) -> None:
         raise refuse("the file was edited or damaged after it was written", "seal")
 
 
-def check_claim(data: dict[str, Any], *, file_allowed: bool) -> Iterator[Check | Claim]:
-    """Digests, questions, certificate and worst case; the last thing that comes is the claim."""
+def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
+    """Everything that both files have in common, with right digests."""
     policy = reading.members(
         data["policy"], "policy", ("title", "dataset", "unit", "metric"), ("file",) if file_allowed else ()
     )
@@ -109,22 +117,30 @@ def check_claim(data: dict[str, Any], *, file_allowed: bool) -> Iterator[Check |
         raise refuse("is not the digest of the plan", "request")
     if data["name"] != request[:4]:
         raise refuse("is not the beginning of the request", "name")
-    yield Check("digests", f"universe, metric, workload and request {request[:4]}")
-    silent = sum(s == 0 for s in scales)
-    exact = f", {silent:,} of them exact" if silent else ""
-    yield Check(
-        "questions", f"{len(asked.answers):,} answers from {asked.rows:,} rows over {universe.size:,} records{exact}"
-    )
-    loss = Loss(universe, asked.blocks, scales)
-    yield check_certificate(data["certificate"], loss, metric, metric_digest, share)
-    worst = largest_loss(loss)
+    return Claim(
+        universe, metric, metric_digest, policy["dataset"], asked, workload, request, request[:4], records, share,
+        scales, Loss(universe, asked.blocks, scales),
+    )  # fmt: skip
+
+
+def claim_checks(claim: Claim) -> Iterator[Check]:
+    """What reading the claim has shown."""
+    yield Check("digests", f"universe, metric, workload and request {claim.name}")
+    silent = sum(s == 0 for s in claim.scales)
+    rows = f"{claim.asked.rows:,} rows" + (f" ({silent:,} of them exact)" if silent else "")
+    found = f"{len(claim.asked.answers):,} answers from {rows} over {claim.universe.size:,} possible records"
+    yield Check("questions", found)
+
+
+def check_privacy(data: dict[str, Any], claim: Claim) -> Iterator[Check | Kept]:
+    """Certificate and worst case; the last thing that comes is what was found."""
+    found = tightest(claim.loss, claim.metric)
+    yield check_certificate(data["certificate"], found, claim)
+    worst = largest_loss(claim.loss)
     if not close(infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon"), worst):
         raise refuse(f"is not the largest loss of any pair, {worst:.6g}", "worst_case_epsilon")
     yield Check("worst case", f"ε {worst:.6g} in plain-DP terms" if worst < math.inf else "no limit in plain-DP terms")
-    yield Claim(
-        universe, metric, metric_digest, policy["dataset"], asked, workload, request, request[:4], records, share,
-        scales, loss, worst,
-    )  # fmt: skip
+    yield Kept(found, worst)
 
 
 def read_scales(data: Any, rows: int) -> list[float]:
@@ -138,26 +154,26 @@ def read_scales(data: Any, rows: int) -> list[float]:
     return scales
 
 
-def check_certificate(data: Any, loss: Loss, metric: Distance, metric_digest: str, share: Fraction) -> Check:
+def check_certificate(data: Any, found: Tightest, claim: Claim) -> Check:
     """The ratio is at most the share, what was stated, and attained."""
     given = reading.members(data, "certificate", ("norm", "ratio", "witness", "rule", "metric"))
-    if given["norm"] != "l1" or given["metric"] != metric_digest:
+    if given["norm"] != "l1" or given["metric"] != claim.metric_digest:
         raise refuse("speaks about another norm or metric", "certificate")
     rule = reading.text(given["rule"], "certificate rule")
     loose = rule.endswith(_LOOSE)
     if rule.removesuffix(_LOOSE) not in (_RULES[3:] if loose else _RULES):
         raise refuse(f"unknown rule {rule[:40]!r}", "certificate")
     stated = reading.fraction(given["ratio"], "certificate ratio")
-    found = tightest(loss, metric)
-    where = f", at {loss.universe.tell(*found.pair)}" if found.pair else ""
+    share = claim.share
+    where = f", at {claim.universe.tell(*found.pair)}" if found.pair else ""
     if found.low > share:
         shown = "without limit" if found.low == math.inf else f"{float(found.low):.6g} of its distance"
         raise refuse(f"a pair is told apart by {shown}, more than the share {share}{where}", "certificate")
     if stated > share:
         raise refuse(f"states {float(stated):.6g}, more than the share {share}", "certificate")
-    if found.high > share and stated < found.high:
-        raise refuse("could not be bounded by the share", "certificate")
-    _check_stated(stated, given["witness"], found, loose, loss, metric)
+    if found.high > share:
+        raise Undecided("the loss could only be bounded from above, by more than the share", where="certificate")
+    _check_stated(stated, given["witness"], found, loose, claim)
     kind = "" if found.exact else " at most"
     upper = float(found.high if not found.exact else found.low)
     return Check(
@@ -165,7 +181,7 @@ def check_certificate(data: Any, loss: Loss, metric: Distance, metric_digest: st
     )
 
 
-def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, loss: Loss, metric: Distance) -> None:
+def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, claim: Claim) -> None:
     if stated < found.low:
         raise refuse(f"states {float(stated):.6g}, but it is {float(found.low):.6g}", "certificate ratio")
     if found.exact and not loose and stated > found.high * (1 + _ROUNDED):
@@ -174,10 +190,10 @@ def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, 
         if stated and not loose:
             raise refuse("names no pair", "certificate witness")
         return
-    pair = reading.each(witness, "certificate witness", lambda x, w: reading.whole(x, w, 0, loss.universe.size - 1))
+    pair = reading.each(witness, "certificate witness", lambda x, w: reading.whole(x, w, 0, claim.universe.size - 1))
     if len(pair) != 2 or not pair[0] < pair[1]:
         raise refuse("is no pair of records", "certificate witness")
-    high = ratio_of(loss, metric, pair[0], pair[1])[1]
+    high = ratio_of(claim.loss, claim.metric, pair[0], pair[1])[1]
     if high > stated * (1 + _ROUNDED):
         raise refuse("names a pair that is told apart more than stated", "certificate witness")
     if not loose and (high * (1 + _ROUNDED) < stated or (found.exact and high < found.low)):
@@ -190,20 +206,17 @@ def verify_plan(data: Any) -> Iterator[Check]:
     check_seal(data)
     yield Check("format", f"{PLAN}, sealed")
     reading.text(data["method"], "method")
-    claim: Claim | None = None
-    for step in check_claim(data, file_allowed=True):
-        if isinstance(step, Claim):
-            claim = step
-        else:
+    claim = read_claim(data, file_allowed=True)
+    yield from claim_checks(claim)
+    _check_errors(reading.items(data["answers"], "answers"), claim)
+    yield Check("errors", f"of {len(claim.asked.answers):,} answers, from the law of the noise")
+    for step in check_privacy(data, claim):
+        if isinstance(step, Check):
             yield step
-    if claim is None:
-        raise refuse("says nothing", "plan")
     strict = claim.metric.least
     expected = math.inf if strict is None else strict * float(claim.share)
     if not close(infinite_as_null(data["strict_epsilon"], "strict_epsilon"), expected):
         raise refuse(f"is not the share of the least distance, {expected:.6g}", "strict_epsilon")
-    _check_errors(reading.items(data["answers"], "answers"), claim)
-    yield Check("errors", f"of {len(claim.asked.answers):,} answers, from the law of the noise")
 
 
 def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str) -> None:

@@ -102,8 +102,7 @@ def ask(data: Any, universe: Universe) -> Asked:
         one = _Question(question, universe, f"question {k + 1}").bound()
         start = sum(block.rows for block in blocks)
         for block in one.blocks:
-            block.first = sum(b.rows for b in blocks)
-            blocks.append(block)
+            blocks.append(block.starting_at(sum(b.rows for b in blocks)))
         for a in one.answers:
             moved = replace(
                 a.recipe, row=a.recipe.row + start, count=None if a.recipe.count is None else a.recipe.count + start

@@ -27,7 +27,7 @@ _LARGEST_WHOLE = 1 << 63
 
 def refuse(what: str, where: str = "") -> NotVerified:
     """The error for what does not hold."""
-    return NotVerified(what, where=where)
+    return NotVerified(what, where=where, hints=[("dxp plan … · dxp release …", "write files that can be verified")])
 
 
 def parse(text: str) -> Any:

@@ -10,12 +10,15 @@ from dxprivacy.verify.plan import (
     COMMON,
     Check,
     Claim,
-    check_claim,
+    Kept,
     check_labels,
+    check_privacy,
     check_seal,
+    claim_checks,
     close,
     infinite_as_null,
     is_exact,
+    read_claim,
 )
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.words import three_digits
@@ -23,8 +26,8 @@ from dxprivacy.verify.words import three_digits
 RELEASE = "dxprivacy-release/2"
 
 
-def verify_release(data: Any) -> Iterator[Check | Claim]:
-    """Check a release without its ledger; the last thing that comes is its claim."""
+def verify_release(data: Any) -> Iterator[Check | Claim | Kept]:
+    """Check a release without its ledger; besides checks come its claim, and what was found about privacy."""
     reading.members(
         data,
         "release",
@@ -36,22 +39,22 @@ def verify_release(data: Any) -> Iterator[Check | Claim]:
     if "repeated" in data:
         reading.flag(data["repeated"], "repeated")
     reading.text(data["software"], "software")
-    claim: Claim | None = None
-    for step in check_claim(data, file_allowed=False):
-        if isinstance(step, Claim):
-            claim = step
-        else:
-            yield step
-    if claim is None:
-        raise refuse("says nothing", "release")
+    claim = read_claim(data, file_allowed=False)
+    yield claim
+    yield from claim_checks(claim)
     records = reading.whole(data["records"], "records", 0, 1 << 62)
     _check_answers(data, claim, records)
     yield Check("answers", f"{len(claim.asked.answers):,} values and intervals follow from the noisy rows")
-    _check_ledger_facts(data["ledger"], claim)
     _check_notes(data["notes"], claim)
-    _check_promise(data, claim, records)
+    _check_ledger_facts(data["ledger"], claim)
+    kept: Kept | None = None
+    for step in check_privacy(data, claim):
+        kept = step if isinstance(step, Kept) else kept
+        yield step
+    if kept is None:
+        raise refuse("says nothing", "release")
+    _check_promise(data, claim, kept.worst_case, records)
     yield Check("promise", "says what follows from the facts")
-    yield claim
 
 
 def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
@@ -104,9 +107,7 @@ def _check_ledger_facts(data: Any, claim: Claim) -> None:
     request = reading.text(given["request"], "ledger request")
     if request != claim.request[:16] and not request.startswith(f"{claim.request[:16]} "):
         raise refuse("is not this plan's", "ledger request")
-    so_far = infinite_as_null(given["worst_case_epsilon"], "ledger worst_case_epsilon")
-    if so_far < claim.worst_case and not close(so_far, claim.worst_case):
-        raise refuse("is less than this release's own", "ledger worst_case_epsilon")
+    infinite_as_null(given["worst_case_epsilon"], "ledger worst_case_epsilon")
 
 
 def _check_notes(data: Any, claim: Claim) -> None:
@@ -121,9 +122,8 @@ def _check_notes(data: Any, claim: Claim) -> None:
         raise refuse("are not those that belong to these questions", "notes")
 
 
-def promise(claim: Claim, records: int, file: str, so_far: float, largest: float) -> list[str]:
+def promise(n: int, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
     """The three sentences."""
-    n = claim.universe.size
     permits = "no limit" if math.isinf(largest) else f"up to ε = {three_digits(largest)}"
     return [
         "If any one record i is replaced by another record j, the probability of any set of outputs of this release "
@@ -131,20 +131,21 @@ def promise(claim: Claim, records: int, file: str, so_far: float, largest: float
         f"Added over every release in {file}, L(i,j) stays at or below the policy's ε for each of the "
         f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
         "at all.",
-        f"In plain differential-privacy terms this release is ε = {three_digits(claim.worst_case)}, all releases "
+        f"In plain differential-privacy terms this release is ε = {three_digits(worst)}, all releases "
         f"so far ε = {three_digits(so_far)}, and the policy permits {permits}; someone with several records, or with "
         "attributes that reveal one another, is protected less than this says.",
     ]
 
 
-def _check_promise(data: dict[str, Any], claim: Claim, records: int) -> None:
+def _check_promise(data: dict[str, Any], claim: Claim, found: float, records: int) -> None:
     stated = reading.each(data["promise"], "promise", reading.text)
     so_far = infinite_as_null(data["ledger"]["worst_case_epsilon"], "ledger worst_case_epsilon")
+    if so_far < found and not close(so_far, found):
+        raise refuse("is less than this release's own", "ledger worst_case_epsilon")
     worst = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")
-    largest = claim.metric.largest
-    facts = Claim(**{**vars(claim), "worst_case": worst})
+    largest, size, file = claim.metric.largest, claim.universe.size, data["ledger"]["file"]
     # a distance right between two roundings may be printed as either
-    options = [promise(facts, records, data["ledger"]["file"], so_far, largest * f) for f in (1, 1 - 1e-6, 1 + 1e-6)]
+    options = [promise(size, records, file, worst, so_far, largest * f) for f in (1, 1 - 1e-6, 1 + 1e-6)]
     if len(stated) != 3:
         raise refuse("is not three sentences", "promise")
     for k in range(3):
