@@ -1,5 +1,6 @@
 """What the system writes is verified: the survey, random models, the demo and the examples."""
 
+import contextlib
 import json
 import math
 import random
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
-from dxprivacy.bounds import max_ratio
+from dxprivacy.bounds import covering, max_ratio
 from dxprivacy.demo.story import tell
 from dxprivacy.errors import SeparatesIdentical, Undecided
 from dxprivacy.model.attributes import Integers, Values
@@ -133,6 +134,22 @@ def test_what_can_only_be_bounded_is_bounded_from_above(rng):
         assert bound.high >= exact.high * (1 - Fraction(1, 10**30))
         assert bound.low <= exact.low
         assert not bound.exact or bound.high == exact.high
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_plans_that_could_only_be_bounded_are_verified(rng):
+    metric = random_metric(rng, axes=3, plain=True)
+    questions = random_questions(rng, metric.universe)
+    with pytest.MonkeyPatch.context() as fewer:
+        fewer.setattr(covering, "MAX_PAIRS", 0)
+        plan = make_plan(questions, metric, rows=100, method="same-scale")
+        data = read_back(plan.to_dict())
+    assert list(verify_data(data))
+    with pytest.MonkeyPatch.context() as fewer:
+        fewer.setattr(certificate, "MOST_PAIRS", 100)
+        with contextlib.suppress(Undecided):  # never NotVerified
+            assert list(verify_data(data))
 
 
 @settings(max_examples=80, deadline=None)

@@ -55,13 +55,15 @@ def check_edits(files, kind, seeds):
         if same(edited, data):
             continue
         assert refusal(edited) is not None, (seed, path)
+        if path == ("seal",):
+            continue  # sealing again mends it
         again = resealed(edited)
         error = refusal(again, ledger)
         if error is None:
             assert is_free(path), (seed, path)
             continue
         assert isinstance(error, NotVerified), (seed, path, error)
-        assert error.where != "seal" or path[0] in ("seal", "format"), (seed, path)
+        assert error.where != "seal", (seed, path)
         refused += 1
     return refused
 

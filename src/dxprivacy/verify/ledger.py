@@ -10,10 +10,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.errors import LedgerError
+from dxprivacy.errors import LedgerError, Undecided
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import Block, workload_digest
-from dxprivacy.verify.certificate import Loss, largest_loss, tightest
+from dxprivacy.verify.certificate import Loss, Tightest, largest_loss, tightest
 from dxprivacy.verify.plan import Check, Claim, Kept, close, infinite_as_null, read_scales
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.reading import refuse
@@ -119,7 +119,7 @@ def verify_entry(data: dict[str, Any], claim: Claim, kept: Kept, path: Path) -> 
     if not 1 <= facts["entry"] <= len(entries):
         raise refuse(f"has no entry {facts['entry']}", where)
     entry = entries[facts["entry"] - 1]
-    losses = [_loss(row, claim, kept, where) for row in entries]
+    costs = [_cost(row, claim, kept, where) for row in entries]
     _check_entry(entry, data, where)
     finish = next((row for row in rows if row.kind == "finish" and row.request == entry.request), None)
     if finish is None:
@@ -129,12 +129,9 @@ def verify_entry(data: dict[str, Any], claim: Claim, kept: Kept, path: Path) -> 
     if finish.body != entry.body or reading.canonical(stored) != reading.canonical(shown):
         raise refuse("holds another release under this entry", where)
     yield Check("entry", f"{facts['entry']} of {len(entries)}, reserved {facts['at']}; the stored release is this one")
-    found = kept.tightest if len(entries) == 1 else tightest(_together(losses, claim), claim.metric)
-    if found.low > 1 or (found.high > 1 and not found.exact and sum(_shares(entries)) > 1):
-        raise refuse("more was spent than the policy allows", where)
-    yield Check("budget", f"all {len(entries)} entries together use {_used(found.high, entries)} of the policy")
-    first = facts["entry"] == 1
-    so_far = kept.worst_case if first else largest_loss(_together(losses[: facts["entry"]], claim))
+    yield Check("budget", f"{_budget(costs, claim)} of the policy, all {len(entries)} entries together")
+    losses = [loss for loss, _ in costs[: facts["entry"]]]
+    so_far = kept.worst_case if len(losses) == 1 else largest_loss(_together(losses, claim))
     stated = infinite_as_null(facts["worst_case_epsilon"], "ledger worst_case_epsilon")
     if not close(stated, so_far):
         raise refuse(f"is not that of the first {facts['entry']} entries, {so_far:.6g}", "ledger worst_case_epsilon")
@@ -149,7 +146,7 @@ def _json(content: str, where: str) -> dict[str, Any]:
     return data
 
 
-def _loss(row: Row, claim: Claim, kept: Kept, where: str) -> Loss:
+def _cost(row: Row, claim: Claim, kept: Kept, where: str) -> tuple[Loss, Tightest]:
     """What an entry cost, from its own content; its share and its body must fit."""
     place = f"{where}, row {row.seq}"
     names = ("kind", "title", "questions", "universe", "scales", "share")
@@ -169,7 +166,7 @@ def _loss(row: Row, claim: Claim, kept: Kept, where: str) -> Loss:
     least = Fraction(math.ceil(found.low * _GRID), _GRID) if found.low < math.inf else Fraction(2)
     if share < least or (found.exact and share > found.high * (1 + Fraction(1, 1 << 50)) + Fraction(2, _GRID)):
         raise refuse(f"its share is not {float(found.high):.6g}", place)
-    return loss
+    return loss, found
 
 
 def _check_entry(entry: Row, data: dict[str, Any], where: str) -> None:
@@ -194,10 +191,14 @@ def _together(losses: list[Loss], claim: Claim) -> Loss:
     return Loss(claim.universe, blocks, scales)
 
 
-def _shares(entries: list[Row]) -> list[Fraction]:
-    return [Fraction(json.loads(row.content)["share"]) for row in entries]
-
-
-def _used(high: Any, entries: list[Row]) -> str:
-    total = min(float(high), float(sum(_shares(entries), Fraction(0))))
-    return f"{100 * total:.6g} %"
+def _budget(costs: list[tuple[Loss, Tightest]], claim: Claim) -> str:
+    """How much of the policy all entries take, which must not be more than all of it."""
+    apart = sum((Fraction(found.high) for _, found in costs if found.high < math.inf), Fraction(0))
+    if len(costs) == 1 or (apart <= 1 and all(found.high < math.inf for _, found in costs)):
+        return f"at most {100 * float(apart):.6g} %"  # the largest ratios add up to less already
+    found = tightest(_together([loss for loss, _ in costs], claim), claim.metric)
+    if found.low > 1:
+        raise refuse("more was spent than the policy allows", "ledger budget")
+    if found.high > 1 and not found.exact:
+        raise Undecided("what was spent could only be bounded, by more than the policy", where="ledger budget")
+    return f"{100 * float(found.high):.6g} %"

@@ -1,10 +1,10 @@
-"""The central angle of two places on a sphere: a float with a known error, and 45 certain digits where that decides.
+"""The central angle of two places on a sphere: a float with a known error, and 38 certain digits where those decide.
 
 Both use the haversine formula, sin²(angle/2) = sin²(rise/2) + cos(lat) cos(lat') sin²(turn/2), on exact differences of
 the degrees; cosines of latitudes are sines of the distance from the pole.  So small angles keep their relative
 accuracy: the float is within 2^-25 (the worst case is the antipode, where the arcsine magnifies a relative error of 10u
-to its square root), and certainly within `ERROR`.  In decimal arithmetic with 70 digits every operation rounds at the
-70th digit; the few hundred of them, and the square root of the error at the antipode, leave far more than 30 digits.
+to its square root), and certainly within `ERROR`.  In decimal arithmetic every operation rounds at the 90th digit; the
+few hundred of them, and the square root of their error at the antipode, leave more than 40 digits; 38 are used.
 """
 
 import math
