@@ -222,6 +222,7 @@ def test_white_space_and_the_order_of_members_do_not_matter(files, tmp_path):
         assert list(verify(tmp_path / "x.json", ledger))
 
 
+@pytest.mark.soak
 def test_the_demo_is_verified(tmp_path):
     tell(tmp_path / "demo")
     (release,) = (tmp_path / "demo").glob("release-*.json")
