@@ -103,6 +103,18 @@ class LedgerError(DxError):
     exit_code = 7
 
 
+class NotVerified(DxError):
+    """A plan, release or ledger file that does not hold what it says: edited, damaged, or never right."""
+
+    exit_code = 8
+
+
+class Undecided(DxError):
+    """A file that is too large to be verified here; that says nothing about whether it is right."""
+
+    exit_code = 9
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> list[Hint]:
     """At most one suggestion for a misspelt name.
 

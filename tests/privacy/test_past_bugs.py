@@ -8,6 +8,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, TooLarge, UsageError
 from dxprivacy.ledger import Ledger
+from dxprivacy.model.canonical import sealed
 from dxprivacy.model.grammar import parse
 from dxprivacy.model.metrics import alone
 from dxprivacy.model.question_json import from_dict
@@ -93,7 +94,7 @@ def test_a_plan_file_with_noise_beyond_the_sampler_is_refused_before_anything_is
     d = dx.metrics.constant(2, 1)
     data = make_plan([[1, 0]], d).to_dict()
     with pytest.raises(NotCertified):
-        load_plan(data | {"scales": [(2.0**60).hex()]}, d)
+        load_plan(sealed(data | {"scales": [(2.0**60).hex()]}), d)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_plan_file_with_noise_beyond_the_sampler_is_refused_before_anything_is
 def test_a_damaged_plan_file_gives_our_error(damage):
     d = dx.metrics.constant(2, 1)
     with pytest.raises(DxError):
-        load_plan(make_plan([[1, 0]], d).to_dict() | damage, d)
+        load_plan(sealed(make_plan([[1, 0]], d).to_dict() | damage), d)
 
 
 def test_the_mean_of_a_group_of_invalid_rows_is_inside_its_interval(tmp_path):

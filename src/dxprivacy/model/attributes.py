@@ -93,6 +93,11 @@ class Attribute(ABC):
         """Public properties of the values."""
         return {}
 
+    @property
+    def declared(self) -> Sequence[Property]:
+        """Properties given with the values (others follow from the values themselves)."""
+        return ()
+
     def values_in_sums(self, numbers: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """`numbers` with the one for `other` behind: the declared value, or the middle of the range."""
         if not self.has_other:
@@ -286,6 +291,11 @@ class Points(Attribute):
         """The further columns, by name."""
         return {fact.name: fact for fact in self.facts}
 
+    @property
+    def declared(self) -> Sequence[Property]:
+        """The further columns."""
+        return self.facts
+
     @cached_property
     def _names(self) -> tuple[str, ...]:
         """Names to show: the property `name`, told apart by another property where needed, else by the id."""
@@ -324,7 +334,7 @@ class Points(Attribute):
         return self._base_spec() | {
             "ids": list(self.ids),
             "coordinates": [[c.hex() for c in row] for row in self.coordinates.tolist()],
-            "properties": {fact.name: list(fact.entries) for fact in self.facts},
+            "properties": [[fact.name, list(fact.entries)] for fact in self.facts],
         }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ Differences = tuple[Ints, Ints, Ints]
 class Block(ABC):
     """Some rows of Q on the integer grid."""
 
+    kind: ClassVar[str]
     universe: Universe
     rows: int
     unit: Fraction
@@ -100,6 +101,8 @@ class OneHot(Block):
 
     `sizes` gives the number of groups per factor; rows are numbered with the last factor fastest.
     """
+
+    kind = "table"
 
     def __init__(
         self,
@@ -223,6 +226,8 @@ class OneHot(Block):
 class AlongAxis(Block):
     """Any rows that depend on one attribute only, such as prefixes and ranges: a small matrix over its values."""
 
+    kind = "along"
+
     def __init__(self, universe: Universe, axis: int, matrix: Ints) -> None:
         self.universe, self.unit, self.bias = universe, Fraction(1), Fraction(0)
         self.axis, self.matrix = axis, matrix
@@ -278,7 +283,7 @@ class AlongAxis(Block):
 
     def parts(self) -> tuple[Ints, ...]:
         """The attribute and the matrix."""
-        return np.array([-2, self.axis, self.rows], dtype=np.int64), self.matrix.ravel()
+        return np.array([self.rows, self.axis], dtype=np.int64), self.matrix.ravel()
 
     def dense(self) -> Ints:
         """Repeated over the other attributes."""
@@ -287,6 +292,8 @@ class AlongAxis(Block):
 
 class Explicit(Block):
     """An explicit matrix of whole numbers, dense or scipy sparse."""
+
+    kind = "matrix"
 
     def __init__(self, universe: Universe, matrix: Any, *, unit: Fraction = Fraction(1), bias: Fraction = Fraction(0)):
         self.universe, self.unit, self.bias = universe, unit, bias
@@ -348,13 +355,15 @@ class Explicit(Block):
         return float(sum(w * s for w, s in zip(weights.tolist(), spread.tolist(), strict=True) if s))
 
     def parts(self) -> tuple[Ints, ...]:
-        """The non-zero entries."""
+        """The non-zero entries, row by row."""
         from scipy.sparse import coo_array
 
         entries = coo_array(self.matrix)
         entries.sum_duplicates()
-        shape = np.array([-1, self.rows], dtype=np.int64)
-        return shape, entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data.astype(np.int64)
+        entries.eliminate_zeros()
+        order = np.lexsort((entries.col, entries.row))
+        row, column, amount = (np.asarray(x, dtype=np.int64)[order] for x in (entries.row, entries.col, entries.data))
+        return np.array([self.rows], dtype=np.int64), row, column, amount
 
     def dense(self) -> Ints:
         """The matrix."""

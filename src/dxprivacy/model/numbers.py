@@ -106,9 +106,11 @@ def common_tick(numbers: Iterable[Fraction]) -> Fraction:
 def number_text(number: Fraction) -> str:
     """A fraction as a decimal where it is one.
 
-    >>> number_text(Fraction(1, 4)), number_text(Fraction(10)), number_text(Fraction(1, 3))
-    ('0.25', '10', '1/3')
+    >>> [number_text(Fraction(x)) for x in ("1/4", "10", "1/3", "-1/2")]
+    ['0.25', '10', '1/3', '-0.5']
     """
+    if number < 0:
+        return f"-{number_text(-number)}"
     denominator = number.denominator
     places = 0
     while denominator % 10 == 0 or denominator % 5 == 0 or denominator % 2 == 0:

@@ -29,7 +29,7 @@ def _points(spec: Mapping[str, Any], shared: Mapping[str, Any]) -> Attribute:
     import numpy as np
 
     rows = [[float.fromhex(c) for c in row] for row in spec["coordinates"]]
-    facts = tuple(Property(name, tuple(entries)) for name, entries in spec["properties"].items())
+    facts = tuple(Property(name, tuple(entries)) for name, entries in spec["properties"])
     return Points(ids=tuple(spec["ids"]), coordinates=np.array(rows, dtype=np.float64), facts=facts, **shared)
 
 

@@ -7,8 +7,6 @@ Where records may be added and removed, one more element stands behind the produ
 is not in the data.  No question counts it.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -18,15 +16,11 @@ import numpy as np
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import Attribute, Values
+from dxprivacy.model.canonical import digest_of
 from dxprivacy.model.specs import attribute_from_spec
 
 MAX_CELLS = 1 << 28
 ABSENT = "absent"
-
-
-def digest_of(spec: object) -> str:
-    """SHA-256 of a canonical JSON form."""
-    return hashlib.sha256(json.dumps(spec, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 class Universe:
@@ -201,3 +195,13 @@ class Universe:
     def present(self) -> "Universe":
         """The same without `absent`."""
         return self if self.absent is None else Universe(self.attributes)
+
+    def units(self) -> dict[str, str]:
+        """The units of numbers, by `attribute` or `attribute.property`: words for people, no part of the digest."""
+        out = {a.name: a.unit for a in self.attributes if a.unit}
+        facts = {f"{a.name}.{f.name}": f.unit for a in self.attributes for f in a.declared if f.unit}
+        return out | facts
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: everything that questions and metrics refer to."""
+        return {"digest": self.digest, "attributes": self.spec(), "units": self.units()}

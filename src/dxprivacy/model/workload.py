@@ -11,6 +11,7 @@ import numpy as np
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import Block, Differences
+from dxprivacy.model.canonical import canonical
 from dxprivacy.model.universe import Universe
 
 
@@ -115,12 +116,15 @@ class Workload:
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the rows, however they were asked for."""
-        out = hashlib.sha256(self.universe.digest.encode())
+        """Identifies the rows, however they were asked for: see docs/formats.md."""
+        out = hashlib.sha256(f"{self.universe.digest}\n".encode())
         for block in self.blocks:
-            out.update(f"{type(block).__name__} {block.unit} {block.bias}".encode())
-            for part in block.parts():
-                out.update(np.ascontiguousarray(part, dtype="<i8").tobytes() + b"|")
+            parts = block.parts()
+            lengths = [len(part) for part in parts]
+            head = {"kind": block.kind, "unit": str(block.unit), "bias": str(block.bias), "parts": lengths}
+            out.update(f"{canonical(head)}\n".encode())
+            for part in parts:
+                out.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
         return out.hexdigest()
 
     def dense(self) -> Ints:

@@ -9,7 +9,6 @@ Plain DP splits its epsilon evenly over the questions and answers each with its 
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -29,13 +28,6 @@ class Baselines:
     worst_epsilon: float
     worst_pair: tuple[int, int] | None
     worst_scales: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "strict_epsilon": self.strict_epsilon if np.isfinite(self.strict_epsilon) else None,
-            "worst_case_epsilon": self.worst_epsilon if np.isfinite(self.worst_epsilon) else None,
-        }
 
 
 def baselines(workload: Workload, metric: Metric, cost: LaplaceCost, share: Fraction) -> Baselines:

@@ -42,11 +42,23 @@ def half_width(s: float, coverage: float = COVERAGE) -> int:
     """
     if s == 0 or 1 / s > 700:
         return 0
+    if s > 1e4:
+        return _wide(s, coverage)
     bound = -s * math.log((1 - coverage) / 2 * (1 + math.exp(-1 / s))) - 1
     h = max(0, math.ceil(bound - 1e-9))
     while _tail(s, h) > (1 - coverage) * (1 + 1e-12):
         h += 1
     return h
+
+
+def _wide(s: float, coverage: float) -> int:
+    """The same for large scales, where float64 runs out of digits: the least h with p^(h+1) <= (1-coverage)(1+p)/2."""
+    from decimal import Context, Decimal, localcontext
+
+    with localcontext(Context(prec=50)):
+        scale = Decimal(s)
+        rest = (1 - Decimal(repr(coverage))) * (1 + (-1 / scale).exp()) / 2
+        return max(0, math.ceil(-scale * rest.ln() - 1))
 
 
 def _tail(s: float, h: int) -> float:

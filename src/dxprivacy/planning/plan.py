@@ -11,17 +11,17 @@ import numpy as np
 
 from dxprivacy.errors import NotCertified, QuestionError, UsageError
 from dxprivacy.model.arrays import Floats
+from dxprivacy.model.canonical import digest_of, is_sealed, sealed
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import Stack
-from dxprivacy.model.universe import digest_of
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning.baselines import Baselines, baselines
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import ErrorOf, all_expected
 
-FORMAT = "dxprivacy-plan/1"
+FORMAT = "dxprivacy-plan/2"
 LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
 
 
@@ -109,20 +109,33 @@ class Plan:
 
         return "\n".join(plain(line) for line in plan_lines(self))
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: everything needed to check the plan again, and what a person wants to know."""
+    def essence(self) -> dict[str, Any]:
+        """For JSON: what a plan and its release have in common, enough to check both from the file alone."""
         return {
-            "format": FORMAT,
             "name": self.name,
             "request": self.request,
-            "policy": {"title": self.title, "dataset": self.dataset, "metric": self.metric.digest},
-            "universe": self.metric.universe.digest,
+            "policy": {
+                "title": self.title,
+                "dataset": self.dataset,
+                "unit": "replace",
+                "metric": self.metric.to_dict(),
+            },
+            "universe": self.metric.universe.to_dict(),
             "questions": self.questions.to_dict(),
+            "workload": self.workload.digest,
             "rows": self.rows,
             "share": str(self.share),
-            "method": self.method,
             "scales": [s.hex() for s in self.scales],
             "certificate": self.certificate.to_dict(),
+            "worst_case_epsilon": _finite(self.baselines.worst_epsilon),
+        }
+
+    def to_dict(self, *, policy_file: str = "") -> dict[str, Any]:
+        """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
+        data = {"format": FORMAT, **self.essence(), "method": self.method}
+        if policy_file:
+            data["policy"]["file"] = policy_file
+        more = {
             "answers": [
                 {
                     "label": answer.label,
@@ -137,8 +150,9 @@ class Plan:
                 }
                 for answer, error, gain in zip(self.workload.answers, self.errors, self.improvement, strict=True)
             ],
-            "baselines": self.baselines.to_dict(),
+            "strict_epsilon": _finite(self.baselines.strict_epsilon),
         }
+        return sealed({**data, **more})
 
     def save(self, path: str | Path) -> Path:
         """Write the plan as JSON."""
@@ -150,12 +164,20 @@ class Plan:
         return target
 
 
+def _finite(x: float) -> float | None:
+    return x if np.isfinite(x) else None
+
+
 def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:
     """A plan back from JSON, certified anew: what the file says about itself is not believed."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UsageError("not a plan of this version", hints=["dxp plan … writes one"])
     try:
-        if data["policy"]["metric"] != metric.digest or data["policy"]["dataset"] != dataset:
+        if not is_sealed(data):
+            raise UsageError(
+                "the plan file was edited or damaged: its seal is broken", hints=["dxp plan … plans again"]
+            )
+        if data["policy"]["metric"]["digest"] != metric.digest or data["policy"]["dataset"] != dataset:
             raise UsageError(
                 "the plan was made for another policy, or another version of it", hints=["dxp plan … plans again"]
             )
@@ -165,7 +187,16 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         method = str(data["method"])
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 62):
             raise ValueError("rows")
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, QuestionError):
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        QuestionError,
+    ):
         raise UsageError("the plan file is damaged", hints=["dxp plan … plans again"]) from None
     if not 0 < share <= 1:
         raise UsageError("the plan file is damaged: its share is not between 0 and 1")

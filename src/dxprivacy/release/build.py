@@ -12,10 +12,13 @@ from dxprivacy.release.release import Release, Row
 from dxprivacy.wording import digits
 
 
-def build_release(plan: Plan, z: Ints, records: int, *, ledger: str, entry: int, at: str, so_far: float) -> Release:
+def build_release(
+    plan: Plan, z: Ints, records: int, *, ledger: str, entry: int, at: str, request: str, so_far: float
+) -> Release:
     """Answers, intervals and the promise.
 
-    `so_far` is the worst case of everything in the ledger, this release included.
+    `request` is the name of the ledger's entry; `so_far` the worst case of everything in the ledger, this release
+    included.
     """
     noisy = [int(v) for v in z]
     scales = list(plan.scales)
@@ -28,17 +31,16 @@ def build_release(plan: Plan, z: Ints, records: int, *, ledger: str, entry: int,
         title = plan.workload.titles[answer.question]
         rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
     facts: dict[str, Any] = {
-        "request": plan.request,
-        "policy": {"title": plan.title, "dataset": plan.dataset, "metric": plan.metric.digest},
-        "universe": plan.metric.universe.digest,
-        "questions": plan.questions.to_dict(),
-        "share": str(plan.share),
-        "scales": [s.hex() for s in plan.scales],
-        "certificate": plan.certificate.to_dict(),
-        "ledger": {"file": ledger, "entry": entry, "at": at},
-        "planned_for": plan.rows,
+        **{key: value for key, value in plan.essence().items() if key != "name"},
+        "noisy": noisy,
+        "ledger": {
+            "file": ledger,
+            "entry": entry,
+            "at": at,
+            "request": request,
+            "worst_case_epsilon": _finite(so_far),
+        },
         "notes": notes(plan),
-        "worst_case_epsilon": _finite(plan.baselines.worst_epsilon),
         "software": f"dxprivacy {importlib.metadata.version('dxprivacy')}",
     }
     public = records if plan.metric.universe.absent is None else None

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
+from dxprivacy.model.canonical import UNSEALED, sealed
 
-FORMAT = "dxprivacy-release/1"
+FORMAT = "dxprivacy-release/2"
 _NUMBERS = ("value", "low", "high", "unit", "question")
 
 
@@ -64,17 +65,19 @@ class Release:
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "format": FORMAT,
-            "name": self.name,
-            "records": self.records,
-            "answers": [
-                row | {"exact": r.exact, "vague": r.vague} for row, r in zip(self.rows(), self.answers, strict=True)
-            ],
-            "promise": list(self.promise),
-            **self.facts,
-        }
+        """For JSON, sealed."""
+        return sealed(
+            {
+                "format": FORMAT,
+                "name": self.name,
+                "records": self.records,
+                "answers": [
+                    row | {"exact": r.exact, "vague": r.vague} for row, r in zip(self.rows(), self.answers, strict=True)
+                ],
+                "promise": list(self.promise),
+                **self.facts,
+            }
+        )
 
     def to_json(self) -> str:
         """The whole release as JSON text."""
@@ -134,7 +137,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 def from_json(text: str) -> Release:
     """A release back from its JSON text."""
     data = json.loads(text)
-    known = {"format", "name", "records", "answers", "promise"}
+    known = {"format", "name", "records", "answers", "promise", *UNSEALED}
     answers = tuple(
         Row(
             **{name: r[name] for name in (*_NUMBERS, "label", "exact", "vague")},

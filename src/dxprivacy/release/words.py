@@ -35,7 +35,7 @@ def release_lines(release: Release, *, everything: bool = False, file: str = "")
     more = f"{hidden:,} more in {file or 'release.rows()'}. " if hidden else ""
     lines.append(tag("dim", f"  {more}Intervals cover privacy noise, not sampling error."))
     remarks = [note for note in release.facts.get("notes", ()) if not note.startswith("means by")]
-    planned = release.facts.get("planned_for")
+    planned = release.facts.get("rows")
     if planned and release.records is not None and planned != release.records:
         remarks.append(
             f"the plan was made for {planned:,} records, there are {release.records:,}: errors of means differ"

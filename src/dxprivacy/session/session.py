@@ -101,6 +101,7 @@ class Session:
             ledger=self.ledger.path.name,
             entry=entry.number,
             at=entry.at,
+            request=name,
             so_far=self.ledger.worst_case(),
         )
         self.ledger.finish(name, release.to_json())
@@ -129,9 +130,8 @@ def read_plan(path: str | Path, policy: Policy) -> Plan:
 def write_plan(plan: Plan, path: str | Path, policy: str | Path) -> None:
     """Write a plan with the place of its policy, so that a release needs no more than the plan and the data."""
     target = Path(path)
-    data = plan.to_dict()
     try:
-        data["policy"]["file"] = os.path.relpath(Path(policy).resolve(), target.resolve().parent)
+        data = plan.to_dict(policy_file=os.path.relpath(Path(policy).resolve(), target.resolve().parent))
         target.write_text(json.dumps(data, indent=1, ensure_ascii=False), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror}") from None

@@ -11,6 +11,7 @@ import pytest
 
 from dxprivacy.errors import PolicyError
 from dxprivacy.ledger import Ledger
+from dxprivacy.model.canonical import sealed
 
 
 def spent(dxp, ledger="ledger.db"):
@@ -162,10 +163,10 @@ def test_a_plan_edited_to_have_less_noise_is_refused(town, dxp, planned):
     plan = planned("count by sex")
     data = json.loads(plan.read_text())
     data["scales"] = [(float.fromhex(s) * 0.999).hex() for s in data["scales"]]
-    plan.write_text(json.dumps(data))
+    plan.write_text(json.dumps(sealed(data)))
     refused(dxp("release", plan.name, "--data", "people.csv"), 4, "the scales were changed after planning")
     data["scales"] = ["0x0p+0"] * len(data["scales"])
-    plan.write_text(json.dumps(data))
+    plan.write_text(json.dumps(sealed(data)))
     refused(dxp("release", plan.name, "--data", "people.csv"), 4)
     assert not (town / "ledger.db").exists()
 
@@ -195,7 +196,7 @@ def test_a_plan_edited_to_have_less_noise_is_refused(town, dxp, planned):
 )
 def test_a_damaged_plan_is_refused_before_anything_is_spent(town, dxp, planned, change):
     plan = planned("count by sex")
-    plan.write_text(json.dumps(json.loads(plan.read_text()) | change))
+    plan.write_text(json.dumps(sealed(json.loads(plan.read_text()) | change)))
     called = dxp("release", plan.name, "--data", "people.csv", "--policy", "policy.toml")
     assert called.code in (2, 4), called
     assert called.err.startswith("✗ ")
@@ -209,6 +210,8 @@ def test_less_noise_than_planned_cannot_be_had_by_editing_what_the_plan_says_of_
     data["certificate"] = {"ratio": "0", "rule": "trust me"}
     data["request"] = data["name"] = "0000"
     plan.write_text(json.dumps(data))
+    assert "seal" in dxp("release", plan.name, "--data", "people.csv").err
+    plan.write_text(json.dumps(sealed(data)))
     dxp("release", plan.name, "--data", "people.csv").fine()
     assert json.loads(dxp("ledger", "ledger.db", "--json").out)["used_by_attribute"]["sex"]["share"] == pytest.approx(1)
 

@@ -14,6 +14,7 @@ import dxprivacy as dx
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import DxError, NotCertified, QuestionError, SeparatesIdentical, UsageError
+from dxprivacy.model.canonical import sealed
 from dxprivacy.planning import load_plan, make_plan, parse_share
 from dxprivacy.planning.noise_law import half_width, mean_absolute, scale_for, variance
 from dxprivacy.planning.scales import constraints, fill, own_precision
@@ -155,8 +156,10 @@ def test_a_plan_survives_json_and_an_edited_one_is_refused():
     assert again.scales == plan.scales
     assert again.certificate == plan.certificate
     data["scales"][0] = (float.fromhex(data["scales"][0]) / 3).hex()
-    with pytest.raises(NotCertified):
+    with pytest.raises(UsageError, match="seal"):
         load_plan(data, d)
+    with pytest.raises(NotCertified):
+        load_plan(sealed(data), d)
 
 
 def test_a_plan_of_another_policy_or_another_format_is_refused():
@@ -164,7 +167,8 @@ def test_a_plan_of_another_policy_or_another_format_is_refused():
     data = make_plan([[1, 0]], d).to_dict()
     with pytest.raises(UsageError, match="another policy"):
         load_plan(data, e)
-    for broken in ({}, [], {"format": "dxprivacy-plan/1"}, data | {"share": "7"}, data | {"scales": ["x"]}):
+    damaged = (sealed(data | {"share": "7"}), sealed(data | {"scales": ["x"]}))
+    for broken in ({}, [], {"format": "dxprivacy-plan/2"}, sealed({"format": "dxprivacy-plan/2"}), *damaged):
         with pytest.raises(UsageError):
             load_plan(broken, d)
 

@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.canonical import digest_of
 from dxprivacy.model.numbers import Exact, common_tick
-from dxprivacy.model.universe import Universe, digest_of
+from dxprivacy.model.universe import Universe
 
 Pairs = tuple[Ints, Ints]
 BLOCK = 1 << 16
@@ -137,12 +138,16 @@ class Metric(ABC):
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
-        """What the digest covers, canonically."""
+        """What the digest covers, canonically: together with the universe it determines every distance."""
 
     @cached_property
     def digest(self) -> str:
         """Identifies universe and distances."""
         return digest_of({"universe": self.universe.digest, "metric": self.spec()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: every distance, and what identifies them."""
+        return {"digest": self.digest, "spec": self.spec()}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.universe!r})"

@@ -320,5 +320,6 @@ class Restricted(Metric):
         return self.base.exact(int(self.cells[i]), int(self.cells[j]))
 
     def spec(self) -> dict[str, Any]:
-        """Base and records."""
-        return {"kind": self.kind, "cells": self.cells.tolist(), "base": self.base.spec()}
+        """Base, the sizes of its attributes, and records."""
+        shape = list(self.base.universe.shape)
+        return {"kind": self.kind, "cells": self.cells.tolist(), "shape": shape, "base": self.base.spec()}

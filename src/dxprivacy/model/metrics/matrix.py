@@ -16,7 +16,7 @@ from dxprivacy.errors import MetricError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.metrics.base import Metric
 from dxprivacy.model.numbers import Exact, common_tick
-from dxprivacy.model.universe import Universe, digest_of
+from dxprivacy.model.universe import Universe
 
 _FAR = np.int64(1) << 61  # stands for infinity; the sum of two still fits
 _LARGEST = 1 << 60
@@ -89,8 +89,10 @@ class Matrix(Metric):
         return _value(self._table[i, j], self._tick)
 
     def spec(self) -> dict[str, Any]:
-        """The table."""
-        return {"kind": self.kind, "tick": str(self._tick), "table": digest_of(self._table.tolist())}
+        """The table above its diagonal, a text of whole ticks per row; `-` for infinity."""
+        rows = [self._table[i, i + 1 :].tolist() for i in range(self.universe.size - 1)]
+        table = [" ".join("-" if t >= _FAR else str(t) for t in row) for row in rows]
+        return {"kind": self.kind, "tick": str(self._tick), "table": table}
 
 
 def per_value_table(budgets: Sequence[Exact]) -> list[list[Exact]]:

@@ -17,7 +17,7 @@ from dxprivacy.errors import MetricError
 from dxprivacy.model import distances
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.metrics.base import Metric, all_pairs
-from dxprivacy.model.universe import Universe, digest_of
+from dxprivacy.model.universe import Universe
 
 _TABLE_UP_TO = 2_000
 
@@ -75,7 +75,7 @@ class Places(Metric):
     def spec(self) -> dict[str, Any]:
         """Coordinates and price."""
         rows = [[c.hex() for c in row] for row in self._rows]
-        return {"kind": self.kind, "per_unit": str(self.per_unit), "coordinates": digest_of(rows)}
+        return {"kind": self.kind, "per_unit": str(self.per_unit), "coordinates": rows}
 
 
 class Euclidean(Places):
@@ -189,7 +189,7 @@ class Minkowski(Places):
 
     def spec(self) -> dict[str, Any]:
         """With p."""
-        return super().spec() | {"p": str(self.p)}
+        return super().spec() | {"p": "inf" if self.p == math.inf else str(int(self.p))}
 
 
 def _root_floor(n: int, p: int) -> int:

@@ -138,8 +138,8 @@ class AttributeSum(Metric):
         return pair[0] * stride, pair[1] * stride
 
     def spec(self) -> dict[str, Any]:
-        """The attributes' metrics."""
-        return {"kind": self.kind, "axes": [a.spec() for a in self._axes]}
+        """The attributes' sizes and metrics."""
+        return {"kind": self.kind, "shape": list(self.universe.shape), "axes": [a.spec() for a in self._axes]}
 
 
 def half_reach(metric: Metric) -> Exact:

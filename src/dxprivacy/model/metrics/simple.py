@@ -140,5 +140,8 @@ class Line(Metric):
         return self.per_unit == math.inf and self.universe.size > 1
 
     def spec(self) -> dict[str, Any]:
-        """Positions and price."""
-        return {"kind": self.kind, "per_unit": str(self.per_unit), "positions": self.positions.tolist()}
+        """Positions and price; of consecutive positions the first and the last."""
+        first, last = int(self.positions[0]), int(self.positions[-1])
+        steps = bool((np.diff(self.positions) == 1).all())
+        where = {"range": [first, last]} if steps else {"positions": self.positions.tolist()}
+        return {"kind": self.kind, "per_unit": str(self.per_unit), **where}

@@ -1,0 +1,50 @@
+"""`dxp verify`."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command("verify")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--ledger", type=click.Path(path_type=Path), help="Check a release also against this ledger.")
+@click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
+def command(file: Path, ledger: Path | None, as_json: bool) -> None:
+    """Check a plan or a release again, from the file alone.
+
+    An independent program that shares no code with the planner recomputes digests, certificate, errors, intervals and
+    promise; with --ledger also the chain, the release's entry, and that all entries together keep the policy. It needs
+    no policy file, no data, and writes nothing. It cannot see whether the noise was really drawn, or the data really
+    counted. docs/formats.md tells others how to write their own.
+
+    \b
+    Exit codes: 0 verified, 8 something does not hold, 9 too large to decide here
+
+    \b
+    Examples:   dxp verify plan-7f3a.json
+                dxp verify release-7f3a.json --ledger ledger.db
+    """
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.verify import Check, verify
+
+    held: list[Check] = []
+    checks = verify(file, ledger)
+    while True:
+        with working("verifying"):
+            check = next(checks, None)
+        if check is None:
+            break
+        held.append(check)
+        if not as_json:
+            show([f"⟦good⟧✓⟦/⟧ {check.name.ljust(12)} {check.found}"])
+    if as_json:
+        show_json({"verified": True, "file": str(file), "checks": [vars(check) for check in held]})
+        return
+    steps = [f"⟦good⟧✓ verified⟦/⟧ {file.name}: everything it says follows from what is in it"]
+    if any(check.name == "errors" for check in held):
+        steps += ["", next_step("dxp release", file, "--data FILE")]
+    elif ledger is None:
+        steps += ["", next_step("dxp verify", file, "--ledger LEDGER")]
+    else:
+        steps += ["", next_step("dxp ledger", ledger)]
+    show(steps)

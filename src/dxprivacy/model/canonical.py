@@ -1,0 +1,72 @@
+"""Canonical JSON (RFC 8785): one text for one content, and the digests and seals made of it.
+
+Object members are sorted (by UTF-16 code units), nothing stands between tokens, text is UTF-8, and numbers with a
+fraction or an exponent are written as ECMAScript writes them.  Whole numbers keep all their digits, also beyond 2^53,
+which RFC 8785 leaves open.  docs/formats.md specifies it for others.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dxprivacy.errors import UsageError
+
+UNSEALED = ("seal", "repeated")  # members of a file that its seal does not cover
+
+
+def canonical(data: object) -> str:
+    """The one text of a JSON value.
+
+    >>> canonical({"b": [1, 0.5, 1e-7], "a": {"é": None, "x": 2.0}})
+    '{"a":{"x":2,"é":null},"b":[1,0.5,1e-7]}'
+    """
+    if isinstance(data, float):
+        return _number(data)
+    if isinstance(data, Mapping):
+        members = sorted(data.items(), key=lambda item: item[0].encode("utf-16-be", "surrogatepass"))
+        return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{canonical(v)}" for key, v in members) + "}"
+    if isinstance(data, (list, tuple)) and not set(map(type, data)) <= {int, str}:
+        return "[" + ",".join(map(canonical, data)) + "]"
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _number(x: float) -> str:
+    """A float64 as ECMAScript writes it: the shortest digits that give it back."""
+    if not math.isfinite(x):
+        raise UsageError("JSON has no NaN and no infinity")
+    if abs(x) < 2**53 and x == int(x):
+        return str(int(x))
+    mantissa, _, exponent = repr(abs(x)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))  # the value is 0.digits * 10^point
+    digits = digits.rstrip("0")
+    if 0 < point <= 21:
+        text = digits[:point].ljust(point, "0") + (f".{digits[point:]}" if len(digits) > point else "")
+    elif -6 < point <= 0:
+        text = "0." + "0" * -point + digits
+    else:
+        text = digits[0] + (f".{digits[1:]}" if digits[1:] else "") + f"e{point - 1:+d}"
+    return ("-" if x < 0 else "") + text
+
+
+def digest_of(data: object) -> str:
+    """SHA-256 of the canonical form."""
+    return hashlib.sha256(canonical(data).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The same object with its seal: the digest of everything else in it, so that accidental edits are found.
+
+    >>> sealed({"a": 1})["seal"][:8], is_sealed(sealed({"a": 1})), is_sealed(sealed({"a": 1}) | {"a": 2})
+    ('015abd7f', True, False)
+    """
+    content = {key: value for key, value in data.items() if key not in UNSEALED}
+    return {**data, "seal": digest_of(content)}
+
+
+def is_sealed(data: Mapping[str, Any]) -> bool:
+    """Whether the seal is that of the content."""
+    return bool(data.get("seal") == sealed(data)["seal"])

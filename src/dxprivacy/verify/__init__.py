@@ -1,0 +1,61 @@
+"""The independent verifier: certificates, digests and ledger entries, checked again from the files alone.
+
+It shares no code with the planner (an import contract keeps it so), uses the standard library only, and was written
+from docs/formats.md.  Things that hold are told one by one; the first that does not raises `NotVerified`.  What is too
+large to decide raises `Undecided`: nothing is then said about it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.errors import LedgerError, NotVerified, Undecided, UsageError
+from dxprivacy.verify import reading
+from dxprivacy.verify.plan import PLAN, Check, Claim, verify_plan
+from dxprivacy.verify.release import RELEASE, verify_release
+
+__all__ = ["Check", "verify", "verify_data"]
+
+
+def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check]:
+    """Check a plan or release file, a release also against its ledger."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    except UnicodeDecodeError:
+        raise NotVerified("not JSON in UTF-8", where="format") from None
+    yield from verify_data(reading.parse(text), ledger)
+
+
+def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
+    """Check a plan or release given as parsed JSON."""
+    kind = data.get("format") if isinstance(data, dict) else None
+    if kind not in (PLAN, RELEASE):
+        raise NotVerified("neither a plan nor a release of this version", where="format")
+    if kind == PLAN and ledger is not None:
+        raise UsageError("a plan spends nothing, so no ledger knows it", hints=["verify the release"])
+    try:
+        yield from verify_plan(data) if kind == PLAN else _release(data, ledger)
+    except (NotVerified, Undecided, LedgerError):
+        raise
+    except MemoryError:
+        raise Undecided("too large for the memory of this machine", where="verify") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        # Whatever the file made us stumble over, it is not as specified.
+        raise NotVerified("not as docs/formats.md says", where="format") from None
+
+
+def _release(data: Any, ledger: str | Path | None) -> Iterator[Check]:
+    claim, kept = None, None
+    for step in verify_release(data):
+        if isinstance(step, Check):
+            yield step
+        elif isinstance(step, Claim):
+            claim = step
+        else:
+            kept = step
+    if ledger is not None and claim is not None and kept is not None:
+        from dxprivacy.verify.ledger import verify_entry
+
+        yield from verify_entry(data, claim, kept, Path(ledger))

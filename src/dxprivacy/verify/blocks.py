@@ -1,0 +1,243 @@
+"""Rows of whole numbers in blocks: columns, what tells values apart, the workload's digest (formats.md, 4 and 6)."""
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterator, Sequence
+from copy import copy
+from fractions import Fraction
+from functools import cached_property
+from sys import byteorder
+from typing import Self
+
+from dxprivacy.verify.reading import canonical, refuse
+from dxprivacy.verify.universe import Universe
+
+Column = dict[int, int]
+"""The rows in which a record counts, and how much."""
+
+
+class Block(ABC):
+    """Some rows; `first` is the number of its first one in the workload."""
+
+    kind: str
+    first: int = 0
+
+    def __init__(self, rows: int, axes: Sequence[int], unit: Fraction, bias: Fraction) -> None:
+        self.rows, self.axes, self.unit, self.bias = rows, tuple(axes), unit, bias
+
+    def starting_at(self, first: int) -> Self:
+        """The same rows under other numbers."""
+        other = copy(self)
+        other.first = first
+        other.__dict__.pop("_rows_of", None)  # what was remembered names the old ones
+        return other
+
+    @abstractmethod
+    def column(self, values: Sequence[int]) -> Column:
+        """Where a record (a value per attribute) counts."""
+
+    @abstractmethod
+    def moving(self, axis: int, value: int) -> object:
+        """Equal for values that these rows do not tell apart, in any context."""
+
+    @abstractmethod
+    def context(self, axis: int, value: int, uniform: bool) -> object:
+        """Equal for values that do not change the loss of a move along another attribute.
+
+        `uniform` says that all rows of the block have one scale.
+        """
+
+    @abstractmethod
+    def arrays(self) -> Iterator[Sequence[int]]:
+        """What the digest covers."""
+
+    @abstractmethod
+    def reach(self, weights: Sequence[float]) -> float:
+        """Not less than any pair's loss, given 1/s of every row of the workload."""
+
+
+class Table(Block):
+    """At most one row per record: per attribute a group and a whole weight for each value."""
+
+    kind = "table"
+
+    def __init__(
+        self,
+        groups: dict[int, list[int]],
+        weights: dict[int, list[int]],
+        sizes: dict[int, int],
+        unit: Fraction = Fraction(1),
+        bias: Fraction = Fraction(0),
+    ) -> None:
+        axes = sorted(groups)
+        self.strides: dict[int, int] = {}
+        rows = 1
+        for axis in reversed(axes):
+            self.strides[axis] = rows
+            rows *= sizes[axis]
+        super().__init__(rows, axes, unit, bias)
+        self.groups, self.weights = {}, {}
+        for axis in axes:
+            counts = [g >= 0 and w != 0 for g, w in zip(groups[axis], weights[axis], strict=True)]
+            self.groups[axis] = [g if c else -1 for g, c in zip(groups[axis], counts, strict=True)]
+            self.weights[axis] = [w if c else 0 for w, c in zip(weights[axis], counts, strict=True)]
+
+    def column(self, values: Sequence[int]) -> Column:
+        """One entry, or none."""
+        row, amount = self.first, 1
+        for axis in self.axes:
+            amount *= self.weights[axis][values[axis]]
+            if not amount:
+                return {}
+            row += self.groups[axis][values[axis]] * self.strides[axis]
+        return {row: amount}
+
+    def moving(self, axis: int, value: int) -> object:
+        """Group and weight."""
+        return (self.groups[axis][value], self.weights[axis][value]) if axis in self.groups else None
+
+    def context(self, axis: int, value: int, uniform: bool) -> object:
+        """The loss of a move is multiplied by |weight|; which rows it concerns matters only if their scales differ."""
+        if axis not in self.groups:
+            return None
+        size = abs(self.weights[axis][value])
+        return size if uniform else (self.groups[axis][value], size)
+
+    def arrays(self) -> Iterator[Sequence[int]]:
+        """Rows, attributes with strides; then groups and weights of each."""
+        yield [self.rows, *(x for axis in self.axes for x in (axis, self.strides[axis]))]
+        for axis in self.axes:
+            yield self.groups[axis]
+            yield self.weights[axis]
+
+    def reach(self, weights: Sequence[float]) -> float:
+        """Twice the largest weight, over the least scale."""
+        largest = math.prod(max(map(abs, w)) for w in self.weights.values())
+        if not any(len({self.moving(a, v) for v in range(len(self.groups[a]))}) > 1 for a in self.axes):
+            return 0.0
+        one_sign = all(min(w) >= 0 for w in self.weights.values())
+        top = max(weights[self.first : self.first + self.rows])
+        return top * largest * (1 if self.rows == 1 and one_sign else 2)
+
+
+class Along(Block):
+    """Intervals of the groups of one attribute."""
+
+    kind = "along"
+
+    def __init__(self, axis: int, groups: list[int], spans: list[tuple[int, int]]) -> None:
+        super().__init__(len(spans), (axis,), Fraction(1), Fraction(0))
+        self.axis, self.groups, self.spans = axis, groups, spans
+
+    @cached_property
+    def _rows_of(self) -> dict[int, Column]:
+        return {g: {self.first + k: 1 for k, (a, b) in enumerate(self.spans) if a <= g <= b} for g in set(self.groups)}
+
+    def column(self, values: Sequence[int]) -> Column:
+        """The intervals that hold its group."""
+        return self._rows_of[self.groups[values[self.axis]]]
+
+    def moving(self, axis: int, value: int) -> object:
+        """The group."""
+        return self.groups[value] if axis == self.axis else None
+
+    def context(self, axis: int, value: int, uniform: bool) -> object:  # noqa: ARG002
+        """Never a context."""
+        return self.moving(axis, value)
+
+    def arrays(self) -> Iterator[Sequence[int]]:
+        """Rows and attribute; then the matrix."""
+        yield [self.rows, self.axis]
+        yield array("q", (int(a <= g <= b) for a, b in self.spans for g in self.groups))
+
+    def reach(self, weights: Sequence[float]) -> float:
+        """Each row that is not the same everywhere."""
+        total = 0.0
+        present = set(self.groups)
+        for k, (a, b) in enumerate(self.spans):
+            inside = sum(a <= g <= b for g in present)
+            total += weights[self.first + k] if 0 < inside < len(present) else 0.0
+        return total
+
+
+class Explicit(Block):
+    """Any rows, entry by entry: {cell: {row: whole}}."""
+
+    kind = "matrix"
+
+    def __init__(
+        self, universe: Universe, rows: int, columns: dict[int, Column], unit: Fraction, bias: Fraction
+    ) -> None:
+        super().__init__(rows, range(len(universe.shape)), unit, bias)
+        self.universe, self.columns = universe, columns
+
+    def column(self, values: Sequence[int]) -> Column:
+        """The cell's entries."""
+        found = self.columns.get(self.universe.cell(values), {})
+        return {self.first + row: amount for row, amount in found.items()}
+
+    @cached_property
+    def _slices(self) -> dict[tuple[int, int], frozenset[tuple[int, int, int]]]:
+        """Per attribute and value: the entries of all its cells, with the rest of the cell's place."""
+        found: dict[tuple[int, int], set[tuple[int, int, int]]] = {}
+        for cell, entries in self.columns.items():
+            values = self.universe.values(cell)
+            for axis, value in enumerate(values):
+                rest = self.universe.cell([*values[:axis], 0, *values[axis + 1 :]])
+                found.setdefault((axis, value), set()).update((rest, row, x) for row, x in entries.items())
+        return {key: frozenset(entries) for key, entries in found.items()}
+
+    def moving(self, axis: int, value: int) -> object:
+        """Equal slices."""
+        return self._slices.get((axis, value), frozenset())
+
+    def context(self, axis: int, value: int, uniform: bool) -> object:  # noqa: ARG002  (rows overlap)
+        """Equal slices."""
+        return self.moving(axis, value)
+
+    def arrays(self) -> Iterator[Sequence[int]]:
+        """Rows; then row, cell and number of the entries."""
+        entries = sorted((row, cell, x) for cell, column in self.columns.items() for row, x in column.items())
+        yield [self.rows]
+        for part in range(3):
+            yield [e[part] for e in entries]
+
+    def reach(self, weights: Sequence[float]) -> float:
+        """Each row from its least to its largest entry."""
+        ends: dict[int, list[int]] = {}
+        for column in self.columns.values():
+            for row, x in column.items():
+                ends.setdefault(row, []).append(x)
+        total = 0.0
+        for row, found in ends.items():
+            if len(found) < self.universe.size:
+                found.append(0)
+            spread = max(found) - min(found)
+            total += weights[self.first + row] * spread if spread else 0.0
+        return total
+
+
+def workload_digest(universe_digest: str, blocks: Sequence[Block]) -> str:
+    """The digest of the rows (section 6)."""
+    out = hashlib.sha256(f"{universe_digest}\n".encode())
+    for block in blocks:
+        parts = []
+        for values in block.arrays():
+            try:
+                parts.append(values if isinstance(values, array) else array("q", values))
+            except OverflowError:
+                raise refuse("numbers beyond 64 bits", "questions") from None
+        head = {
+            "kind": block.kind,
+            "unit": str(block.unit),
+            "bias": str(block.bias),
+            "parts": [len(part) for part in parts],
+        }
+        out.update(f"{canonical(head)}\n".encode())
+        for part in parts:
+            if byteorder == "big":
+                part.byteswap()
+            out.update(part.tobytes())
+    return out.hexdigest()

@@ -1,0 +1,253 @@
+"""Checking a plan, and the part that a release has in common with it (docs/formats.md, section 8)."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dxprivacy.errors import Undecided
+from dxprivacy.verify import noise, reading
+from dxprivacy.verify.blocks import workload_digest
+from dxprivacy.verify.certificate import Loss, Tightest, largest_loss, ratio_of, tightest
+from dxprivacy.verify.distances import Distance
+from dxprivacy.verify.metric import distance
+from dxprivacy.verify.questions import Answer, Asked, ask
+from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.universe import Universe
+
+PLAN = "dxprivacy-plan/2"
+COMMON = (
+    *("format", "name", "request", "policy", "universe", "questions", "workload", "rows", "share", "scales"),
+    *("certificate", "worst_case_epsilon", "seal"),
+)
+_RULES = ("line", "generators", "all pairs", "one attribute at a time", "constant")
+_LOOSE = ", upper bound per question"
+_LARGEST_SCALE = 2.0**52
+_ROUNDED = Fraction(1, 1 << 58)  # how much larger a ratio may be where distances are irrational
+CLOSE = 1e-8
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that holds: its name, and what was found."""
+
+    name: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What was found out about privacy: the largest ratio, and the largest loss."""
+
+    tightest: Tightest
+    worst_case: float
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What plans and releases have in common: who may be told apart how far, by which rows with which noise."""
+
+    universe: Universe
+    metric: Distance
+    metric_digest: str
+    dataset: str
+    asked: Asked
+    workload: str
+    request: str
+    name: str
+    records: int | None
+    share: Fraction
+    scales: list[float]
+    loss: Loss
+
+
+def close(stated: float, found: float, tolerance: float = CLOSE) -> bool:
+    """Equal up to rounding."""
+    return stated == found or math.isclose(stated, found, rel_tol=tolerance, abs_tol=1e-300)
+
+
+def infinite_as_null(value: Any, where: str) -> float:
+    """A number, or null for infinity."""
+    return math.inf if value is None else reading.number(value, where)
+
+
+def check_seal(data: dict[str, Any]) -> None:
+    """The seal is that of the content."""
+    if reading.hash_text(data["seal"], "seal") != reading.seal_of(data):
+        raise refuse("the file was edited or damaged after it was written", "seal")
+
+
+def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
+    """Everything that both files have in common, with right digests."""
+    policy = reading.members(
+        data["policy"], "policy", ("title", "dataset", "unit", "metric"), ("file",) if file_allowed else ()
+    )
+    for name in ("title", "dataset", *(("file",) if "file" in policy else ())):
+        reading.text(policy[name], f"policy {name}")
+    if policy["unit"] != "replace":  # the one place to decide what neighbours are
+        raise refuse(f"is {str(policy['unit'])[:20]!r}; only “replace” can be verified", "policy unit")
+    universe = Universe(data["universe"])
+    given = reading.members(policy["metric"], "metric", ("digest", "spec"))
+    metric_digest = reading.hash_text(given["digest"], "metric digest")
+    if metric_digest != reading.digest({"universe": universe.digest, "metric": given["spec"]}):
+        raise refuse("is not the digest of universe and distances", "metric digest")
+    metric = distance(given["spec"], universe.size)
+    asked = ask(data["questions"], universe)
+    workload = workload_digest(universe.digest, asked.blocks)
+    if data["workload"] != workload:
+        raise refuse("is not the digest of the rows that the questions ask for", "workload")
+    share = reading.positive(data["share"], "share")
+    if share > 1:
+        raise refuse("is more than 1", "share")
+    records = None if data["rows"] is None else reading.whole(data["rows"], "rows", 0, 1 << 62)
+    scales = read_scales(data["scales"], asked.rows)
+    request = reading.digest(
+        {
+            "metric": metric_digest,
+            "dataset": policy["dataset"],
+            "questions": data["questions"],
+            "workload": workload,
+            "scales": data["scales"],
+            "share": data["share"],
+            "rows": data["rows"],
+        }
+    )
+    if data["request"] != request:
+        raise refuse("is not the digest of the plan", "request")
+    if data["name"] != request[:4]:
+        raise refuse("is not the beginning of the request", "name")
+    return Claim(
+        universe, metric, metric_digest, policy["dataset"], asked, workload, request, request[:4], records, share,
+        scales, Loss(universe, asked.blocks, scales),
+    )  # fmt: skip
+
+
+def claim_checks(claim: Claim) -> Iterator[Check]:
+    """What reading the claim has shown."""
+    yield Check("digests", f"universe, metric, workload and request {claim.name}")
+    silent = sum(s == 0 for s in claim.scales)
+    rows = f"{claim.asked.rows:,} rows" + (f" ({silent:,} of them exact)" if silent else "")
+    found = f"{len(claim.asked.answers):,} answers from {rows} over {claim.universe.size:,} possible records"
+    yield Check("questions", found)
+
+
+def check_privacy(data: dict[str, Any], claim: Claim) -> Iterator[Check | Kept]:
+    """Certificate and worst case; the last thing that comes is what was found."""
+    found = tightest(claim.loss, claim.metric)
+    yield check_certificate(data["certificate"], found, claim)
+    worst = largest_loss(claim.loss)
+    if not close(infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon"), worst):
+        raise refuse(f"is not the largest loss of any pair, {worst:.6g}", "worst_case_epsilon")
+    yield Check("worst case", f"ε {worst:.6g} in plain-DP terms" if worst < math.inf else "no limit in plain-DP terms")
+    yield Kept(found, worst)
+
+
+def read_scales(data: Any, rows: int) -> list[float]:
+    """One scale per row, not negative, below 2^52."""
+    scales = reading.each(data, "scales", reading.hex_float)
+    if len(scales) != rows:
+        raise refuse(f"{len(scales):,} scales for {rows:,} rows", "scales")
+    for s in scales:
+        if not 0 <= s < _LARGEST_SCALE or math.copysign(1.0, s) < 0:
+            raise refuse(f"a scale is {s}", "scales")
+    return scales
+
+
+def check_certificate(data: Any, found: Tightest, claim: Claim) -> Check:
+    """The ratio is at most the share, what was stated, and attained."""
+    given = reading.members(data, "certificate", ("norm", "ratio", "witness", "rule", "metric"))
+    if given["norm"] != "l1" or given["metric"] != claim.metric_digest:
+        raise refuse("speaks about another norm or metric", "certificate")
+    rule = reading.text(given["rule"], "certificate rule")
+    loose = rule.endswith(_LOOSE)
+    if rule.removesuffix(_LOOSE) not in (_RULES[3:] if loose else _RULES):
+        raise refuse(f"unknown rule {rule[:40]!r}", "certificate")
+    stated = reading.fraction(given["ratio"], "certificate ratio")
+    share = claim.share
+    where = f", at {claim.universe.tell(*found.pair)}" if found.pair else ""
+    if found.low > share:
+        shown = "without limit" if found.low == math.inf else f"{float(found.low):.6g} of its distance"
+        raise refuse(f"a pair is told apart by {shown}, more than the share {share}{where}", "certificate")
+    if stated > share:
+        raise refuse(f"states {float(stated):.6g}, more than the share {share}", "certificate")
+    if found.high > share:
+        raise Undecided("the loss could only be bounded from above, by more than the share", where="certificate")
+    _check_stated(stated, given["witness"], found, loose, claim)
+    kind = "" if found.exact else " at most"
+    upper = float(found.high if not found.exact else found.low)
+    return Check(
+        "certificate", f"uses{kind} {100 * upper:.6g} % of the policy, {100 * float(share):.6g} % granted{where}"
+    )
+
+
+def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, claim: Claim) -> None:
+    if stated < found.low:
+        raise refuse(f"states {float(stated):.6g}, but it is {float(found.low):.6g}", "certificate ratio")
+    if found.exact and not loose and stated > found.high * (1 + _ROUNDED):
+        raise refuse(f"states {float(stated):.6g}, but it is only {float(found.high):.6g}", "certificate ratio")
+    if witness is None:
+        if stated and not loose:
+            raise refuse("names no pair", "certificate witness")
+        return
+    pair = reading.each(witness, "certificate witness", lambda x, w: reading.whole(x, w, 0, claim.universe.size - 1))
+    if len(pair) != 2 or not pair[0] < pair[1]:
+        raise refuse("is no pair of records", "certificate witness")
+    high = ratio_of(claim.loss, claim.metric, pair[0], pair[1])[1]
+    if high > stated * (1 + _ROUNDED):
+        raise refuse("names a pair that is told apart more than stated", "certificate witness")
+    if not loose and (high * (1 + _ROUNDED) < stated or (found.exact and high < found.low)):
+        raise refuse("names a pair that does not attain the ratio", "certificate witness")
+
+
+def verify_plan(data: Any) -> Iterator[Check]:
+    """Check a plan; each thing that holds is told, the first that does not is raised."""
+    reading.members(data, "plan", (*COMMON, "method", "answers", "strict_epsilon"))
+    check_seal(data)
+    yield Check("format", f"{PLAN}, sealed")
+    reading.text(data["method"], "method")
+    claim = read_claim(data, file_allowed=True)
+    yield from claim_checks(claim)
+    _check_errors(reading.items(data["answers"], "answers"), claim)
+    yield Check("errors", f"of {len(claim.asked.answers):,} answers, from the law of the noise")
+    for step in check_privacy(data, claim):
+        if isinstance(step, Check):
+            yield step
+    strict = claim.metric.least
+    expected = math.inf if strict is None else strict * float(claim.share)
+    if not close(infinite_as_null(data["strict_epsilon"], "strict_epsilon"), expected):
+        raise refuse(f"is not the share of the least distance, {expected:.6g}", "strict_epsilon")
+
+
+def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str) -> None:
+    """Label, question, unit and whether it is exact."""
+    for name, wanted in (("label", answer.label), ("question", answer.title), ("unit", answer.unit), ("exact", exact)):
+        if type(given[name]) is not type(wanted) or given[name] != wanted:
+            raise refuse(f"{name} is not {str(wanted)[:60]!r}", where)
+
+
+def is_exact(answer: Answer, scales: Sequence[float]) -> bool:
+    """Whether no row of an answer has noise."""
+    return all(scales[row] == 0 for row in answer.recipe.rows)
+
+
+def _check_errors(given: list[Any], claim: Claim) -> None:
+    if len(given) != len(claim.asked.answers):
+        raise refuse(f"{len(given):,} instead of {len(claim.asked.answers):,}", "answers")
+    names = ("label", "question", "unit", "within", "rmse", "typical_error", "half_width_95", "gain", "exact")
+    for k, (data, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
+        where = f"answer {k + 1}"
+        reading.members(data, where, names)
+        check_labels(data, answer, is_exact(answer, claim.scales), where)
+        if data["within"] != (None if answer.within is None else str(answer.within)):
+            raise refuse("within is not the question's target", where)
+        if data["gain"] is not None:
+            reading.number(data["gain"], f"{where} gain")
+        rmse, typical, half_widths = noise.expected(answer, claim.scales, claim.records or 0)
+        stated = [reading.number(data[name], f"{where} {name}") for name in ("rmse", "typical_error", "half_width_95")]
+        if not close(stated[0], rmse, 1e-9):
+            raise refuse(f"rmse is not {rmse:.6g}", where)
+        if not close(stated[1], typical, 1e-9):
+            raise refuse(f"typical_error is not {typical:.6g}", where)
+        if not any(close(stated[2], width, 1e-9) for width in half_widths):
+            raise refuse(f"half_width_95 is not {half_widths[0]:.6g}", where)

@@ -1,0 +1,153 @@
+"""Checking a release: values, intervals, promise and notes follow from its noisy rows and facts (formats.md, 8)."""
+
+import math
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from dxprivacy.verify import noise, reading
+from dxprivacy.verify.plan import (
+    COMMON,
+    Check,
+    Claim,
+    Kept,
+    check_labels,
+    check_privacy,
+    check_seal,
+    claim_checks,
+    close,
+    infinite_as_null,
+    is_exact,
+    read_claim,
+)
+from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.words import three_digits
+
+RELEASE = "dxprivacy-release/2"
+
+
+def verify_release(data: Any) -> Iterator[Check | Claim | Kept]:
+    """Check a release without its ledger; besides checks come its claim, and what was found about privacy."""
+    reading.members(
+        data,
+        "release",
+        (*COMMON, "records", "noisy", "answers", "promise", "ledger", "notes", "software"),
+        ("repeated",),
+    )
+    check_seal(data)
+    yield Check("format", f"{RELEASE}, sealed")
+    if "repeated" in data:
+        reading.flag(data["repeated"], "repeated")
+    reading.text(data["software"], "software")
+    claim = read_claim(data, file_allowed=False)
+    yield claim
+    yield from claim_checks(claim)
+    records = reading.whole(data["records"], "records", 0, 1 << 62)
+    _check_answers(data, claim, records)
+    yield Check("answers", f"{len(claim.asked.answers):,} values and intervals follow from the noisy rows")
+    _check_notes(data["notes"], claim)
+    _check_ledger_facts(data["ledger"], claim)
+    kept: Kept | None = None
+    for step in check_privacy(data, claim):
+        kept = step if isinstance(step, Kept) else kept
+        yield step
+    if kept is None:
+        raise refuse("says nothing", "release")
+    _check_promise(data, claim, kept.worst_case, records)
+    yield Check("promise", "says what follows from the facts")
+
+
+def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
+    noisy = reading.each(data["noisy"], "noisy", reading.whole)
+    if len(noisy) != claim.asked.rows:
+        raise refuse(f"{len(noisy):,} numbers for {claim.asked.rows:,} rows", "noisy")
+    _check_constant_rows(noisy, claim, records)
+    given = reading.items(data["answers"], "answers")
+    if len(given) != len(claim.asked.answers):
+        raise refuse(f"{len(given):,} instead of {len(claim.asked.answers):,}", "answers")
+    names = ("label", "value", "low", "high", "unit", "question", "exact", "vague")
+    for k, (stated, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
+        where = f"answer {k + 1}"
+        reading.members(stated, where, names)
+        check_labels(stated, answer, is_exact(answer, claim.scales), where)
+        numbers = tuple(reading.number(stated[name], f"{where} {name}") for name in ("value", "low", "high"))
+        vague = reading.flag(stated["vague"], f"{where} vague")
+        options = noise.released(answer, claim.scales, noisy, records)
+        if (*numbers, vague) not in options:
+            at = next((n for n, x, y in zip(names[1:4], numbers, options[0], strict=False) if x != y), "vague")
+            raise refuse(f"{at} does not follow from the noisy rows", where)
+
+
+def _check_constant_rows(noisy: list[int], claim: Claim, records: int) -> None:
+    """What is the same for all records tells their number, and nothing else."""
+    constant = 0
+    for block in claim.asked.blocks:
+        alike = all(
+            len({block.moving(axis, value) for value in range(claim.universe.shape[axis])}) == 1 for axis in block.axes
+        )
+        if not alike:
+            continue
+        column = block.column([0] * len(claim.universe.shape))
+        for row in range(block.first, block.first + block.rows):
+            constant += 1
+            if claim.scales[row] == 0 and noisy[row] != column.get(row, 0) * records:
+                raise refuse("is not the number of records, though a row tells it exactly", "noisy")
+
+
+def _check_ledger_facts(data: Any, claim: Claim) -> None:
+    given = reading.members(data, "ledger", ("file", "entry", "at", "request", "worst_case_epsilon"))
+    reading.text(given["file"], "ledger file")
+    reading.whole(given["entry"], "ledger entry", 1)
+    try:
+        moment = datetime.fromisoformat(reading.text(given["at"], "ledger at"))
+    except ValueError:
+        raise refuse("is no time", "ledger at") from None
+    if moment.tzinfo is None:
+        raise refuse("has no time zone", "ledger at")
+    request = reading.text(given["request"], "ledger request")
+    if request != claim.request[:16] and not request.startswith(f"{claim.request[:16]} "):
+        raise refuse("is not this plan's", "ledger request")
+    infinite_as_null(given["worst_case_epsilon"], "ledger worst_case_epsilon")
+
+
+def _check_notes(data: Any, claim: Claim) -> None:
+    wanted = list(claim.asked.notes)
+    sizes = [a.siblings for a in claim.asked.answers if a.recipe.count is not None]
+    if sizes and claim.records:
+        wanted.append(
+            f"means by group or condition: errors are for groups of {claim.records // max(sizes):,} records, whose "
+            "sizes are private; half as many records mean twice the error"
+        )
+    if reading.each(data, "notes", reading.text) != wanted:
+        raise refuse("are not those that belong to these questions", "notes")
+
+
+def promise(n: int, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
+    """The three sentences."""
+    permits = "no limit" if math.isinf(largest) else f"up to ε = {three_digits(largest)}"
+    return [
+        "If any one record i is replaced by another record j, the probability of any set of outputs of this release "
+        f"changes by at most the factor e^L(i,j); the number of records ({records:,}) is treated as public.",
+        f"Added over every release in {file}, L(i,j) stays at or below the policy's ε for each of the "
+        f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
+        "at all.",
+        f"In plain differential-privacy terms this release is ε = {three_digits(worst)}, all releases "
+        f"so far ε = {three_digits(so_far)}, and the policy permits {permits}; someone with several records, or with "
+        "attributes that reveal one another, is protected less than this says.",
+    ]
+
+
+def _check_promise(data: dict[str, Any], claim: Claim, found: float, records: int) -> None:
+    stated = reading.each(data["promise"], "promise", reading.text)
+    so_far = infinite_as_null(data["ledger"]["worst_case_epsilon"], "ledger worst_case_epsilon")
+    if so_far < found and not close(so_far, found):
+        raise refuse("is less than this release's own", "ledger worst_case_epsilon")
+    worst = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")
+    largest, size, file = claim.metric.largest, claim.universe.size, data["ledger"]["file"]
+    # a distance right between two roundings may be printed as either
+    options = [promise(size, records, file, worst, so_far, largest * f) for f in (1, 1 - 1e-6, 1 + 1e-6)]
+    if len(stated) != 3:
+        raise refuse("is not three sentences", "promise")
+    for k in range(3):
+        if stated[k] not in [option[k] for option in options]:
+            raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")

@@ -1,0 +1,38 @@
+"""How numbers are written in labels and sentences (docs/formats.md, section 1)."""
+
+import math
+from fractions import Fraction
+
+
+def number_text(x: Fraction) -> str:
+    """A decimal where there is a finite one.
+
+    >>> number_text(Fraction(-1, 4)), number_text(Fraction(30)), number_text(Fraction(1, 3))
+    ('-0.25', '30', '1/3')
+    """
+    twos = fives = 0
+    rest = x.denominator
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return str(x)
+    places = max(twos, fives)
+    digits = str(abs(x.numerator) * 10**places // x.denominator).rjust(places + 1, "0")
+    text = f"{digits[:-places]}.{digits[-places:]}".rstrip("0").rstrip(".") if places else digits
+    return ("-" if x < 0 else "") + text
+
+
+def three_digits(x: float) -> str:
+    """Three significant digits, thousands with commas.
+
+    >>> [three_digits(x) for x in (1498.7, 0.00831, 12.53, math.inf, 0.0, 1.234e-7)]
+    ['1,499', '0.00831', '12.5', '∞', '0', '1.23e-07']
+    """
+    if x == 0 or math.isinf(x):
+        return "∞" if x else "0"
+    if not 1e-6 <= abs(x) < 1e15:
+        return f"{x:.2e}"
+    text = f"{x:,.{max(0, 2 - math.floor(math.log10(abs(x))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

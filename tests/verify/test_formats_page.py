@@ -1,0 +1,30 @@
+"""The page, the verifier and the model know the same kinds: a new one must come to all three."""
+
+from pathlib import Path
+
+import pytest
+
+import dxprivacy.model.metrics  # noqa: F401  (its classes are looked up)
+from dxprivacy.model import ordered  # noqa: F401
+from dxprivacy.model.attributes import Attribute
+from dxprivacy.model.blocks import Block
+from dxprivacy.model.metrics import Metric
+from dxprivacy.verify import metric, universe
+
+PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+
+
+def kinds(base):
+    found = [c for c in base.__subclasses__() if c.__module__.startswith("dxprivacy.")]
+    out = {str(c.__dict__["kind"]) for c in found if c.__dict__.get("kind")}
+    return out.union(*(kinds(c) for c in found)) if found else out
+
+
+@pytest.mark.parametrize(
+    ("base", "known"), [(Metric, metric._BUILD), (Attribute, universe._KINDS), (Block, ("table", "along", "matrix"))]
+)
+def test_every_kind_is_verified_and_specified(base, known):
+    assert len(kinds(base)) >= 3
+    assert kinds(base) == set(known)
+    for kind in known:
+        assert f"| `{kind}` |" in PAGE, kind

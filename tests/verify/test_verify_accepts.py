@@ -1,0 +1,252 @@
+"""What the system writes is verified: the survey, random models, the demo and the examples."""
+
+import contextlib
+import json
+import math
+import random
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dxprivacy as dx
+from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
+from dxprivacy.bounds import covering, max_ratio
+from dxprivacy.demo.story import tell
+from dxprivacy.errors import SeparatesIdentical, Undecided
+from dxprivacy.model.attributes import Integers, Values
+from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.metrics import Capped, Line
+from dxprivacy.model.ordered import Dates, Numbers, Series
+from dxprivacy.model.questions import gather
+from dxprivacy.model.universe import Universe
+from dxprivacy.planning import make_plan
+from dxprivacy.release import build_release
+from dxprivacy.verify import certificate, reading, verify, verify_data
+from dxprivacy.verify.blocks import workload_digest
+from dxprivacy.verify.certificate import Loss, tightest
+from dxprivacy.verify.metric import distance
+from dxprivacy.verify.questions import ask
+from dxprivacy.verify.universe import Universe as Read
+
+ROOT = Path(__file__).parents[2]
+
+
+def read_back(data):
+    """As it comes from the file."""
+    return reading.parse(json.dumps(data, ensure_ascii=False))
+
+
+def released(plan, rng, records=1000):
+    z = np.array([rng.randint(-50, 2000) for _ in plan.scales])
+    for block, start in zip(plan.workload.blocks, plan.workload.offsets, strict=True):
+        same = not any(block.moving(axis).any() for axis in block.axes)
+        if same:
+            column = block.dense()[:, 0]
+            z[start : start + block.rows] = column * records
+    worst = plan.baselines.worst_epsilon
+    at, request = "2026-01-31T10:00:00.000+00:00", plan.request[:16]
+    return build_release(plan, z, records, ledger="l.db", entry=3, at=at, request=request, so_far=worst * 1.5)
+
+
+def plan_and_release(rng):
+    metric = derived_metric(rng, places=True) if rng.random() < 0.5 else random_metric(rng, places=True)
+    method = rng.choice(["auto", "same-scale", "equal-split", "fill"])
+    share = Fraction(rng.randint(1, 10), 10)
+    plan = make_plan(
+        random_questions(rng, metric.universe), metric, share=share, rows=rng.choice([7, 1000]), method=method
+    )
+    return plan, released(plan, rng, records=rng.choice([0, 3, 1000]))
+
+
+def check_random(rng):
+    try:
+        plan, release = plan_and_release(rng)
+    except SeparatesIdentical:
+        return
+    assert [c.name for c in verify_data(read_back(plan.to_dict()))][-1] == "worst case"
+    assert [c.name for c in verify_data(read_back(json.loads(release.to_json())))][-1] == "promise"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_plans_and_releases_of_random_models_are_verified(rng):
+    check_random(rng)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+def test_plans_and_releases_of_many_random_models_are_verified(seed):
+    for k in range(150):
+        check_random(random.Random(1000 * seed + k))
+
+
+def loss_of(questions, metric, scales):
+    universe = Read(read_back(metric.universe.to_dict()))
+    asked = ask(read_back(questions.to_dict()), universe)
+    return Loss(universe, asked.blocks, list(scales)), distance(read_back(metric.spec()), universe.size), asked
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_largest_ratio_is_the_one_that_the_planner_certifies(rng):
+    metric = derived_metric(rng, places=True) if rng.random() < 0.5 else random_metric(rng, places=True)
+    questions = random_questions(rng, metric.universe)
+    workload = questions.on(metric.universe)
+    scales = random_scales(rng, workload)
+    if rng.random() < 0.1:
+        scales[rng.randrange(len(scales))] = 0.0
+    bound = max_ratio(LaplaceCost(workload, scales), metric)
+    loss, read, asked = loss_of(questions, metric, scales)
+    found = tightest(loss, read)
+    assert workload_digest(metric.universe.digest, asked.blocks) == workload.digest
+    assert found.exact
+    if metric.slack == 0:
+        assert found.low == found.high == bound.upper
+    else:
+        assert found.low <= bound.upper <= found.high * (1 + Fraction(1, 1 << 58))
+    if found.pair and found.low < math.inf:
+        ratio = Fraction(LaplaceCost(workload, scales).exact(*found.pair)) / Fraction(metric.exact(*found.pair))
+        assert ratio >= found.low
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_what_can_only_be_bounded_is_bounded_from_above(rng):
+    metric = random_metric(rng, places=True, axes=3, plain=True)
+    questions = random_questions(rng, metric.universe)
+    scales = random_scales(rng, questions.on(metric.universe))
+    loss, read, _ = loss_of(questions, metric, scales)
+    exact = tightest(loss, read)
+    for pairs, columns in ((1, 1), (60, 10), (1000, 100)):
+        with pytest.MonkeyPatch.context() as fewer:
+            fewer.setattr(certificate, "MOST_PAIRS", pairs)
+            fewer.setattr(certificate, "_MOST_COLUMNS", columns)
+            try:
+                bound = tightest(loss, read)
+            except Undecided:
+                continue
+        assert bound.high >= exact.high * (1 - Fraction(1, 10**30))
+        assert bound.low <= exact.low
+        assert not bound.exact or bound.high == exact.high
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_plans_that_could_only_be_bounded_are_verified(rng):
+    metric = random_metric(rng, axes=3, plain=True)
+    questions = random_questions(rng, metric.universe)
+    with pytest.MonkeyPatch.context() as fewer:
+        fewer.setattr(covering, "MAX_PAIRS", 0)
+        plan = make_plan(questions, metric, rows=100, method="same-scale")
+        data = read_back(plan.to_dict())
+    assert list(verify_data(data))
+    with pytest.MonkeyPatch.context() as fewer:
+        fewer.setattr(certificate, "MOST_PAIRS", 100)
+        with contextlib.suppress(Undecided):  # never NotVerified
+            assert list(verify_data(data))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_distances_are_those_of_the_model(rng):
+    metric = derived_metric(rng, places=True)
+    n = metric.universe.size
+    read = distance(read_back(metric.spec()), n)
+    for i in range(n):
+        for j in range(i):
+            low, high = read.between(i, j)
+            exact, about = metric.exact(i, j), read.about(i, j)
+            assert low == read.between(j, i)[0]
+            assert exact <= high
+            assert low * (1 - metric.slack) <= exact or low == exact
+            assert about == high or math.isclose(about, float(high), rel_tol=2**-20)
+
+
+def test_ordered_attributes_are_verified_too():
+    universe = Universe(
+        [
+            Numbers(name="income", low=-1, high=2, step="0.5", unit="k€", other_value=Fraction(0)),
+            Dates(name="visit", first="2026-01-01", last="2026-01-03"),
+            Series(name="usage", columns=("jan", "feb"), entry=Integers(name="usage", low=0, high=1), unit="kWh"),
+            Values(name="sex", values=("M", "F"), has_other=False),
+        ]
+    )
+    metric = dx.metrics.Constant(universe, Fraction(1, 3))
+    asked = ["mean income by sex", "count by visit where income=-0.6|other", "sum total by jan", "mean usage.feb"]
+    asked += ["sum income where visit='2026-01-03'", "count where usage='1, 0' and income=0..2", "ranges income/0.7"]
+    plan = make_plan(asked, metric, rows=500)
+    assert "-0.7 to 0" in [a.label for a in plan.workload.answers]
+    assert list(verify_data(read_back(plan.to_dict())))
+    assert list(verify_data(read_back(json.loads(released(plan, random.Random(3)).to_json()))))
+
+
+def test_large_universes_are_verified_by_structure():
+    u = Universe([Integers(name=f"x{k}", low=0, high=14, has_other=False) for k in range(4)])
+    metric = dx.metrics.attributes(u, {f"x{k}": {"epsilon": 1, "per": k + 1} for k in range(4)})
+    plan = make_plan([dx.marginals(2), dx.sum_of("x0", by="x1")], metric)
+    certificate = next(c for c in verify_data(read_back(plan.to_dict())) if c.name == "certificate")
+    assert "100 %" in certificate.found
+
+
+def test_what_is_too_large_is_undecided_and_not_refused():
+    u = Universe.listed(range(7000))
+    metric = Capped(Line(u, range(7000), Fraction(1)), Fraction(50))
+    loss, read, _ = loss_of(gather(dx.matrix([[k % 97 for k in range(7000)]])), metric, [1.0])
+    with pytest.raises(Undecided, match="too many pairs") as caught:
+        tightest(loss, read)
+    assert caught.value.exit_code == 9
+
+
+def test_the_survey_is_verified_against_its_ledger(files):
+    assert [c.name for c in verify(files.plan)] == [
+        "format", "digests", "questions", "errors", "certificate", "worst case",
+    ]  # fmt: skip
+    assert [c.name for c in verify(files.release, files.ledger)][-3:] == ["chain", "entry", "budget"]
+
+
+def test_white_space_and_the_order_of_members_do_not_matter(files, tmp_path):
+    def turned(data):
+        if isinstance(data, dict):
+            return {k: turned(data[k]) for k in sorted(data, reverse=True)}
+        return [turned(x) for x in data] if isinstance(data, list) else data
+
+    for kind in ("plan", "release"):
+        (tmp_path / "x.json").write_text(json.dumps(turned(files.read(kind)), indent=7), encoding="utf-8")
+        ledger = files.ledger if kind == "release" else None
+        assert list(verify(tmp_path / "x.json", ledger))
+
+
+@pytest.mark.soak
+def test_the_demo_is_verified(tmp_path):
+    tell(tmp_path / "demo")
+    (release,) = (tmp_path / "demo").glob("release-*.json")
+    assert list(verify(release, tmp_path / "demo" / "ledger.db"))
+
+
+def test_the_household_example_is_verified(tmp_path):
+    home = ROOT / "examples" / "household"
+    with dx.Session(home / "policy.toml", home / "people.csv", ledger=tmp_path / "ledger.db") as session:
+        plan = session.plan(
+            "count by sex, native", "mean age by sex within 5", "sum children", "marginals 2", share="25%"
+        )
+        session.release(plan).save(tmp_path / "r.json")
+    plan.save(tmp_path / "p.json")
+    assert list(verify(tmp_path / "p.json"))
+    assert list(verify(tmp_path / "r.json", tmp_path / "ledger.db"))
+
+
+def test_the_verifier_loads_nothing_but_the_standard_library():
+    code = (
+        "import sys, dxprivacy.verify, dxprivacy.verify.ledger\n"
+        "ours = {m for m in sys.modules if m.startswith('dxprivacy.')}\n"
+        "print(sorted(m for m in ours if not m.startswith(('dxprivacy.verify', 'dxprivacy.errors'))))\n"
+        "print([m for m in ('numpy', 'scipy', 'duckdb', 'click', 'rich') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["[]", "[]"]
