@@ -39,8 +39,9 @@ def test_whole_numbers_are_listed_in_their_order(kind, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_listed_value_is_found_again_when_counting(kind, tmp_path):
     data = build(kind, columns(), tmp_path)
-    listed = public_values(open_source(data), "state")
-    counts = open_source(data).count(Universe([Values(name="state", values=listed)])).counts
+    source = open_source(data)
+    listed = public_values(source, "state")
+    counts = source.count(Universe([Values(name="state", values=listed)])).counts
     assert (counts[:-1] > 0).all()
     assert counts[-1] == 4  # missing, empty, “other”, and the one with a tab
 
