@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from fractions import Fraction as F
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from contracts.check_metric import check_metric
 from contracts.oracle_brute import brute
-from contracts.random_models import derived_metric, random_questions, random_scales
+from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
 from dxprivacy.bounds import max_ratio, sensitivity
 from dxprivacy.errors import DxError, MetricError
 from dxprivacy.model import metrics
@@ -20,23 +21,51 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.planning import make_plan
 
 
-@settings(max_examples=100, deadline=None)
+def thirty_metrics(rng):
+    """Thirty metrics of all kinds and combinations, small enough for all triples in fractions."""
+    found = 0
+    while found < 30:
+        draw = random_metric if rng.random() < 0.4 else derived_metric
+        metric = draw(rng, places=rng.random() < 0.3)
+        if metric.universe.size <= 30:
+            found += 1
+            yield metric
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_three_hundred_random_metrics_are_metrics_and_max_ratio_by_rule_equals_all_pairs_in_fractions(seed):
+    rng = random.Random(seed)
+    for metric in thirty_metrics(rng):
+        assert metrics.check_metric(metric)
+        workload = random_questions(rng, metric.universe).on(metric.universe)
+        loss = LaplaceCost(workload, random_scales(rng, workload))
+        assert max_ratio(loss, metric).upper == brute(loss, metric)
+
+
+def test_the_three_hundred_are_of_all_kinds():
+    """Sums, maxima, caps, restrictions, series, graphs, places, tables, `other` and `absent`: none is forgotten."""
+    kinds = set()
+    for seed in range(10):
+        for metric in thirty_metrics(random.Random(seed)):
+            waiting = [metric.spec()]
+            while waiting:
+                item = waiting.pop()
+                if isinstance(item, dict):
+                    kinds |= {item["kind"]} if isinstance(item.get("kind"), str) else set()
+                    waiting += item.values()
+                elif isinstance(item, list):
+                    waiting += [x for x in item if isinstance(x, (dict, list))]
+    known = {"attribute-max", "attribute-sum", "capped", "constant", "euclidean", "graph", "great-circle", "line"}
+    known |= {"matrix", "minkowski", "restricted", "scaled", "together", "with-absent", "with-other"}
+    assert known <= kinds
+
+
+@settings(max_examples=50, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_derived_metric_is_a_metric_spanned_by_its_generators(rng):
     metric = derived_metric(rng, places=True)
     if metric.universe.size <= 30:
         check_metric(metric)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.randoms(use_true_random=False))
-def test_max_ratio_on_derived_metrics_equals_all_pairs_in_fractions(rng):
-    metric = derived_metric(rng)
-    if metric.universe.size > 40:
-        return
-    workload = random_questions(rng, metric.universe).on(metric.universe)
-    loss = LaplaceCost(workload, random_scales(rng, workload))
-    assert max_ratio(loss, metric).upper == brute(loss, metric)
 
 
 def test_the_printed_blowfish_threshold_is_no_metric_and_its_closure_is():
