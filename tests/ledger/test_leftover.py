@@ -172,3 +172,26 @@ def test_a_way_may_lead_through_a_line_on_which_no_value_is_told_from_another():
     other_m, other_f = (int(x) for x in d.universe.index([{"age": "x", "sex": s} for s in "MF"]))
     assert Leftover(spent, d).between(other_m, other_f).left == pytest.approx(0.8)  # directly 1
     compare(spent, d)
+
+
+def test_presence_is_searched_with_all_attributes_together():
+    region = Values(name="region", values=tuple(f"r{k}" for k in range(40)))
+    age = Integers(name="age", low=0, high=99)
+    base = dx.metrics.attributes(Universe([region, age]), {"region": 1, "age": {"epsilon": 1, "per": 10}})
+    d = dx.metrics.with_absent(base, 3, max_records=1000)
+    u = d.universe
+    spent = SumCost(u, [make_plan(["table region by age/10", "count"], d, share="50%").cost])
+    leftover = Leftover(spent, d)
+    assert 0 < leftover.between(7, u.absent).left <= float(d.exact(7, u.absent) - spent.exact(7, u.absent)) + 1e-9
+    far = leftover.between(0, u.cells - 2)
+    assert far.left <= leftover.between(0, u.absent).left + leftover.between(u.absent, u.cells - 2).left + 1e-9
+    assert all(len(graph.nodes) < 500 for graph in leftover._graphs.values())
+
+
+def test_a_value_whose_presence_shows_more_is_not_left_out_for_one_whose_presence_shows_less():
+    u = Universe([Values(name="v", values=tuple("abyx"), has_other=False)])
+    base = dx.metrics.from_matrix([[0, 1, 0.6, 0.6], [1, 0, 0.6, 0.6], [0.6, 0.6, 0, 1], [0.6, 0.6, 1, 0]], universe=u)
+    d = dx.metrics.with_absent(base, 1, max_records=9)
+    spent = SumCost(d.universe, [LaplaceCost(gather([[1, 1, 0, 2]]).on(d.universe), [2.0])])
+    assert Leftover(spent, d).between(0, d.universe.absent).left == pytest.approx(0.1)  # over x; directly 0.5
+    compare(spent, d)

@@ -227,6 +227,8 @@ class Ledger:
 
     def _words(self, cell: int, i: int, j: int) -> str:
         """A record between two others, named where it differs from either."""
+        if cell == self.universe.absent:
+            return "being absent"
         record, first, second = (self.universe.record(c) for c in (cell, i, j))
         names = [n for n in record if record[n] not in (first[n], second[n])]
         names = names or [n for n in record if record[n] != first[n] or record[n] != second[n]]

@@ -12,6 +12,9 @@ The graph is kept small without changing any shortest path:
 *dominated*    a value can be left out if another one with the same effect on moves of other attributes has at most as
                much left towards every value, in every context: each way over the first can go over the second.
 
+Where records may be absent, `absent` is one more node with an edge to all others: then attributes no longer add up and
+all are searched together.  Values of the same effect on other attributes' moves also show the same by their presence.
+
 The two records asked about are always kept.  All numbers are floats, for printing; no decision rests on them.
 """
 
@@ -27,7 +30,7 @@ from dxprivacy.errors import QuestionError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.costs import SumCost, Term
-from dxprivacy.model.metrics import Constant, Line, Metric, WithOther
+from dxprivacy.model.metrics import Constant, Line, Metric, WithOther, present
 from dxprivacy.model.universe import Universe
 
 MAX_NODES = 60_000
@@ -59,6 +62,7 @@ class Leftover:
 
     def __init__(self, spent: SumCost, metric: Metric) -> None:
         self.spent, self.metric, self.universe = spent, metric, metric.universe
+        self._present = present(metric)
         self._kept: dict[int, Ints] = {}
         self._graphs: dict[tuple[object, ...], _Graph] = {}
 
@@ -66,9 +70,11 @@ class Leftover:
         """The way between two cells on which least is left; raises QuestionError where that is too much to search."""
         if i == j:
             return Way(0.0, (i,))
-        axes = self.metric.axes
+        axes = self._present.axes
         if axes is None:
             return self._search((), i, j)
+        if self.universe.absent is not None:
+            return self._search(tuple(range(len(axes))), i, j)
         left, cells = 0.0, [i]
         for component, touched in self._components:
             source, target = (sum(self._at(c, a) * self.universe.strides[a] for a in component) for c in (i, j))
@@ -133,7 +139,8 @@ class Leftover:
     def _graph(self, component: tuple[int, ...], i: int, j: int) -> _Graph:
         if component or self._by_attribute is not None:
             axes = component or tuple(range(len(self.universe.shape)))
-            values = [_with(self._keep(a), self._at(i, a), self._at(j, a)) for a in axes]
+            ends = [c for c in (i, j) if c != self.universe.absent]
+            values = [_with(self._keep(a), *(self._at(c, a) for c in ends)) for a in axes]
         else:
             axes, values = (), [np.arange(self.universe.size, dtype=np.int64)]
         key: tuple[object, ...] = (component, *(v.tobytes() for v in values))
@@ -141,10 +148,12 @@ class Leftover:
             while len(self._graphs) >= _GRAPHS:
                 self._graphs.pop(next(iter(self._graphs)))
             nodes = _product(self.universe, axes, values) if axes else values[0]
+            first, second = self._moves(axes, values, nodes) if component else self._all_pairs(nodes)
             if axes and self.universe.absent is not None:
+                first = np.append(first, np.arange(len(nodes), dtype=np.int64))
+                second = np.append(second, np.full(len(nodes), len(nodes), dtype=np.int64))
                 nodes = np.append(nodes, self.universe.absent)
-            pairs = self._moves(axes, values, nodes) if component else self._all_pairs(nodes)
-            self._graphs[key] = self._weighed(nodes, *pairs, component)
+            self._graphs[key] = self._weighed(nodes, first, second, component)
         return self._graphs[key]
 
     def _all_pairs(self, nodes: Ints) -> tuple[Ints, Ints]:
@@ -197,7 +206,8 @@ class Leftover:
         d = self.metric.pairwise(i, j)
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
-        terms = [t for t in self.spent.terms if not component or set(t.block.axes) & set(component)]
+        everything = not component or self.universe.absent is not None  # presence may show in any question
+        terms = [t for t in self.spent.terms if everything or set(t.block.axes) & set(component)]
         left = _left(d, terms, i, j) + 1e-300  # a stored zero would mean no edge
         size = (len(nodes), len(nodes))
         return _Graph(nodes, csr_array((left, (first[finite], second[finite])), shape=size))
@@ -205,9 +215,12 @@ class Leftover:
     @property
     def _by_attribute(self) -> tuple[Metric, ...] | None:
         """Metrics per attribute whose non-expanding maps are non-expanding for the whole."""
-        if isinstance(self.metric, Constant):
-            return tuple(Constant(Universe([a]), self.metric.epsilon) for a in self.universe.attributes)
-        return self.metric.by_attribute
+        metric = self._present
+        if metric.axes is not None:
+            return metric.axes
+        if isinstance(metric, Constant):
+            return tuple(Constant(Universe([a]), metric.epsilon) for a in self.universe.attributes)
+        return metric.by_attribute
 
     def _along(self, axis: int) -> Metric:
         parts = self._by_attribute
@@ -220,7 +233,7 @@ class Leftover:
         if axis not in self._kept:
             touching, n = self._touching(axis), self.universe.shape[axis]
             moving = joint_classes([t.block.moving(axis) for t in touching], n)
-            if self.metric.axes is None:  # any two records are linked directly: only equal columns are alike
+            if self._present.axes is None:  # any two records are linked directly: only equal columns are alike
                 self._kept[axis] = self._undominated(axis, moving, [], np.zeros(1, dtype=np.int64))
                 return self._kept[axis]
             context = joint_classes([t.block.context(axis, uniform=t.uniform) for t in touching], n)

@@ -64,9 +64,10 @@ how = "sum"
 PARTS = POLICY.split("[attributes.")
 HEAD, SECTIONS = PARTS[0], ["[attributes." + part.split("[combine]")[0] for part in PARTS[1:]]
 TOKENS = [
-    "0", "-1", "1", "1e400", "1e-400", "nan", "inf", "-inf", "true", '""', '"x"', '"7 days"', '"4 km"', "[]", "[1]", "[1, 0]", "[0, 1]",
-    '["a"]', '["a", "a"]', '["2026-01-01", "2025-01-01"]', "{}", "{ a = 1 }", "{ epsilon = 1 }", "9223372036854775807", "0x7f",
-    "99999999999999999999", "2026-01-01", "10:00:00", "[[1], [2]]", "0.1", "1_0", "'\u202e'", '"\\u0000"', '"%d"', '"Mars/X"', "[0, 1e9]",
+    "0", "-1", "1", "1e400", "1e-400", "nan", "inf", "-inf", "true", '""', '"x"', '"7 days"', '"4 km"', "[]",
+    "[1]", "[1, 0]", "[0, 1]", '["a"]', '["a", "a"]', '["2026-01-01", "2025-01-01"]', "{}", "{ a = 1 }",
+    "{ epsilon = 1 }", "9223372036854775807", "0x7f", "99999999999999999999", "2026-01-01", "10:00:00",
+    "[[1], [2]]", "0.1", "1_0", "'\u202e'", '"\\u0000"', '"%d"', '"Mars/X"', "[0, 1e9]",
 ]  # fmt: skip
 
 
@@ -118,12 +119,14 @@ def refused_well(text, folder):
     """Valid, or refused with a place in the file and with something to do or to look at."""
     try:
         policy = dx.Policy.parse(text, folder=folder)
-    except PolicyError as error:
-        assert error.where.startswith("policy.toml")
-        assert error.hints or error.details
-        assert not any(UNPRINTABLE.search(line) for line in str(error).split("\n"))
+    except PolicyError as refused:
+        error = refused
     else:
         str(policy.check())
+        return
+    assert error.where.startswith("policy.toml")
+    assert error.hints or error.details
+    assert not any(UNPRINTABLE.search(line) for line in str(error).split("\n"))
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
