@@ -38,22 +38,28 @@ ROWS = [
 AT = 1  # the row that changes
 
 
-def count(data):
+def count(data, universe=UNIVERSE):
     source = open_source(data)
-    source.check(UNIVERSE)
-    histogram = source.count(UNIVERSE)
+    source.check(universe)
+    histogram = source.count(universe)
     assert source.rows() == histogram.total
     return histogram.counts
 
 
-def cell(row):
+def cell(row, universe=UNIVERSE):
     """The cell of a clean row."""
     record = dict(zip(NAMES, row, strict=True)) | {"usage": list(row[6:])}
-    places = [a.find(record[a.name]) if a.name == "usage" else int(a.encode([record[a.name]])[0]) for a in ATTRIBUTES]
-    return int(np.ravel_multi_index(places, UNIVERSE.shape))
+    places = [
+        a.find(record[a.name]) if a.name == "usage" else int(a.encode([record[a.name]])[0]) for a in universe.attributes
+    ]
+    return int(np.ravel_multi_index(places, universe.shape))
 
 
-ATTRIBUTES = UNIVERSE.attributes
+def reading(column):
+    """The attributes that read one column, and another one beside them: small, because there are many tests."""
+    others = [a for a in UNIVERSE.attributes if a.name == ("age" if column == "sex" else "sex")]
+    return Universe([*others, *(a for a in UNIVERSE.attributes if column in a.reads)])
+
 
 # What one entry can become: the column, its type, how the clean entries stand in it, the dirt.
 NUMBERS = [None, float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324, 0.1, 0.30000000000000004, -0.0]
@@ -106,23 +112,24 @@ def table(column=None, of_type=None, clean=None, dirt=None, *, change=False):
 def test_any_typed_entry_moves_one_unit_at_most(kind, sort, tmp_path, capfd):
     column, of_type, clean, dirt = DIRT[sort]
     (tmp_path / "clean").mkdir()
-    before = count(from_arrow(kind, table(column, of_type, clean), tmp_path / "clean"))
+    universe = reading(column)
+    before = count(from_arrow(kind, table(column, of_type, clean), tmp_path / "clean"), universe)
     # The others hand their columns over as these do: the worst of the dirt is enough for them.
     for k, entry in enumerate(dirt if kind in ("parquet", "arrow", "pandas", "duckdb") else dirt[-1:]):
         folder = tmp_path / str(k)
         folder.mkdir()
-        after = count(from_arrow(kind, table(column, of_type, clean, entry, change=True), folder))
+        after = count(from_arrow(kind, table(column, of_type, clean, entry, change=True), folder), universe)
         move = moved(before, after)
-        if sort not in ("clamped whole numbers",):  # whose clean entries are others
-            assert move is None or move[0] == cell(ROWS[AT])
+        if sort != "clamped whole numbers":  # whose clean entries are rounded ones
+            assert move is None or move[0] == cell(ROWS[AT], universe)
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("kind", ["arrow", "polars", "lazy", "dataset", "stream", "feather", "duckdb"])
+@pytest.mark.parametrize("kind", ["arrow", "polars", "dataset", "duckdb"])
 @pytest.mark.parametrize("zone", [None, "UTC"])
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_points_in_time_beyond_all_years_move_one_unit_at_most(kind, zone, unit, tmp_path):
-    if (kind in ("polars", "lazy") and unit == "s") or (kind == "duckdb" and zone and unit != "us"):
+    if (kind == "polars" and unit == "s") or (kind == "duckdb" and zone and unit != "us"):
         pytest.skip("has no such type")
     found = []
     size = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
@@ -133,7 +140,7 @@ def test_points_in_time_beyond_all_years_move_one_unit_at_most(kind, zone, unit,
         data = table().set_column(5, "visit", stamps)
         if kind == "duckdb" and far in FAR and unit != "ns" and abs(far) > 2**60:
             continue  # the database itself refuses to store it
-        found.append(count(from_arrow(kind, data, tmp_path / str(k))))
+        found.append(count(from_arrow(kind, data, tmp_path / str(k)), reading("visit")))
     assert len(found) > 1
     for after in found[1:]:
         assert moved(found[0], after) is not None

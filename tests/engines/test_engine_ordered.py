@@ -2,6 +2,7 @@
 
 import math
 import random
+import struct
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -253,6 +254,28 @@ def test_milliseconds_in_parquet_are_refused_from_the_schema(tmp_path):
     with pytest.raises(DataError) as caught:
         open_source(path).check(Universe([VISIT]))
     assert "column x is points in time in milliseconds" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "day"),
+    [(2**63 - 1, 2**31 - 1), (-(2**63), -(2**31)), (0, 2**31 - 1), (2**63 - 1, 2_461_046), (0, 0)],
+)
+def test_old_96_bit_times_of_parquet_move_one_unit_at_most(nanoseconds, day, tmp_path):
+    path, moment = tmp_path / "x.parquet", datetime(2026, 1, 5, 3, 4, 5)
+    old = {"use_deprecated_int96_timestamps": True, "compression": "none", "use_dictionary": False}
+    pq.write_table(arrow(pa.timestamp("ns"), [moment, datetime(2026, 1, 6)]), path, write_statistics=False, **old)
+    stored = struct.pack("<qi", 11_045 * 10**9, 2_461_046)  # nanoseconds of the day, day of the Julian calendar
+    assert path.read_bytes().count(stored) == 1
+    assert open_source(path).count(Universe([VISIT])).counts[[4, 5]].tolist() == [1, 1]
+    path.write_bytes(path.read_bytes().replace(stored, struct.pack("<qi", nanoseconds, day)))
+    assert open_source(path).count(Universe([VISIT])).counts[[5, VISIT.listed]].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("of_type", [pa.timestamp("ms", "UTC"), pa.timestamp("us"), pa.timestamp("s")], ids=str)
+def test_pandas_columns_of_arrow_times_are_read(of_type):
+    numbers = pa.array([_stamp(datetime(2026, 1, 5), of_type.unit), 2**60, None], pa.int64())
+    series = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([numbers.cast(of_type)])))
+    assert places(VISIT, pd.DataFrame({"row": range(3), "x": series})) == [4, VISIT.listed, VISIT.listed]
 
 
 @pytest.mark.parametrize("of_type", [pa.date32(), pa.date64()], ids=str)

@@ -57,7 +57,8 @@ def _lines(attribute: "Attribute", others: "Others") -> list[str]:
     from dxprivacy.engines.fit import needed
     from dxprivacy.wording import columns, plural, wrap
 
-    where = f" ⟦dim⟧column {', '.join(others.columns)}⟦/⟧" if others.columns != (attribute.name,) else ""
+    word = "columns" if len(others.columns) > 1 else "column"
+    where = f" ⟦dim⟧{word} {', '.join(others.columns)}⟦/⟧" if others.columns != (attribute.name,) else ""
     if not others.rows:
         return [f"⟦good⟧✓⟦/⟧ ⟦bold⟧{attribute.name}⟦/⟧{where}  every row fits"]
     different = plural(others.distinct, "different entry") if others.distinct > 1 else "one entry"
