@@ -73,6 +73,8 @@ def test_a_file_given_twice_is_refused_under_any_name(tmp_path):
     for twice in ([a, a], [a, str(a)], [a, tmp_path / "link.csv"], [b, tmp_path / "hard.csv"], [frame, frame]):
         assert refusal(lambda twice=twice: open_source(twice)).what == "is given twice"
     assert "is given twice" in refusal(lambda: open_source(str(tmp_path / "*.csv"))).what
+    for twice in ([str(tmp_path / "a*.csv"), a], [[a], [a]], [str(tmp_path / "a.*"), str(tmp_path / "[a].csv")]):
+        assert refusal(lambda twice=twice: open_source(twice)).what == "is given twice"
 
 
 def test_files_of_different_columns_are_refused_without_naming_one(tmp_path):
@@ -192,7 +194,8 @@ def test_a_table_of_a_database_is_read_by_its_name(tmp_path):
     assert counts(f'{path}::w.x.it\'s "so"') == want
     assert counts(f"{path}::empty") == np.zeros((3, 4)).tolist()
     assert counts([f"{path}::people", f"{path}::empty"]) == want
-    assert "is given twice" in refusal(lambda: open_source([f"{path}::people", f"{path}::people"])).what
+    for other in ("people", "main.people", "People"):
+        assert "is given twice" in refusal(lambda o=other: open_source([f"{path}::people", f"{path}::{o}"])).what
     path.rename(tmp_path / "survey.db")
     assert counts(f"{tmp_path / 'survey.db'}::people") == want
 

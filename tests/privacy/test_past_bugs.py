@@ -1,6 +1,7 @@
 """Every past bug that touched a guarantee, by name."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, TooLarge, UsageError
 from dxprivacy.ledger import Ledger
+from dxprivacy.ledger.budget import used_by_attribute
+from dxprivacy.mechanisms import SystemNoise
 from dxprivacy.model.canonical import sealed
 from dxprivacy.model.grammar import parse
 from dxprivacy.model.metrics import alone
@@ -215,3 +218,55 @@ def test_the_ledger_computes_what_a_cost_takes_and_takes_nobodys_word_for_it(tmp
             with pytest.raises(BudgetExceeded):
                 ledger.reserve(LaplaceCost(asked.on(d.universe), [scale]), asked, request="r")
         assert ledger.entries() == []
+
+
+def test_a_scale_of_minus_zero_is_no_scale(session, tmp_path):
+    """-0.0 >= 0, but 1 / -0.0 is minus infinity: the certificate said 0, and the answers were exact."""
+    plan = session.plan("count by sex")
+    forged = replace(plan, scales=(-0.0,) * len(plan.scales))
+    with pytest.raises(DxError):
+        session.release(forged)
+    with pytest.raises(DxError):
+        dx.laplace(forged, [1] * plan.metric.universe.size)
+    data = plan.to_dict() | {"scales": ["-0x0.0p+0"] * len(plan.scales)}
+    with pytest.raises(DxError):
+        load_plan(sealed(data), plan.metric, dataset="bugs")
+    with pytest.raises(UsageError):
+        SystemNoise().laplace(np.array([-0.0]))
+
+
+@pytest.mark.parametrize("entry", [-(2**63), 2**63 - 1, 2**53, 1.5, True])
+def test_a_matrix_entry_beyond_exact_arithmetic_is_refused(session, entry):
+    """The absolute value of -2^63 is negative in 64 bits: parities of counts were released for nothing."""
+    n = session.policy.universe.size
+    question = gather(dx.matrix(np.ones((1, n)))).questions[0].to_dict()
+    question["entries"][0] = entry
+    with pytest.raises(DxError):
+        make_plan(from_dict(question), session.policy.metric)
+
+
+def test_a_matrix_entry_given_twice_is_refused(session):
+    n = session.policy.universe.size
+    question = gather(dx.matrix(np.ones((1, n)))).questions[0].to_dict()
+    for key in ("rows", "columns", "entries"):
+        question[key].append(question[key][0])
+    with pytest.raises(DxError):
+        from_dict(question)
+
+
+def test_what_is_left_of_a_single_attribute_is_not_said_to_be_everything(tmp_path):
+    """The ledger's page looked only at moves of products: a policy of one attribute had 100 % left for ever."""
+    policy = dx.Policy.parse(
+        POLICY.partition("[attributes.sex]")[0] + "[attributes.age]" + POLICY.partition("[attributes.age]")[2]
+    )
+    with Ledger.open(tmp_path / "l.db", policy) as ledger:
+        plan = make_plan("count by age", policy.metric)
+        ledger.reserve(plan.cost, plan.questions, request="x")
+        assert used_by_attribute(ledger.spent, policy.metric)["age"][0].share == pytest.approx(1)
+
+
+def test_a_question_with_another_title_is_the_same_request(session):
+    """Its stored release came back as an error: the title was part of what a request means."""
+    plans = [session.plan(replace(parse("count by sex"), title=title)) for title in ("One", "Two")]
+    assert plans[0].request == plans[1].request
+    assert session.release(plans[0]) == session.release(plans[1])

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.bounds.covering import Cover, Loose, Move, cover
-from dxprivacy.errors import MetricError
+from dxprivacy.errors import MetricError, NotCertified
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.metrics import Constant, Metric, PseudoMetric, present
 from dxprivacy.model.metrics.base import BLOCK, Pairs
@@ -81,6 +81,8 @@ def _block(loss: PseudoMetric) -> int:
 def ratios(loss: PseudoMetric, metric: Metric, i: Ints, j: Ints) -> Floats:
     """Approximate ratios; 0 where the metric asks for nothing, infinite where no noise is enough."""
     top, bottom = loss.pairwise(i, j), metric.pairwise(i, j)
+    if not ((top >= 0).all() and (bottom >= 0).all()):  # also where one of them is not a number
+        raise NotCertified("a loss or a distance is no number of at least 0", hints=["this is a bug: please report it"])
     out = np.zeros(len(i))
     asks = np.isfinite(bottom) & (top > 0)
     with np.errstate(divide="ignore"):

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ def _open(data: object, database: "Database") -> Source:
     if isinstance(data, (str, os.PathLike)):
         return _open_path(os.fsdecode(data), database)
     if isinstance(data, (list, tuple)):
-        return _open_several(data, database)
+        return _open_several(list(_leaves(data)), database)
     from dxprivacy.engines.duck import DuckSource
     from dxprivacy.engines.duck_tables import FrameTable
     from dxprivacy.engines.frames import as_frame
@@ -71,23 +71,46 @@ def _open_several(given: Sequence[object], database: "Database", name: str = "")
     return sources[0] if len(sources) == 1 else Joined(f"{name} ({count})" if name else count, sources)
 
 
+def _leaves(given: Sequence[object]) -> Iterator[object]:
+    """What a list of paths, patterns and further lists comes to, one by one."""
+    for part in given:
+        if isinstance(part, (list, tuple)):
+            yield from _leaves(part)
+        elif isinstance(part, (str, os.PathLike)) and not _is_file(os.fsdecode(part)):
+            text = os.fsdecode(part)
+            found = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []  # noqa: PTH207
+            yield from found or [text]  # a pattern without a match is refused where it is opened
+        else:
+            yield part
+
+
 def _refuse_twice(given: Sequence[object]) -> None:
     """One file twice would make two rows of every record, and half of the promise."""
-    seen: set[object] = set()
+    seen: dict[object, set[str]] = {}
     for part in given:
-        key: object = id(part)
-        if isinstance(part, (str, os.PathLike)):
-            file, sign, table = os.fsdecode(part).rpartition(_TABLE)
-            at = Path(file) if sign and not _is_file(os.fsdecode(part)) else Path(part)
-            try:
-                stat = at.stat()  # names may differ where links lead to one file
-                key = (stat.st_dev, stat.st_ino, table if sign else "")
-            except (OSError, ValueError):
-                key = str(part)
-        if key in seen:
+        file, table = _place(part)
+        before = seen.setdefault(file, set())
+        # Without a name it is the first sheet, whatever that is called.
+        if table in before or (before and (not table or "" in before)):
             where = Path(part).name if isinstance(part, (str, os.PathLike)) else type(part).__name__
             raise DataError("is given twice", where=where, hints=["each record must be in the data once"])
-        seen.add(key)
+        before.add(table)
+
+
+def _place(part: object) -> tuple[object, str]:
+    """What identifies a file, however it is called, and the table or sheet in it."""
+    if not isinstance(part, (str, os.PathLike)):
+        return id(part), ""
+    text = os.fsdecode(part)
+    file, sign, table = text.rpartition(_TABLE)
+    at, table = (Path(file), table.lower()) if sign and not _is_file(text) else (Path(text), "")
+    if table and "." not in table and at.suffix.lower() in _DATABASES:
+        table = f"main.{table}"  # the schema that is meant where none is named
+    try:
+        stat = at.stat()  # names may differ where links lead to one file
+    except (OSError, ValueError):
+        return text, table
+    return (stat.st_dev, stat.st_ino), table
 
 
 def _open_file(path: Path, part: str, database: "Database") -> Source:

@@ -126,8 +126,13 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
     if not spent.costs:
         return out
     plan = cover(spent, metric)
+    if plan.plain is not None:
+        out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
     for move in plan.moves:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
+    for part in plan.loose:  # too many contexts to look at all: the worst of each question
+        found = [used for _, move in part.terms for used in _top(spent, metric, move.pairs(), 2)]
+        out[names[part.axis]] = sorted(found, key=lambda used: -used.share)[:2]
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
     return out

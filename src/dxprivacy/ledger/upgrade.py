@@ -7,19 +7,19 @@ tell these apart: the new policy calls them one record, at distance 0.  Then any
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from dxprivacy.bounds import contexts_of
 from dxprivacy.errors import LedgerError, PolicyError
-from dxprivacy.ledger.versions import REPLACE, Recorded
+from dxprivacy.ledger.versions import REPLACE, Recorded, Version
 from dxprivacy.model.attributes import Attribute
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.pullback import Pullback, pull_back
-from dxprivacy.model.reading import Recoding, Relation, relate
+from dxprivacy.model.reading import Recoding, Relation, listed_texts, relate
 from dxprivacy.model.universe import Universe
 from dxprivacy.wording import digits, numbered
 
@@ -60,19 +60,24 @@ class Upgrade:
         """Match the attributes by their columns; raises PolicyError where entries cannot be followed."""
         wanted = [_columns_before(attribute, recoded.get(attribute.name)) for attribute in new.attributes]
         _require_known(old, new, recoded, wanted)
+        texts = _by_column(new, recoded, wanted)
         matches: list[Match] = []
         used: set[int] = set()
         for axis, attribute in enumerate(old.attributes):
             candidates = [k for k, columns in enumerate(wanted) if columns == _columns(attribute)]
-            # Several attributes may read one column: any of them will do, as it only has to decide the old value.
-            candidates.sort(key=lambda k: (new.attributes[k].name != attribute.name, k in used))
             if not candidates:
                 matches.append(Match(axis, None))
                 continue
-            chosen = candidates[0]
+            # Several attributes may read one column: any of them will do, as it only has to decide the old value.
+            relations = _relations(
+                attribute, {k: new.attributes[k] for k in candidates}, texts.get(wanted[candidates[0]])
+            )
+            order = {
+                k: (len(r.merged), new.attributes[k].name != attribute.name, k in used) for k, r in relations.items()
+            }
+            chosen = min(order, key=lambda k: order[k])
             used.add(chosen)
-            after = new.attributes[chosen]
-            matches.append(Match(axis, chosen, relate(attribute, after, recoded.get(after.name))))
+            matches.append(Match(axis, chosen, relations[chosen]))
         matches += [Match(None, k) for k in range(len(new.attributes)) if k not in used]
         return cls(old, new, tuple(matches), recoded)
 
@@ -160,15 +165,26 @@ def require_unit(old: Recorded, unit: str) -> None:
         )
 
 
-def require_fresh(old: Recorded, recoded: Mapping[str, Recoding]) -> None:
-    """A recoding that the version before declared already must not be carried out twice."""
-    for name, recoding in recoded.items():
-        if recoding and old.recoded.get(name) == recoding:
-            raise PolicyError(
-                f"{name}: its was stood in the version before already",
-                details=["It says how entries changed since the version before, so it holds for one version only."],
-                hints=[(f"remove was and was_column from [attributes.{name}]", "they are recorded in the ledger")],
-            )
+def require_fresh(before: Sequence[Recorded], version: Version) -> None:
+    """A recoding speaks about one version and must not be carried out twice: costs would go to the wrong people."""
+    if not any(version.recoded.values()):
+        return
+    current = before[-1]
+    if version.was_version != current.version:
+        raise PolicyError(
+            f"was speaks about version “{version.was_version}”, but the ledger follows version “{current.version}”",
+            details=["It says how entries changed since the version before, so it holds for one version only."],
+            hints=[
+                ("remove was, was_column and was_version", "if they were adopted already: the ledger has them"),
+                (f'was_version = "{current.version}"', "if entries changed since that version"),
+            ],
+        )
+    if version.version in {old.version for old in before}:
+        raise PolicyError(
+            f"there was a version “{version.version}” before",
+            details=["Where entries were recoded, each version needs a name of its own."],
+            hints=[(f'version = "{len(before) + 1}"', "for example")],
+        )
 
 
 def _columns(attribute: Attribute) -> tuple[str, ...]:
@@ -179,6 +195,41 @@ def _columns(attribute: Attribute) -> tuple[str, ...]:
 
 def _columns_before(attribute: Attribute, recoding: Recoding | None) -> tuple[str, ...]:
     return (recoding.column,) if recoding is not None and recoding.column else _columns(attribute)
+
+
+def _relations(old: Attribute, candidates: Mapping[int, Attribute], recoding: Recoding | None) -> dict[int, Relation]:
+    """The relations to all attributes that read the column; raises only where there is none."""
+    out: dict[int, Relation] = {}
+    failure: PolicyError | None = None
+    for k, attribute in candidates.items():
+        try:
+            out[k] = relate(old, attribute, recoding)
+        except PolicyError as error:
+            failure = error
+    if not out and failure is not None:
+        raise failure
+    return out
+
+
+def _by_column(
+    new: Universe, recoded: Mapping[str, Recoding], wanted: Sequence[tuple[str, ...]]
+) -> dict[tuple[str, ...], Recoding]:
+    """Entries are recoded in a column, for whichever attribute reads it; two must not say different things."""
+    out: dict[tuple[str, ...], tuple[str, Recoding]] = {}
+    for attribute, columns in zip(new.attributes, wanted, strict=True):
+        recoding = recoded.get(attribute.name)
+        if recoding is None or not recoding.texts:
+            continue
+        name, known = out.setdefault(columns, (attribute.name, recoding))
+        if known.texts != recoding.texts:
+            raise PolicyError(
+                f"{name} and {attribute.name} read one column and say different things about how it was written",
+                hints=[(f"the same was in [attributes.{name}] and [attributes.{attribute.name}]", "or in one only")],
+            )
+    listed: dict[tuple[str, ...], set[str]] = {}
+    for attribute, columns in zip(new.attributes, wanted, strict=True):
+        listed.setdefault(columns, set()).update(listed_texts(attribute))
+    return {columns: replace(r, still=frozenset(listed[columns])) for columns, (_, r) in out.items()}
 
 
 def _require_known(

@@ -29,6 +29,7 @@ class Version:
     title: str = ""
     version: str = ""
     recoded: Mapping[str, Recoding] = field(default_factory=dict)
+    was_version: str = ""
 
     @property
     def unit(self) -> str:
@@ -42,7 +43,7 @@ class Version:
             return policy
         if isinstance(policy, Metric):
             return cls(policy)
-        return cls(policy.metric, policy.title, policy.version, policy.recoded)
+        return cls(policy.metric, policy.title, policy.version, policy.recoded, policy.was_version)
 
     @property
     def words(self) -> str:
@@ -61,6 +62,7 @@ class Version:
                 "universe": self.metric.universe.digest,
                 "universe_spec": self.metric.universe.spec(),
                 "recoded": {name: recoding.to_dict() for name, recoding in self.recoded.items()},
+                "was_version": self.was_version,
                 "shares": {str(seq): str(share) for seq, share in shares.items()},
             },
             ensure_ascii=False,
@@ -80,6 +82,7 @@ class Recorded:
     digest: str
     universe: Universe
     recoded: Mapping[str, Recoding]
+    was_version: str
     shares: Mapping[int, Fraction]
 
     @classmethod
@@ -100,6 +103,7 @@ class Recorded:
                 digest=str(data["metric"]),
                 universe=universe,
                 recoded={str(name): Recoding.from_dict(r) for name, r in data["recoded"].items()},
+                was_version=str(data["was_version"]),
                 shares={int(seq): Fraction(share) for seq, share in data["shares"].items()},
             )
         except (DxError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
@@ -117,7 +121,8 @@ class Recorded:
     def is_version(self, version: Version) -> bool:
         """Whether this is the one: the same distances, and no recoding that was not carried out."""
         return self.digest == version.metric.digest and (
-            not any(version.recoded.values()) or dict(version.recoded) == dict(self.recoded)
+            not any(version.recoded.values())
+            or (dict(version.recoded), version.was_version) == (dict(self.recoded), self.was_version)
         )
 
 

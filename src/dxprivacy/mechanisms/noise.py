@@ -4,6 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.discrete_laplace import discrete_laplace
 from dxprivacy.model.arrays import Floats, Ints
 
@@ -20,6 +21,8 @@ class SystemNoise:
 
     def laplace(self, scales: Floats) -> Ints:
         """One exact sample per positive scale, 0 where the scale is 0."""
+        if not np.isfinite(scales).all() or np.signbit(scales).any():
+            raise UsageError("a noise scale is finite and not negative")
         out = np.zeros(len(scales), dtype=np.int64)
         noisy = scales > 0
         if noisy.any():

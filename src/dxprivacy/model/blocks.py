@@ -127,8 +127,7 @@ class OneHot(Block):
             factor.groups[excluded], factor.values[excluded] = -1, 0
             if len(factor.groups) != universe.shape[axis]:
                 raise QuestionError("a factor does not match its attribute")
-        if self.largest >= 1 << 53:
-            raise TooLarge("a question's numbers are too large for exact arithmetic", hints=["use larger units"])
+        _require_exact(self.largest)
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -145,7 +144,7 @@ class OneHot(Block):
         """The product of the largest weights."""
         out = 1
         for factor in self.factors.values():
-            out *= int(np.abs(factor.values).max(initial=0))
+            out *= largest_entry(factor.values)
         return out
 
     def moving(self, axis: int) -> Ints:
@@ -234,6 +233,7 @@ class AlongAxis(Block):
         self.rows = matrix.shape[0]
         if matrix.ndim != 2 or matrix.shape[1] != universe.shape[axis]:
             raise QuestionError("a matrix along an attribute needs a column for each of its values")
+        _require_exact(self.largest)
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -243,7 +243,7 @@ class AlongAxis(Block):
     @cached_property
     def largest(self) -> int:
         """The largest absolute entry."""
-        return int(np.abs(self.matrix).max(initial=0))
+        return largest_entry(self.matrix)
 
     def moving(self, axis: int) -> Ints:
         """Values with equal columns."""
@@ -302,6 +302,7 @@ class Explicit(Block):
         self.sparse = not isinstance(matrix, np.ndarray)
         self.matrix = matrix.tocsc() if self.sparse else matrix
         self.rows = matrix.shape[0]
+        _require_exact(self.largest)
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -311,8 +312,7 @@ class Explicit(Block):
     @cached_property
     def largest(self) -> int:
         """The largest absolute entry."""
-        entries = self.matrix.data if self.sparse else self.matrix
-        return int(np.abs(entries).max(initial=0))
+        return largest_entry(self.matrix.data if self.sparse else self.matrix)
 
     def moving(self, axis: int) -> Ints:
         """Values with equal slices of the matrix; each value its own class where comparing would cost too much."""
@@ -368,6 +368,21 @@ class Explicit(Block):
     def dense(self) -> Ints:
         """The matrix."""
         return np.asarray(self.matrix.todense() if self.sparse else self.matrix, dtype=np.int64)
+
+
+def largest_entry(entries: Ints) -> int:
+    """The largest absolute value, also of -2^63, whose absolute value in 64 bits is negative.
+
+    >>> largest_entry(np.array([-(2**63), 5])) == 2**63
+    True
+    """
+    return max(int(entries.max(initial=0)), -int(entries.min(initial=0)))
+
+
+def _require_exact(largest: int) -> None:
+    """Differences and sums over few rows stay within 64 bits, and floats hold single entries exactly."""
+    if largest >= 1 << 53:
+        raise TooLarge("a question's numbers are too large for exact arithmetic", hints=["use larger units"])
 
 
 def joint_classes(classes: Sequence[Ints], size: int) -> Ints:

@@ -44,7 +44,8 @@ class LaplaceCost:
             raise QuestionError(f"{len(scales)} scales for {workload.rows} rows")
         self.workload = workload
         self.scales: Floats = np.asarray(scales, dtype=np.float64)
-        if not (np.isfinite(self.scales).all() and (self.scales >= 0).all()):
+        # -0.0 >= 0, but 1 / -0.0 is minus infinity: a loss that looks like less than nothing.
+        if not np.isfinite(self.scales).all() or np.signbit(self.scales).any():
             raise QuestionError("scales must be finite and not negative")
 
     @property

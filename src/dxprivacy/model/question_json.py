@@ -41,6 +41,9 @@ def _question_from_dict(data: Mapping[str, Any]) -> Question:
 def _matrix_from_dict(data: Mapping[str, Any]) -> Matrix:
     from scipy.sparse import csr_array
 
+    places = list(zip(data["rows"], data["columns"], strict=True))
+    if len(set(places)) != len(places) or not all(type(x) is int for x in (*data["entries"], *data["shape"])):
+        raise ValueError("entries")
     entries: Ints = np.array(data["entries"], dtype=np.int64)
     whole = csr_array((entries, (data["rows"], data["columns"])), shape=tuple(data["shape"]))
     labels = tuple(data["labels"])

@@ -37,11 +37,13 @@ class Recoding:
     """What a policy declares about the version before it: the column was called `column`, and people who are now
     written as a key of `texts` were written as one of its entries.
 
-    A text that was recoded and is not listed any more is not written any more.
+    A text that was recoded and is not listed any more is not written any more; `still` are texts that other attributes
+    of the same column list.
     """
 
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     column: str = ""
+    still: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.column)
@@ -99,9 +101,9 @@ def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
                 details=["was speaks about the version before; what it said about older ones is done with."],
                 hints=[*did_you_mean(text, before), ("remove it from was", "if it was adopted long ago")],
             )
-    gone = {t for source in recoding.texts.values() for t in source if t not in after}
+    gone = {t for source in recoding.texts.values() for t in source if t not in after} - recoding.still
     pairs = []
-    for text in sorted((before.keys() | after.keys()) - gone):
+    for text in sorted((before.keys() | after.keys() | recoding.texts.keys()) - gone):
         for written in recoding.texts.get(text, (text,)):
             a, b = before.get(written, old.listed), after.get(text, new.listed)
             if a < old.size and b < new.size:  # without `other` a version has no place for the text

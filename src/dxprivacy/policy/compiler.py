@@ -13,10 +13,13 @@ from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import BUILD, COMMON, KINDS
-from dxprivacy.policy.recoding import recoding_of
+from dxprivacy.policy.recoding import recoding_of, was_version
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
-_TOP = ("title", "dataset", "version", "unit", "epsilon_presence", "max_records", "attributes", "combine")
+_TOP = (
+    *("title", "dataset", "version", "was_version", "unit", "epsilon_presence", "max_records"),
+    *("attributes", "combine"),
+)
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
 
@@ -30,6 +33,7 @@ class Compiled:
     universe: Universe
     metric: Metric
     recoded: dict[str, Recoding]
+    was_version: str
 
 
 def compile_policy(file: PolicyFile) -> Compiled:
@@ -59,8 +63,10 @@ def compile_policy(file: PolicyFile) -> Compiled:
     if absence is not None:
         metric = with_absent(metric, absence.presence, max_records=absence.max_records)
         universe = metric.universe
-    recoded = {a.name: recoding_of(file, a, tables[a.name]) for a, _ in parts}
-    return Compiled(title, dataset, as_text(version), universe, metric, {n: r for n, r in recoded.items() if r})
+    found = {a.name: recoding_of(file, a, tables[a.name]) for a, _ in parts}
+    recoded = {name: recoding for name, recoding in found.items() if recoding}
+    before = was_version(file, top.get("was_version"), as_text(version), recoded)
+    return Compiled(title, dataset, as_text(version), universe, metric, recoded, before)
 
 
 @dataclass(frozen=True)

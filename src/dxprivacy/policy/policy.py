@@ -34,6 +34,7 @@ class Policy:
     metric: Metric
     file: PolicyFile
     recoded: Mapping[str, Recoding] = field(default_factory=dict)
+    was_version: str = ""
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
@@ -48,7 +49,7 @@ class Policy:
     @classmethod
     def _of(cls, file: PolicyFile) -> "Policy":
         c = compile_policy(file)
-        return cls(c.title, c.dataset, c.version, c.universe, c.metric, file, c.recoded)
+        return cls(c.title, c.dataset, c.version, c.universe, c.metric, file, c.recoded, c.was_version)
 
     @property
     def digest(self) -> str:

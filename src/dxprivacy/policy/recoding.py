@@ -1,5 +1,7 @@
 """`was` and `was_column`: what a policy declares about the version before it.
 
+    version = "2"
+    was_version = "1"                           # the version that they speak about
     [attributes.region]
     column = "region_code"
     was_column = "region"                       # the column was renamed
@@ -10,6 +12,7 @@ These are public facts about how the data was recoded.  They decide how past cos
 nothing else: distances and questions do not depend on them.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from dxprivacy.errors import did_you_mean
@@ -22,6 +25,29 @@ def recoding_of(file: PolicyFile, attribute: Attribute, table: dict[str, Any]) -
     """What an attribute's table declares; empty if it declares nothing."""
     section = f"attributes.{attribute.name}"
     return Recoding(_texts(file, section, attribute, table), _column(file, section, attribute, table))
+
+
+def was_version(file: PolicyFile, given: Any, version: str, recoded: Mapping[str, Recoding]) -> str:
+    """The version that `was` and `was_column` speak about; without it they might be carried out twice."""
+    if not recoded:
+        if given is not None:
+            raise file.error("was_version means nothing without was", key="was_version", hints=[("remove it", "")])
+        return ""
+    if isinstance(given, (dict, list, bool)) or given is None or UNPRINTABLE.search(str(given)):
+        raise file.error(
+            "was and was_column need the version that they speak about",
+            section=f"attributes.{next(iter(recoded))}",
+            key="was" if next(iter(recoded.values())).texts else "was_column",
+            hints=[('was_version = "1"', "at the top of the file: the version before this one")],
+        )
+    before = as_text(given)
+    if before == version:
+        raise file.error(
+            f"was_version is {before}, and so is version",
+            key="was_version",
+            hints=[('version = "2"', "a name of its own for each version")],
+        )
+    return before
 
 
 def _column(file: PolicyFile, section: str, attribute: Attribute, table: dict[str, Any]) -> str:

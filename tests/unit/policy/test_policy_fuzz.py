@@ -11,7 +11,8 @@ from dxprivacy.wording import UNPRINTABLE
 POLICY = """\
 title = "Everything"
 dataset = "everything"
-version = "1"
+version = "2"
+was_version = "1"
 unit = "add-remove"
 epsilon_presence = 1.5
 max_records = 100_000

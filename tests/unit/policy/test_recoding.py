@@ -20,8 +20,28 @@ per = 1
 """
 
 
-def policy(region="", age=""):
-    return dx.Policy.parse(TEXT.format(region, age))
+def policy(region="", age="", before='was_version = "1"\n'):
+    head = f'version = "2"\n{before}' if "was" in region + age and region != "was = {}" else ""
+    return dx.Policy.parse(head + TEXT.format(region, age))
+
+
+@pytest.mark.parametrize(
+    ("before", "what"),
+    [
+        ("", "need the version that they speak about"),
+        ("was_version = []\n", "need the version that they speak about"),
+        ("was_version = 2\n", "was_version is 2, and so is version"),
+    ],
+)
+def test_a_recoding_names_the_version_that_it_speaks_about(before, what):
+    with pytest.raises(PolicyError, match=what) as caught:
+        policy('was = { A1 = "A" }', before=before)
+    assert caught.value.hints
+
+
+def test_a_version_before_without_a_recoding_means_nothing():
+    with pytest.raises(PolicyError, match="means nothing without was"):
+        dx.Policy.parse('was_version = "1"\n' + TEXT.format("", ""))
 
 
 def test_what_is_declared_is_carried_and_changes_no_distance():
@@ -54,7 +74,7 @@ def test_what_makes_no_sense_is_refused_with_its_line(region, words):
     with pytest.raises(PolicyError) as caught:
         policy(region)
     assert words in str(caught.value)
-    assert caught.value.where == "policy.toml:7"
+    assert caught.value.where == ("policy.toml:7" if region.startswith("were") else "policy.toml:9")
     assert caught.value.hints
 
 
