@@ -9,7 +9,7 @@ import click
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("questions", nargs=-1)
 @click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
-@click.option("--rows", type=click.IntRange(min=1), help="The public number of records; means need it.")
+@click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published; means need it.")
 @click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option("--method", default="auto", show_default=True, help="auto, same-scale, equal-split or fill.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the plan [plan-NAME.json].")
@@ -36,6 +36,7 @@ def command(
     \b
     Questions:  count | table A | sum X | mean X | prefixes X | ranges X | marginals 2
                 by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
+                by visit/month                     days by week, month, quarter, year, weekday
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
                 within 10                          good enough: what is left of the budget is kept
                 weight 2                           more important than the others: less noise for it

@@ -10,6 +10,7 @@ from dxprivacy.engines.entries import entry_of
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, Hint, did_you_mean
 from dxprivacy.model.attributes import Attribute, Integers, Points, Values
+from dxprivacy.model.numbers import number_text
 from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.reading import listed_texts
 from dxprivacy.model.universe import Universe
@@ -131,7 +132,8 @@ def needed(attribute: Attribute) -> str:
     if isinstance(entry, Integers):
         return f"{every}a whole number from {entry.low:,} to {entry.high:,}{written}"
     if isinstance(entry, Numbers):
-        inside = "a finite number" if entry.clamp else f"a number from {entry.low:,} to {entry.high:,}"
+        ends = f"a number from {number_text(entry.low)} to {number_text(entry.high)}"
+        inside = "a finite number" if entry.clamp else ends
         return f"{every}{inside}{written}"
     if isinstance(entry, Dates):
         return f"a day from {entry.first} to {entry.last}{written}"

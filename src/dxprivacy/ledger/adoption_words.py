@@ -57,7 +57,7 @@ def _said(upgrade: Upgrade, match: Match) -> tuple[str, list[str]]:
     shown = [f"{_labels(now)} ← {_labels(was)}" for was, now in groups[:_SHOWN]]
     more = [f"… and {plural(len(groups) - _SHOWN, 'more group')}"] if len(groups) > _SHOWN else []
     if not notes and not shown:
-        return name, [tag("dim", "as before")]
+        return name, [tag("dim", "values as before")]
     return name, [*([", ".join(notes)] if notes else []), *shown, *more]
 
 

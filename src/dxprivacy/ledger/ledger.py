@@ -317,6 +317,7 @@ def _other_version(history: History, version: Version, path: str | Path) -> Ledg
             "What was spent under it can be carried over to the new version, if it fits.",
         ],
         hints=[
+            ("--policy FILE", f"the file of {current.words}, if another one was read by mistake"),
             (f"dxp ledger {path} --policy NEW.toml --adopt", "carries the costs over; --dry-run shows it first"),
         ],
     )

@@ -65,6 +65,8 @@ def parse(text: str) -> Question:
         within, unit = reader.target()
     weight = reader.weight() if reader.take(_WEIGHT) else Fraction(1)
     if reader.peek() is not None:
+        if reader.peek() == "and" and by:
+            raise reader.error("groups are separated by commas", [(f"by {by[-1]}, …", "")])
         known = (*_KEYWORDS, _WEIGHT)
         raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), known))
     try:

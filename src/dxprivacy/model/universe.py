@@ -53,7 +53,11 @@ class Universe:
         if size > MAX_CELLS:
             raise PolicyError(
                 f"{size:,} possible records are more than the {MAX_CELLS:,} we can count in memory",
-                hints=["use fewer attributes, or wider steps"],
+                details=[" × ".join(f"{a.name} {a.size:,}" for a in sorted(self.attributes, key=lambda a: -a.size))],
+                hints=[
+                    ("leave out what no question asks for", "columns that the policy does not name are never read"),
+                    ("wider steps", "for numbers: step = …"),
+                ],
             )
 
     @classmethod

@@ -1,5 +1,6 @@
 """What a reader of a plan or a release must know besides the numbers; from public facts only."""
 
+import re
 from fractions import Fraction
 
 from dxprivacy.model.attributes import Integers
@@ -18,6 +19,8 @@ def notes(plan: Plan) -> list[str]:
     for asked in plan.questions.questions:
         if isinstance(asked, Question) and asked.ask in ("sum", "mean"):
             found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
+        if isinstance(asked, Question) and asked.by:
+            found |= dict.fromkeys(_left_out(plan, asked))
     groups = groups_per_question(plan.workload)
     sizes = {groups[a.question] for a in plan.workload.answers if isinstance(a.recipe, Ratio)}
     if sizes and plan.rows:
@@ -28,6 +31,16 @@ def notes(plan: Plan) -> list[str]:
     if plan.metric.universe.absent is not None:
         found["how many records there are is private too: “count” is answered with noise"] = None
     return list(found)
+
+
+def _left_out(plan: Plan, asked: Question) -> list[str]:
+    """Whom no group holds: records whose entry is missing or invalid."""
+    refs = [resolve(re.split(r"[/\[]", spec)[0].strip(), plan.metric.universe) for spec in asked.by]
+    names = list(dict.fromkeys(ref.attribute.name for ref in refs if ref.attribute.has_other))
+    if not names:
+        return []
+    which = " or ".join(names)
+    return [f"records whose {which} is missing or invalid are in no group; they are: count where {names[0]}=other"]
 
 
 def _imputed(plan: Plan, asked: Question) -> list[str]:

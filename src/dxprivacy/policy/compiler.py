@@ -57,7 +57,7 @@ def compile_policy(file: PolicyFile) -> Compiled:
     try:
         universe = Universe([attribute for attribute, _ in parts])
     except PolicyError as error:
-        raise file.error(error.what, hints=list(error.hints)) from None
+        raise file.error(error.what, details=tuple(error.details), hints=list(error.hints)) from None
     axes = [metric for _, metric in parts]
     metric = axes[0] if len(axes) == 1 else (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
     if absence is not None:

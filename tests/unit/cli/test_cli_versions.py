@@ -38,7 +38,7 @@ def test_a_new_version_is_shown_first_then_adopted(spent, dxp):
     table = [row.split() for row in rows[3:6]]
     assert table[0] == ["gender", "was", "called", "sex"]
     assert table[1] == ["age", "10,", "11,", "12", "←", "other"]
-    assert table[2] == ["home", "as", "before"]
+    assert table[2] == ["home", "values", "as", "before"]
     assert any("dxp check new.toml --diff OLD.toml" in row for row in rows)
     assert rows[-1] == "Next: dxp ledger ledger.db --policy new.toml"
     again = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt").fine()

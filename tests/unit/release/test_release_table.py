@@ -30,7 +30,7 @@ def policy(tmp_path):
 def released(policy, *questions):
     plan = dx.plan(list(questions), policy.metric, rows=100)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
-    return build_release(plan, noisy, 100, ledger="ledger.db", entry=1, at="2026-01-01", so_far=1.0)
+    return build_release(plan, noisy, 100, ledger="ledger.db", entry=1, at="2026-01-01", request="x", so_far=1.0)
 
 
 def read(release):
@@ -77,7 +77,7 @@ def test_ranges_prefixes_marginals_and_explicit_rows_have_their_groups(policy):
     assert all(sum(bool(r[n]) for n in policy.universe.names if n in r and n != "value") <= 1 for r in rows)
     matrix = dx.matrix(np.eye(3)[:2], labels=["first", "second"])
     plan = dx.plan(matrix, dx.metrics.constant(3, 1))
-    release = build_release(plan, np.array([4, 5]), 9, ledger="l", entry=1, at="", so_far=1.0)
+    release = build_release(plan, np.array([4, 5]), 9, ledger="l", entry=1, at="", request="x", so_far=1.0)
     assert [r["row"] for r in read(release)] == ["first", "second"]
 
 
