@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dxprivacy.errors import NotVerified
 from dxprivacy.verify import reading
 from dxprivacy.verify.distances import Distance
 from dxprivacy.verify.journal import Row, json_object
@@ -16,14 +17,12 @@ from dxprivacy.verify.metric import distance
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 
-_MEMBERS = (
-    *("title", "version", "unit", "metric", "metric_spec", "universe", "universe_spec", "recoded", "shares"),
-)  # fmt: skip
+_MEMBERS = ("title", "version", "unit", "metric", "metric_spec", "universe", "universe_spec", "recoded", "shares")
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version; `shares` of the costs before it, by their rows; `recoded`: entries are written in another way now."""
+    """One version; `shares` of the costs before it, by their rows; `recoded`: entries are written otherwise now."""
 
     number: int
     seq: int
@@ -54,7 +53,7 @@ def _version(row: Row, number: int, reserved: list[int], where: str) -> Version:
     data = reading.members(json_object(row, where), where, _MEMBERS)
     for name in ("title", "version"):
         reading.text(data[name], f"{where} {name}")
-    universe = Universe({"digest": data["universe"], "attributes": data["universe_spec"], "units": {}})
+    universe = _universe(data, where)
     digest = reading.hash_text(data["metric"], f"{where} metric")
     if digest != reading.digest({"universe": universe.digest, "metric": data["metric_spec"]}):
         raise refuse("its metric is not the digest of universe and distances", where)
@@ -62,9 +61,16 @@ def _version(row: Row, number: int, reserved: list[int], where: str) -> Version:
         raise refuse("is not named after its version and metric", where)
     if data["unit"] != universe.privacy_unit:
         raise refuse(f"its unit is not that of the universe, “{universe.privacy_unit}”", where)
-    metric = distance(data["metric_spec"], universe.size)
+    metric = distance(data["metric_spec"], universe.size, f"{where} metric")
     shares = _shares(data["shares"], reserved, where)
     return Version(number, row.seq, digest, universe, metric, shares, _recoded(data["recoded"], where))
+
+
+def _universe(data: dict[str, Any], where: str) -> Universe:
+    try:
+        return Universe({"digest": data["universe"], "attributes": data["universe_spec"], "units": {}})
+    except NotVerified as error:
+        raise refuse(f"its {error.where} {error.what}", where) from None
 
 
 def _shares(data: Any, reserved: list[int], where: str) -> dict[int, Fraction]:
