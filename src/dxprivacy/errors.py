@@ -110,7 +110,7 @@ class NotVerified(DxError):
 
 
 class Undecided(DxError):
-    """A file that is too large to be verified here; that says nothing about whether it is right."""
+    """A file of which not everything can be verified here; that says nothing about whether it is right."""
 
     exit_code = 9
 

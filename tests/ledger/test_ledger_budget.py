@@ -4,6 +4,7 @@ import itertools
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -233,3 +234,14 @@ def test_eight_racing_processes_spend_exactly_the_budget(tmp_path):
         assert brute(ledger.spent, d) <= 1
         ledger.verify()
     assert Path(path).exists()
+
+
+def test_a_question_called_otherwise_is_not_paid_for_twice(tmp_path):
+    d = people()
+    named = [make_plan([replace(gather("count by sex").questions[0], title=title)], d) for title in ("Sexes", "Who?")]
+    assert named[0].request == named[1].request
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        assert isinstance(reserve(ledger, named[0]), Entry)
+        ledger.finish("a", "{}")
+        assert reserve(ledger, named[1]) == "{}"
+        assert len(ledger.entries()) == 1

@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
-from dxprivacy.errors import DataError, MetricError, TooLarge, UsageError
+from dxprivacy.errors import DataError, MetricError, QuestionError, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.metrics import WithAbsent
 from dxprivacy.model.workload import Ratio
@@ -173,3 +174,19 @@ def test_explicit_questions_get_a_zero_for_the_absent():
     plan = dx.plan([[1, 1, 1], [0, 1, 2]], metric)
     assert plan.workload.dense().tolist() == [[1, 1, 1, 0], [0, 1, 2, 0]]
     assert dx.laplace(plan, Histogram.of(metric.universe, [1, 2, 3, 0])).shape == (2,)
+
+
+@pytest.mark.parametrize("row", [[1, 1, 1, 1], [1, 1, 1, 0], [1, 1], [1, 1, 1, 1, 1]])
+def test_a_matrix_cannot_count_the_absent(row):
+    """With a one for `absent` too, counting everybody would be the same for all records: answered exactly."""
+    metric = dx.metrics.with_absent(dx.metrics.line(3, 1), 1, max_records=10)
+    for asked in ([row], csr_array([row])):
+        with pytest.raises(QuestionError, match="3 columns"):
+            dx.plan(dx.matrix(asked), metric)
+
+
+def test_files_name_the_unit_of_privacy(session):
+    plan = session.plan("count", share="10%")
+    assert plan.to_dict()["policy"]["unit"] == "add-remove"
+    assert session.release(plan).to_dict()["policy"]["unit"] == "add-remove"
+    assert dx.plan([[1, 0]], dx.metrics.constant(2, 1)).to_dict()["policy"]["unit"] == "replace"

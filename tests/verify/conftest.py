@@ -1,7 +1,10 @@
-"""One small survey with every common kind of question, released for real; its plan, release and ledger as files."""
+"""Two small surveys with every common kind of question, released for real; their plans, releases and ledgers as files.
+
+In the first the number of records is public; in the second records may be added and removed.
+"""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +43,46 @@ QUESTIONS = [
     "count",
     "count by age[0,3,5] where state='New York' and sex=F",
 ]
+PEOPLE = "sex,age,home\n" + "".join(f"{'MF'[k % 2]},{k % 6},{1 + k % 3}\n" for k in range(200))
+
+CLINIC = """
+title = "Clinic"
+dataset = "verify-2"
+unit = "add-remove"
+epsilon_presence = 0.5
+max_records = 1000
+[attributes.sex]
+values = ["M", "F"]
+epsilon = { M = 1.0, F = 0.5 }
+between = "sum"
+[attributes.visit]
+dates = ["2026-01-30", "2026-02-03"]
+epsilon = 0.5
+per = "7 days"
+[attributes.cost]
+numbers = [0, 3000]
+step = 1000
+unit = "€"
+outside = "clamp"
+epsilon = 1.0
+per = 1000
+[attributes.pain]
+columns = ["before", "after"]
+integers = [0, 1]
+epsilon = 1.0
+per = 1
+"""
+ASKED = [
+    "count",
+    "mean cost",
+    "count by visit/month, sex weight 2",
+    replace(dx.count(visit=("2026-01-31", "2026-02-01")), title="Around the end of January"),
+    "sum pain.total by sex",
+    "prefixes cost/1000",
+]
+PATIENTS = "sex,visit,cost,before,after\n" + "".join(
+    f"{'MF?'[k % 3]},2026-02-0{1 + k % 3},{900 * (k % 5)},{k % 2},{k // 2 % 2}\n" for k in range(150)
+)
 
 
 @dataclass(frozen=True)
@@ -55,16 +98,16 @@ class Files:
         return json.loads(getattr(self, kind).read_text(encoding="utf-8"))
 
 
-def write_files(folder: Path) -> Files:
-    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+def write_files(folder: Path, policy: str, people: str, before: str, questions: list, after: str) -> Files:
+    """A policy, data, three releases, and the plan and release of the one in the middle."""
+    (folder / "policy.toml").write_text(policy, encoding="utf-8")
     (folder / "places.csv").write_text(PLACES)
-    rows = [f"{'MF'[k % 2]},{k % 6},{1 + k % 3}" for k in range(200)]
-    (folder / "people.csv").write_text("sex,age,home\n" + "\n".join(rows) + "\n")
+    (folder / "people.csv").write_text(people)
     with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db") as session:
-        session.release(session.plan("count by state, sex", share="25%"))
-        plan = session.plan(*QUESTIONS, share="50%")
+        session.release(session.plan(before, share="25%"))
+        plan = session.plan(*questions, share="50%")
         release = session.release(plan)
-        session.release(session.plan("count where age=3..5", share="10%"))
+        session.release(session.plan(after, share="10%"))
     write_plan(plan, folder / "plan.json", folder / "policy.toml")
     release.save(folder / "release.json")
     return Files(folder, folder / "plan.json", folder / "release.json", folder / "ledger.db")
@@ -72,4 +115,11 @@ def write_files(folder: Path) -> Files:
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory) -> Files:
-    return write_files(tmp_path_factory.mktemp("verify"))
+    folder = tmp_path_factory.mktemp("verify")
+    return write_files(folder, POLICY, PEOPLE, "count by state, sex", QUESTIONS, "count where age=3..5")
+
+
+@pytest.fixture(scope="session")
+def clinic(tmp_path_factory) -> Files:
+    folder = tmp_path_factory.mktemp("clinic")
+    return write_files(folder, CLINIC, PATIENTS, "count by sex", ASKED, "count where pain='1, 0'")

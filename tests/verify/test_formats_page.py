@@ -9,7 +9,7 @@ from dxprivacy.model import ordered  # noqa: F401
 from dxprivacy.model.attributes import Attribute
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.metrics import Metric
-from dxprivacy.verify import metric, universe
+from dxprivacy.verify import attributes, metric
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 
@@ -21,7 +21,7 @@ def kinds(base):
 
 
 @pytest.mark.parametrize(
-    ("base", "known"), [(Metric, metric._BUILD), (Attribute, universe._KINDS), (Block, ("table", "along", "matrix"))]
+    ("base", "known"), [(Metric, metric._BUILD), (Attribute, attributes._KINDS), (Block, ("table", "along", "matrix"))]
 )
 def test_every_kind_is_verified_and_specified(base, known):
     assert len(kinds(base)) >= 3

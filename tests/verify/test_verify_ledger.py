@@ -55,20 +55,22 @@ def test_reading_a_ledger_changes_nothing(files, copied):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE journal SET content = replace(content, '200', '201') WHERE kind = 'finish' AND seq = 5",
-        "UPDATE journal SET at = '2020-01-01T00:00:00.000+00:00' WHERE seq = 4",
-        "UPDATE journal SET hash = previous WHERE seq = 4",
-        "UPDATE journal SET kind = 'open' WHERE seq = 6",
+        "UPDATE journal SET content = replace(content, '200', '201') WHERE kind = 'finish' AND seq = 6",
+        "UPDATE journal SET content = replace(content, 'berblick', 'bersicht') WHERE kind = 'policy'",
+        "UPDATE journal SET at = '2020-01-01T00:00:00.000+00:00' WHERE seq = 5",
+        "UPDATE journal SET hash = previous WHERE seq = 5",
+        "UPDATE journal SET kind = 'open' WHERE seq = 7",
         "DELETE FROM journal WHERE seq = 2",
-        "DELETE FROM journal WHERE seq = 7",
-        "DELETE FROM journal WHERE seq >= 5",
+        "DELETE FROM journal WHERE seq = 3",
+        "DELETE FROM journal WHERE seq = 8",
+        "DELETE FROM journal WHERE seq >= 6",
         "DELETE FROM journal",
     ],
 )
 def test_an_edited_ledger_is_noticed(files, copied, statement):
     tamper(copied, statement)
-    if "seq = 7" in statement:  # one row less than witnessed
-        assert len(copied.with_name("ledger.db.witness").read_text().splitlines()) == 7
+    if "seq = 8" in statement:  # one row less than witnessed
+        assert len(copied.with_name("ledger.db.witness").read_text().splitlines()) == 8
     with pytest.raises(NotVerified):
         list(verify(files.release, copied))
 
@@ -76,16 +78,25 @@ def test_an_edited_ledger_is_noticed(files, copied, statement):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE journal SET at = '2020-01-01T00:00:00.000+00:00' WHERE seq = 4",
-        "UPDATE journal SET request = request || ' x' WHERE seq IN (4, 5)",
-        "UPDATE journal SET body = previous WHERE seq IN (4, 5)",
-        'UPDATE journal SET content = replace(content, \'"share": "\', \'"share": "0\') WHERE seq = 4',
-        "UPDATE journal SET content = replace(content, 'count', 'sum') WHERE seq = 2",
-        "UPDATE journal SET content = replace(content, '\"seal\"', '\"Seal\"') WHERE seq = 5",
+        "UPDATE journal SET at = '2020-01-01T00:00:00.000+00:00' WHERE seq = 5",
+        "UPDATE journal SET request = request || ' x' WHERE seq IN (5, 6)",
+        "UPDATE journal SET body = previous WHERE seq IN (5, 6)",
+        'UPDATE journal SET content = replace(content, \'"share": "\', \'"share": "0\') WHERE seq = 5',
+        "UPDATE journal SET content = replace(content, 'count', 'sum') WHERE seq = 3",
+        "UPDATE journal SET content = replace(content, '\"seal\"', '\"Seal\"') WHERE seq = 6",
         "UPDATE journal SET content = replace(content, 'verify-1', 'verify-2') WHERE seq = 1",
-        "UPDATE journal SET kind = 'reserve', request = 'more' WHERE seq = 7",
+        "UPDATE journal SET kind = 'reserve', request = 'more' WHERE seq = 8",
+        'UPDATE journal SET content = replace(content, \'"unit": "replace"\', \'"unit": "x"\') WHERE seq = 2',
+        'UPDATE journal SET content = replace(content, \'"epsilon": "1"\', \'"epsilon": "2"\') WHERE seq = 2',
+        "UPDATE journal SET content = replace(content, '\"F\"', '\"W\"') WHERE seq = 2",
+        'UPDATE journal SET content = replace(content, \'"shares": {\', \'"shares": {"3": "1"\') WHERE seq = 2',
+        'UPDATE journal SET content = replace(content, \'"recoded": {\', \'"recoded": {"x": 1\') WHERE seq = 2',
+        "UPDATE journal SET content = '[]' WHERE seq = 2",
+        "UPDATE journal SET body = previous WHERE seq = 2",
+        "UPDATE journal SET request = 'policy 2' WHERE seq = 2",
+        "UPDATE journal SET kind = 'policy' WHERE seq = 7",
+        "DELETE FROM journal WHERE seq >= 6",
         "DELETE FROM journal WHERE seq >= 5",
-        "DELETE FROM journal WHERE seq >= 4",
     ],
 )
 def test_an_edited_ledger_with_a_new_chain_is_noticed(files, copied, statement):
@@ -138,13 +149,11 @@ def test_another_release_under_the_same_entry_is_noticed(files):
 
 def test_more_spent_than_the_policy_allows_is_noticed(files, copied):
     """An entry that the ledger would have refused, with right digests, body and chain."""
-    data = files.read("release")
     with sqlite3.connect(copied) as database:
-        (content,) = database.execute("SELECT content FROM journal WHERE seq = 4").fetchone()
-        at = database.execute("SELECT at FROM journal WHERE seq = 7").fetchone()[0]
+        content, body = database.execute("SELECT content, body FROM journal WHERE seq = 5").fetchone()
+        at = database.execute("SELECT at FROM journal WHERE seq = 8").fetchone()[0]
     database.close()
-    body = hashlib.sha256(f"{data['workload']} {content}".encode()).hexdigest()
-    extra = f"(8, 'reserve', 'again', '{body}', '{content.replace(chr(39), chr(39) * 2)}', '{at}', '', '')"
+    extra = f"(9, 'reserve', 'again', '{body}', '{content.replace(chr(39), chr(39) * 2)}', '{at}', '', '')"
     tamper(copied, f"INSERT INTO journal VALUES {extra}")
     rechain(copied)
     with pytest.raises(NotVerified, match="more was spent"):

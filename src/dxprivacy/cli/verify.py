@@ -18,7 +18,8 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
     counted. docs/formats.md tells others how to write their own.
 
     \b
-    Exit codes: 0 verified, 8 something does not hold, 9 too large to decide here
+    Exit codes: 0 verified, 8 something does not hold, 9 undecided: too large here, or
+                costs of a version of the policy with other possible records
 
     \b
     Examples:   dxp verify plan-7f3a.json

@@ -47,9 +47,9 @@ def cost_content(cost: LaplaceCost, questions: Stack) -> dict[str, Any]:
 
 
 def body_of(cost: LaplaceCost, content: dict[str, Any]) -> str:
-    """Identifies a request's content: the same request must mean the same plan."""
-    asked = [{k: v for k, v in question.items() if k != "title"} for question in content["questions"]]
-    kept = {k: v for k, v in content.items() if k not in ("share", "title")} | {"questions": asked}
+    """Identifies a request's content: the same request must mean the same plan, whatever its questions are called."""
+    asked = [{k: v for k, v in q.items() if k != "title"} for q in content["questions"]]
+    kept = {k: v for k, v in content.items() if k != "share"} | {"questions": asked}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(f"{cost.workload.digest} {text}".encode()).hexdigest()
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from dxprivacy.bounds import contexts_of
 from dxprivacy.errors import LedgerError, PolicyError
-from dxprivacy.ledger.versions import REPLACE, Recorded, Version
+from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.model.attributes import Attribute
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.pullback import Pullback, pull_back
 from dxprivacy.model.reading import Recoding, Relation, listed_texts, relate
-from dxprivacy.model.universe import Universe
+from dxprivacy.model.universe import REPLACE, Universe
 from dxprivacy.wording import digits, numbered
 
 _CONTEXTS = 200_000

@@ -18,8 +18,6 @@ from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
 
-REPLACE = "replace"
-
 
 @dataclass(frozen=True, eq=False)
 class Version:
@@ -34,7 +32,7 @@ class Version:
     @property
     def unit(self) -> str:
         """Whether records are only replaced, or added and removed too."""
-        return REPLACE if self.metric.universe.absent is None else "add-remove"
+        return self.metric.universe.privacy_unit
 
     @classmethod
     def of(cls, policy: "Policy | Metric | Version") -> "Version":

@@ -5,6 +5,7 @@ and unparsable entries go.  So every row has exactly one cell and no row can be 
 """
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from dxprivacy.model.formats import NumberFormat
 from dxprivacy.model.numbers import exact
 
 OTHER = "other"
+_WHOLE = re.compile("[+-]?[0-9]{1,24}")  # no 1_000, and no digits of other scripts, which `int` would take
 
 
 @dataclass(frozen=True)
@@ -239,10 +241,7 @@ class Integers(Attribute):
         if self.has_other and value == OTHER:
             return self.listed
         text = as_text(value).strip()
-        try:
-            number = int(text) if len(text) < 25 else None
-        except ValueError:
-            number = None
+        number = int(text) if _WHOLE.fullmatch(text) else None
         if number is None or not self.low <= number <= self.high:
             raise self._unknown(value)
         return number - self.low

@@ -76,9 +76,11 @@ def _intervals(question: Question, universe: Universe) -> Workload:
 
 
 def _joined(first: str, last: str) -> str:
-    """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`."""
+    """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`; so are `0 to 10` and `10 to 20`."""
     if first == last:
         return first
+    if " to " in first and last.endswith("+"):
+        return f"{first.partition(' to ')[0]}+"
     if " to " in first and " to " in last:
         return f"{first.partition(' to ')[0]} to {last.partition(' to ')[2]}"
     start = first.partition("–")[0]
@@ -185,8 +187,12 @@ def bind_matrix(question: Matrix, universe: Universe) -> Workload:
 
 def _with_absent(whole: Any, universe: Universe) -> Any:
     """One more column, for the record of somebody who is not there: no question counts it."""
-    if universe.absent is None or whole.shape[1] != universe.cells:
+    if universe.absent is None:
         return whole
+    if whole.shape[1] != universe.cells:  # a column for `absent` could hide what the presence of a record changes
+        raise QuestionError(
+            f"a question matrix of shape {whole.shape}; it needs {universe.cells:,} columns, and none for `absent`"
+        )
     nobody = np.zeros((whole.shape[0], 1), dtype=np.int64)
     if isinstance(whole, np.ndarray):
         return np.hstack([whole, nobody])

@@ -32,7 +32,7 @@ def exact(value: object, *, what: str = "number", allow_infinite: bool = False) 
     if isinstance(value, Fraction):
         return in_range(value, what=what)
     try:
-        decimal = Decimal(str(value).strip())
+        decimal = Decimal(_plain(str(value).strip()))
     except InvalidOperation:
         raise UsageError(f"{what} is {str(value)[:60]!r}; a number is needed") from None
     if decimal.is_infinite() and decimal > 0 and allow_infinite:
@@ -42,6 +42,13 @@ def exact(value: object, *, what: str = "number", allow_infinite: bool = False) 
     if abs(decimal.adjusted()) > 150:
         raise UsageError(f"{what} is {str(value)[:60]}; that is beyond the range of numbers we work with")
     return in_range(Fraction(decimal), what=what)
+
+
+def _plain(text: str) -> str:
+    """`Decimal` also takes 1_000 and the digits of other scripts, which nothing that reads our files should have to."""
+    if "_" in text or not text.isascii():
+        raise InvalidOperation
+    return text
 
 
 def in_range(value: Fraction, *, what: str = "number") -> Fraction:

@@ -4,6 +4,7 @@ Whole numbers and properties are points; numbers in cells have a width, and no e
 grouped by the calendar too.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -182,10 +183,7 @@ class Days(Scale):
             keys = [_CALENDAR[width](day) for day in days]
             place = {key: k for k, key in enumerate(sorted(set(keys)))}
             return [place[key] for key in keys], [label for _, label in place]
-        try:
-            size = int(width)
-        except ValueError:
-            size = 0
+        size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
         if size < 1:
             raise QuestionError(
                 f"cannot group {self.name} by “{width}”",

@@ -21,6 +21,7 @@ from dxprivacy.model.specs import attribute_from_spec
 
 MAX_CELLS = 1 << 28
 ABSENT = "absent"
+REPLACE = "replace"
 
 
 class Universe:
@@ -199,6 +200,11 @@ class Universe:
     def present(self) -> "Universe":
         """The same without `absent`."""
         return self if self.absent is None else Universe(self.attributes)
+
+    @property
+    def privacy_unit(self) -> str:
+        """What one record may do: be replaced by another one, or also be added and removed."""
+        return REPLACE if self.absent is None else "add-remove"
 
     def units(self) -> dict[str, str]:
         """The units of numbers, by `attribute` or `attribute.property`: words for people, no part of the digest."""

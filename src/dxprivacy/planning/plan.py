@@ -117,7 +117,7 @@ class Plan:
             "policy": {
                 "title": self.title,
                 "dataset": self.dataset,
-                "unit": "replace",
+                "unit": self.metric.universe.privacy_unit,
                 "metric": self.metric.to_dict(),
             },
             "universe": self.metric.universe.to_dict(),

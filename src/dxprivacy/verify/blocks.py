@@ -54,8 +54,8 @@ class Block(ABC):
         """What the digest covers."""
 
     @abstractmethod
-    def reach(self, weights: Sequence[float]) -> float:
-        """Not less than any pair's loss, given 1/s of every row of the workload."""
+    def reach(self, weights: Sequence[float], *, absent: bool) -> float:
+        """Not less than any pair's loss, given 1/s of every row of the workload; perhaps one of the two is absent."""
 
 
 class Table(Block):
@@ -112,10 +112,10 @@ class Table(Block):
             yield self.groups[axis]
             yield self.weights[axis]
 
-    def reach(self, weights: Sequence[float]) -> float:
+    def reach(self, weights: Sequence[float], *, absent: bool) -> float:
         """Twice the largest weight, over the least scale."""
         largest = math.prod(max(map(abs, w)) for w in self.weights.values())
-        if not any(len({self.moving(a, v) for v in range(len(self.groups[a]))}) > 1 for a in self.axes):
+        if not absent and not any(len({self.moving(a, v) for v in range(len(self.groups[a]))}) > 1 for a in self.axes):
             return 0.0
         one_sign = all(min(w) >= 0 for w in self.weights.values())
         top = max(weights[self.first : self.first + self.rows])
@@ -152,13 +152,13 @@ class Along(Block):
         yield [self.rows, self.axis]
         yield array("q", (int(a <= g <= b) for a, b in self.spans for g in self.groups))
 
-    def reach(self, weights: Sequence[float]) -> float:
+    def reach(self, weights: Sequence[float], *, absent: bool) -> float:
         """Each row that is not the same everywhere."""
         total = 0.0
         present = set(self.groups)
         for k, (a, b) in enumerate(self.spans):
             inside = sum(a <= g <= b for g in present)
-            total += weights[self.first + k] if 0 < inside < len(present) else 0.0
+            total += weights[self.first + k] if 0 < inside < len(present) + absent else 0.0
         return total
 
 
@@ -204,7 +204,7 @@ class Explicit(Block):
         for part in range(3):
             yield [e[part] for e in entries]
 
-    def reach(self, weights: Sequence[float]) -> float:
+    def reach(self, weights: Sequence[float], *, absent: bool) -> float:
         """Each row from its least to its largest entry."""
         ends: dict[int, list[int]] = {}
         for column in self.columns.values():
@@ -212,7 +212,7 @@ class Explicit(Block):
                 ends.setdefault(row, []).append(x)
         total = 0.0
         for row, found in ends.items():
-            if len(found) < self.universe.size:
+            if absent or len(found) < self.universe.cells:
                 found.append(0)
             spread = max(found) - min(found)
             total += weights[self.first + row] * spread if spread else 0.0

@@ -1,4 +1,4 @@
-"""Distances made of others (docs/formats.md, section 3): with `other`, scaled, joined, over digits, restricted."""
+"""Distances made of others (docs/formats.md, section 3): one cell more, scaled, joined, over digits, restricted."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -47,6 +47,17 @@ class WithOther(Distance):
         """Over the base, or to the last cell."""
         r = float(self.radius)
         return r if math.isinf(r) else max(r, min(self.base.largest, 2 * r))
+
+    def _least(self) -> float | None:
+        """The base's, or the radius: a detour is longer than that."""
+        if not self.radius:
+            return None
+        found = (x for x in (self.base.least, self._float) if x is not None and x < math.inf)
+        return min(found, default=None)
+
+
+class WithAbsent(WithOther):
+    """A base on the records that are there, and one more cell for somebody who is not."""
 
 
 class Scaled(Distance):
@@ -138,9 +149,13 @@ class Product(Distance):
 
     @cached_property
     def _is_grid(self) -> bool:
-        """Equal lines of consecutive positions: steps in several digits at once suffice for the maximum."""
+        """Equal lines of consecutive positions: steps in several digits at once suffice for the maximum.
+
+        With many short digits these would be more than all pairs.
+        """
         lines = [p for p in self.parts if isinstance(p, Line) and isinstance(p.positions, range)]
-        return len(lines) == len(self.parts) and len({p.per_unit for p in lines}) == 1
+        few = 3 ** len(self.parts) < self.size
+        return few and len(lines) == len(self.parts) and len({p.per_unit for p in lines}) == 1
 
     def pairs(self, classes: Sequence[int]) -> Iterator[tuple[int, int]]:
         """King's moves on a grid, otherwise all pairs."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.combined import Joined, Product, Restricted, Scaled, WithOther
+from dxprivacy.verify.combined import Joined, Product, Restricted, Scaled, WithAbsent, WithOther
 from dxprivacy.verify.distances import Constant, Distance, Graph, Line, Places, Table
 from dxprivacy.verify.reading import refuse
 
@@ -80,6 +80,10 @@ def _with_other(spec: dict[str, Any], size: int, where: str, depth: int) -> Dist
     return WithOther(distance(spec["base"], size - 1, where, depth), reading.budget(spec["radius"], where))
 
 
+def _with_absent(spec: dict[str, Any], size: int, where: str, depth: int) -> Distance:
+    return WithAbsent(distance(spec["base"], size - 1, where, depth), reading.positive(spec["radius"], where))
+
+
 def _scaled(spec: dict[str, Any], size: int, where: str, depth: int) -> Distance:
     return Scaled(distance(spec["base"], size, where, depth), reading.positive(spec["factor"], where))
 
@@ -125,6 +129,7 @@ _BUILD: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any], int, str, int
     "great-circle": (("per_unit", "coordinates"), _places),
     "minkowski": (("per_unit", "coordinates", "p"), _places),
     "with-other": (("base", "radius"), _with_other),
+    "with-absent": (("base", "radius"), _with_absent),
     "scaled": (("base", "factor"), _scaled),
     "capped": (("base", "cap"), _capped),
     "together": (("how", "parts"), _together),

@@ -9,8 +9,10 @@ from typing import Any
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import noise, reading
 from dxprivacy.verify.blocks import workload_digest
-from dxprivacy.verify.certificate import Loss, Tightest, largest_loss, ratio_of, tightest
+from dxprivacy.verify.certificate import largest_loss, tightest
+from dxprivacy.verify.combined import WithAbsent
 from dxprivacy.verify.distances import Distance
+from dxprivacy.verify.loss import Loss, Tightest, ratio_of
 from dxprivacy.verify.metric import distance
 from dxprivacy.verify.questions import Answer, Asked, ask
 from dxprivacy.verify.reading import refuse
@@ -23,6 +25,7 @@ COMMON = (
 )
 _RULES = ("line", "generators", "all pairs", "one attribute at a time", "constant")
 _LOOSE = ", upper bound per question"
+_PRESENCE = ", and presence"
 _LARGEST_SCALE = 2.0**52
 _ROUNDED = Fraction(1, 1 << 58)  # how much larger a ratio may be where distances are irrational
 CLOSE = 1e-8
@@ -85,9 +88,9 @@ def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
     )
     for name in ("title", "dataset", *(("file",) if "file" in policy else ())):
         reading.text(policy[name], f"policy {name}")
-    if policy["unit"] != "replace":  # the one place to decide what neighbours are
-        raise refuse(f"is {str(policy['unit'])[:20]!r}; only “replace” can be verified", "policy unit")
     universe = Universe(data["universe"])
+    if policy["unit"] != universe.privacy_unit:
+        raise refuse(f"is not that of the universe, “{universe.privacy_unit}”", "policy unit")
     given = reading.members(policy["metric"], "metric", ("digest", "spec"))
     metric_digest = reading.hash_text(given["digest"], "metric digest")
     if metric_digest != reading.digest({"universe": universe.digest, "metric": given["spec"]}):
@@ -106,7 +109,7 @@ def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
         {
             "metric": metric_digest,
             "dataset": policy["dataset"],
-            "questions": data["questions"],
+            "questions": untitled(data["questions"]),
             "workload": workload,
             "scales": data["scales"],
             "share": data["share"],
@@ -121,6 +124,11 @@ def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
         universe, metric, metric_digest, policy["dataset"], asked, workload, request, request[:4], records, share,
         scales, Loss(universe, asked.blocks, scales),
     )  # fmt: skip
+
+
+def untitled(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Questions whatever they are called: a question called otherwise is the same one."""
+    return [{name: value for name, value in question.items() if name != "title"} for question in questions]
 
 
 def claim_checks(claim: Claim) -> Iterator[Check]:
@@ -160,9 +168,8 @@ def check_certificate(data: Any, found: Tightest, claim: Claim) -> Check:
     if given["norm"] != "l1" or given["metric"] != claim.metric_digest:
         raise refuse("speaks about another norm or metric", "certificate")
     rule = reading.text(given["rule"], "certificate rule")
-    loose = rule.endswith(_LOOSE)
-    if rule.removesuffix(_LOOSE) not in (_RULES[3:] if loose else _RULES):
-        raise refuse(f"unknown rule {rule[:40]!r}", "certificate")
+    loose = _LOOSE in rule
+    _require_rule(rule, absent=claim.universe.absent is not None)
     stated = reading.fraction(given["ratio"], "certificate ratio")
     share = claim.share
     where = f", at {claim.universe.tell(*found.pair)}" if found.pair else ""
@@ -179,6 +186,14 @@ def check_certificate(data: Any, found: Tightest, claim: Claim) -> Check:
     return Check(
         "certificate", f"uses{kind} {100 * upper:.6g} % of the policy, {100 * float(share):.6g} % granted{where}"
     )
+
+
+def _require_rule(rule: str, *, absent: bool) -> None:
+    """How the ratio was found, among the records that are there; and where records may be absent, against that."""
+    inside, presence, bound = rule.partition(_PRESENCE)
+    known = (*_RULES, *(name + _LOOSE for name in _RULES[3:]))
+    if inside not in known or (presence and not absent) or bound not in ("", _LOOSE):
+        raise refuse(f"unknown rule {rule[:40]!r}", "certificate")
 
 
 def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, claim: Claim) -> None:
@@ -213,10 +228,18 @@ def verify_plan(data: Any) -> Iterator[Check]:
     for step in check_privacy(data, claim):
         if isinstance(step, Check):
             yield step
-    strict = claim.metric.least
+    strict = strictest(claim.metric)
     expected = math.inf if strict is None else strict * float(claim.share)
     if not close(infinite_as_null(data["strict_epsilon"], "strict_epsilon"), expected):
         raise refuse(f"is not the share of the least distance, {expected:.6g}", "strict_epsilon")
+
+
+def strictest(metric: Distance) -> float | None:
+    """The ε of plain DP that keeps every promise: replacing a record is removing one and adding one."""
+    if not isinstance(metric, WithAbsent):
+        return metric.least
+    near, presence = metric.base.least, float(metric.radius)
+    return presence if near is None else min(near / 2, presence)
 
 
 def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str) -> None:

@@ -1,21 +1,25 @@
-"""What questions mean (docs/formats.md, sections 4 and 5): names, groups, conditions, rows, labels, recipes."""
+"""What questions ask for (docs/formats.md, sections 4 and 5): rows in blocks, labels, words, recipes, notes."""
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations, product
 from typing import Any
 
-from dxprivacy.verify import reading
+from dxprivacy.verify import days, reading
+from dxprivacy.verify.attributes import Integers, Numbers, Series
 from dxprivacy.verify.blocks import Along, Block, Column, Explicit, Table
-from dxprivacy.verify.reading import decimal, refuse
-from dxprivacy.verify.universe import Attribute, Integers, Points, Property, Universe
+from dxprivacy.verify.grouping import Condition, Grouping, Named, fulfil, group, resolve
+from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.universe import Universe
 from dxprivacy.verify.words import number_text
 
 _MOST_ROWS = 2_000_000
 _MOST_RANGES = 300
+_HEAVIEST = 1_000_000
+_KEYWORDS = ("by", "where", "within", "and", "of")
 
 
 @dataclass(frozen=True)
@@ -39,23 +43,24 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: label, title of its question, unit, target, recipe, and how many answers the question has."""
+    """One answer: label, title of its question, unit, target, recipe, groups; and how many answers the question has."""
 
     label: str
     title: str
     unit: str
     within: Fraction | None
     recipe: Recipe
+    groups: dict[str, str]
     siblings: int = 1
 
 
 @dataclass(frozen=True)
 class Asked:
-    """All questions: blocks of rows, answers, titles, notes."""
+    """All questions: blocks of rows, answers, the questions' words, notes."""
 
     blocks: list[Block]
     answers: list[Answer]
-    titles: list[str]
+    words: list[str]
     notes: list[str]
 
     @property
@@ -64,42 +69,17 @@ class Asked:
         return sum(block.rows for block in self.blocks)
 
 
-@dataclass(frozen=True)
-class Named:
-    """What a name means: an attribute, or one of its properties."""
-
-    axis: int
-    attribute: Attribute
-    fact: Property | None
-
-    @property
-    def numbers(self) -> Sequence[Fraction] | None:
-        """The numbers of listed values."""
-        return self.attribute.numbers if self.fact is None else self.fact.numbers
-
-    def unit(self, universe: Universe) -> str:
-        """The unit of these numbers; a series' properties have that of the series."""
-        own = universe.units.get(self.attribute.name, "")
-        if self.fact is None:
-            return own
-        return universe.units.get(f"{self.attribute.name}.{self.fact.name}", "") if self._declared else own
-
-    @property
-    def _declared(self) -> bool:
-        return isinstance(self.attribute, Points)
-
-
-def ask(data: Any, universe: Universe) -> Asked:
-    """All questions of a file."""
+def ask(data: Any, universe: Universe, *, units: bool = True) -> Asked:
+    """All questions of a file; `units=False` where nothing says in which units the numbers were."""
     given = reading.items(data, "questions")
     if not given:
         raise refuse("nothing is asked", "questions")
     blocks: list[Block] = []
     answers: list[Answer] = []
-    titles: list[str] = []
+    words: list[str] = []
     notes: dict[str, None] = {}
     for k, question in enumerate(given):
-        one = _Question(question, universe, f"question {k + 1}").bound()
+        one = _Question(question, universe, f"question {k + 1}", units=units).bound()
         start = sum(block.rows for block in blocks)
         for block in one.blocks:
             blocks.append(block.starting_at(sum(b.rows for b in blocks)))
@@ -108,27 +88,9 @@ def ask(data: Any, universe: Universe) -> Asked:
                 a.recipe, row=a.recipe.row + start, count=None if a.recipe.count is None else a.recipe.count + start
             )
             answers.append(replace(a, recipe=moved, siblings=len(one.answers)))
-        titles += one.titles
+        words += one.words
         notes |= dict.fromkeys(one.notes)
-    return Asked(blocks, answers, titles, list(notes))
-
-
-def resolve(name: str, universe: Universe, where: str) -> Named:
-    """An attribute, or a property of exactly one."""
-    if name in universe.names:
-        axis = universe.names.index(name)
-        return Named(axis, universe.attributes[axis], None)
-    owner, _, short = name.rpartition(".")
-    found = [
-        Named(axis, attribute, fact)
-        for axis, attribute in enumerate(universe.attributes)
-        if owner in ("", attribute.name)
-        for fact in attribute.properties
-        if fact.name == short
-    ]
-    if len(found) != 1:
-        raise refuse(f"no attribute {name[:40]!r}" if not found else f"{name[:40]!r} is ambiguous", where)
-    return found[0]
+    return Asked(blocks, answers, words, list(notes))
 
 
 def grid(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction, Fraction]:
@@ -149,48 +111,57 @@ def grid(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction, Fraction]:
 
 
 class _Question:
-    def __init__(self, data: Any, universe: Universe, where: str) -> None:
-        self.universe, self.where = universe, where
+    def __init__(self, data: Any, universe: Universe, where: str, *, units: bool = True) -> None:
+        self.universe, self.where, self._units = universe, where, units
         self.ask = data.get("ask") if isinstance(data, dict) else None
+        self.unit = self.of = self.title = ""
+        self.by: list[str] = []
+        self.conditions: list[tuple[str, Condition]] = []
         if self.ask == "matrix":
             needed = ("ask", "shape", "rows", "columns", "entries", "factor", "bias", "labels")
-            self.data = reading.members(data, where, needed, ("within",))
-            self.unit, self.of, self.by, self.conditions = "", "", [], []
+            self.data = reading.members(data, where, needed, ("within", "weight"))
         elif self.ask in ("count", "sum", "mean", "prefixes", "ranges", "marginals"):
             of = () if self.ask == "count" else ("of",)
             grouped = ("by", "where") if self.ask in ("count", "sum", "mean") else ()
-            self.data = reading.members(data, where, ("ask", *of), (*grouped, "within", "unit"))
-            self.of = reading.text(data.get("of", ""), where)
+            self.data = reading.members(data, where, ("ask", *of), (*grouped, "within", "unit", "weight", "title"))
+            self.of, self.unit, self.title = (reading.text(data.get(n, ""), where) for n in ("of", "unit", "title"))
             self.by = reading.each(data.get("by", []), where, reading.text)
-            self.unit = reading.text(data.get("unit", ""), where)
             self.conditions = [self._condition(c) for c in reading.items(data.get("where", []), where)]
         else:
             raise refuse(f"asks for {str(self.ask)[:40]!r}", where)
         self.within = reading.positive(data["within"], where) if "within" in data else None
+        self.weight = reading.positive(data.get("weight", "1"), where)
+        if not Fraction(1, _HEAVIEST) <= self.weight <= _HEAVIEST:
+            raise refuse("has a weight beyond all measure", where)
 
-    def _condition(self, data: Any) -> tuple[str, list[str] | tuple[Fraction, Fraction]]:
+    def _condition(self, data: Any) -> tuple[str, Condition]:
         pair = reading.items(data, self.where)
         if len(pair) != 2:
             raise refuse("a condition is a name and what it wants", self.where)
         name = reading.text(pair[0], self.where)
         if isinstance(pair[1], dict):
             ends = reading.members(pair[1], self.where, ("from", "to"))
+            first, last = (days.day(reading.text(ends[end], self.where)) for end in ("from", "to"))
+            if first and last:
+                return name, (first, last)
             return name, (reading.fraction(ends["from"], self.where), reading.fraction(ends["to"], self.where))
         wanted = reading.each(pair[1], self.where, reading.text)
         if not wanted:
             raise refuse("a condition wants nothing", self.where)
         return name, wanted
 
-    @property
-    def title(self) -> str:
+    def words(self, *, goals: bool = True) -> str:
+        """As somebody would ask it; without its goals, target and weight are left out."""
         if self.ask == "matrix":
             return f"{self.data['shape'][0]} explicit rows"
         words = [str(self.ask)]
-        words += [self.of] if self.of else []
-        words += ["by " + ", ".join(self.by)] if self.by else []
+        words += [_quoted(self.of)] if self.of else []
+        words += ["by " + ", ".join(map(_quoted, self.by))] if self.by else []
         words += ["where " + " and ".join(_write(n, c) for n, c in self.conditions)] if self.conditions else []
-        if self.within is not None:
+        if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
+        if self.weight != 1 and goals:
+            words.append(f"weight {number_text(self.weight)}")
         return " ".join(words)
 
     def bound(self) -> Asked:
@@ -202,8 +173,24 @@ class _Question:
             return self._marginals()
         return self._grouped()
 
-    def _answers(self, labels: Sequence[str], recipes: Sequence[Recipe], unit: str = "") -> list[Answer]:
-        return [Answer(label, self.title, unit, self.within, r) for label, r in zip(labels, recipes, strict=True)]
+    def _asked(
+        self,
+        blocks: list[Block],
+        labels: Sequence[str],
+        groups: Iterable[dict[str, str]],
+        recipes: Sequence[Recipe],
+        *,
+        unit: str = "",
+        notes: Sequence[str] = (),
+    ) -> Asked:
+        """The answers under this question's title; a single one is called so too."""
+        words = self.words()
+        title = self.title or words
+        if self.title and len(labels) == 1:
+            labels = [self.title]
+        parts = zip(labels, groups, recipes, strict=True)
+        answers = [Answer(label, title, unit, self.within, recipe, named) for label, named, recipe in parts]
+        return Asked(blocks, answers, [words], list(notes))
 
     def _rows(self, block: Block, *, over_all: bool = False) -> list[Recipe]:
         return [Recipe(k, block.unit, block.bias, over_all) for k in range(block.rows)]
@@ -211,93 +198,81 @@ class _Question:
     # -- counts, sums, means
 
     def _grouped(self) -> Asked:
-        groupings = [_group(by, self.universe, self.where) for by in self.by]
+        universe = self.universe
+        groupings = sorted((group(by, universe, self.where) for by in self.by), key=lambda g: g.axis)
         groups = {g.axis: g.groups for g in groupings}
-        named = {g.axis: g.labels for g in groupings}
         if len(groups) < len(groupings):
             raise refuse("groups an attribute twice", self.where)
-        sizes = {axis: len(labels) for axis, labels in named.items()}
+        sizes = {g.axis: len(g.labels) for g in groupings}
         for name, wanted in self.conditions:
-            axis, fulfil = self._fulfil(name, wanted)
+            axis, kept = fulfil(name, wanted, universe, self.where)
             sizes.setdefault(axis, 1)
-            old = groups.get(axis, [0] * self.universe.shape[axis])
-            groups[axis] = [g if v in fulfil else -1 for v, g in enumerate(old)]
+            old = groups.get(axis, [0] * universe.shape[axis])
+            groups[axis] = [g if v in kept else -1 for v, g in enumerate(old)]
         if math.prod(sizes.values()) > _MOST_ROWS:
             raise refuse("asks for too many rows", self.where)
-        labels = self._labels(named)
+        labels, named = self._labels(groupings), _in_groups(groupings)
         ones = {axis: [1] * len(g) for axis, g in groups.items()}
         if self.ask == "count":
             self._require_unit("")
             block = Table(groups, ones, sizes)
-            return Asked([block], self._answers(labels, self._rows(block)), [self.title], [])
-        named_of = resolve(self.of, self.universe, self.where)
-        if named_of.numbers is None:
+            return self._asked([block], labels, named, self._rows(block), notes=self._left_out())
+        of = resolve(self.of, universe, self.where)
+        if of.numbers is None:
             raise refuse(f"{self.of} has no numbers", self.where)
-        unit = named_of.unit(self.universe)
+        unit = of.unit(universe)
         self._require_unit(unit)
-        weighed = named_of.attribute.in_sums(named_of.numbers)
+        weighed = of.attribute.in_sums(of.numbers)
         low, high = min(weighed), max(weighed)
-        parted = self.ask == "mean" and bool(groups)
+        parted = self.ask == "mean" and (bool(groups) or universe.absent is not None)
         centre = (low + high) / 2 if parted else Fraction(0)
         whole, step, bias = grid([x - centre for x in weighed])
-        axis = named_of.axis
-        with_x = {axis: [0] * self.universe.shape[axis], **groups}
-        sums = Table(with_x, {**ones, axis: whole}, {axis: 1, **sizes}, step, bias)
-        notes = self._notes(named_of, weighed[-1], unit)
+        with_x = {of.axis: [0] * universe.shape[of.axis], **groups}
+        sums = Table(with_x, {**ones, of.axis: whole}, {of.axis: 1, **sizes}, step, bias)
+        notes = [*self._missing(of, weighed[-1], unit, [g.axis for g in groupings]), *_in_cells(of, unit)]
+        notes += self._left_out()
         if not parted:
             recipes = self._rows(sums, over_all=self.ask == "mean")
-            return Asked([sums], self._answers(labels, recipes, unit), [self.title], notes)
+            return self._asked([sums], labels, named, recipes, unit=unit, notes=notes)
         counts = Table(groups, ones, sizes)
         recipes = [Recipe(k, step, bias, False, sums.rows + k, centre, low, high) for k in range(sums.rows)]
-        return Asked([sums, counts], self._answers(labels, recipes, unit), [self.title], notes)
+        return self._asked([sums, counts], labels, named, recipes, unit=unit, notes=notes)
 
-    def _fulfil(self, name: str, wanted: list[str] | tuple[Fraction, Fraction]) -> tuple[int, set[int]]:
-        named = resolve(name, self.universe, self.where)
-        if isinstance(wanted, tuple):
-            if named.numbers is None:
-                raise refuse(f"{name} has no numbers", self.where)
-            found = {v for v, x in enumerate(named.numbers) if wanted[0] <= x <= wanted[1]}
-        elif named.fact is None:
-            found = {named.attribute.find(text, self.where) for text in wanted}
-        else:
-            entries = named.fact.entries
-            if not set(wanted) <= set(entries):
-                raise refuse(f"{name} has no such value", self.where)
-            found = {v for v, entry in enumerate(entries) if entry in wanted}
-        if not found:
-            raise refuse(f"no record fulfils the condition on {name}", self.where)
-        return named.axis, found
+    def _labels(self, groupings: Sequence[Grouping]) -> list[str]:
+        if not groupings:
+            return [self.words(goals=False) if self.conditions else f"{self.ask} {self.of}".strip()]
+        labels = [", ".join(chosen) for chosen in product(*(g.labels for g in groupings))]
+        return [f"{self.ask} {self.of}, {label}" for label in labels] if self.of else labels
 
-    def _labels(self, named: dict[int, list[str]]) -> list[str]:
-        if not named:
-            return [self.title.split(" within ")[0] if self.conditions else f"{self.ask} {self.of}".strip()]
-        labels = [f"{self.ask} {self.of}"] if self.of else []
-        for axis in sorted(named):
-            labels = [f"{a}, {b}" for a in labels for b in named[axis]] if labels else list(named[axis])
-        return labels
-
-    def _notes(self, named: Named, value: Fraction, unit: str) -> list[str]:
-        attribute = named.attribute
-        used = [resolve(name, self.universe, self.where).axis for name, _ in self.conditions]
-        used += [_group(by, self.universe, self.where).axis for by in self.by]
-        if not attribute.other or named.axis in used:
+    def _left_out(self) -> list[str]:
+        """Whom no group holds."""
+        grouped = [resolve(by.partition("[")[0].partition("/")[0].strip(), self.universe, self.where) for by in self.by]
+        names = list(dict.fromkeys(of.attribute.name for of in grouped if of.attribute.other))
+        if not names:
             return []
-        text = f"a missing or invalid {attribute.name} counts as {number_text(value)} {unit}".rstrip()
-        text += " in sums and means"
-        if isinstance(attribute, Integers):
-            text += (
-                f"; for valid ones only: {self.ask} {self.of} where {attribute.name}={attribute.low}..{attribute.high}"
-            )
+        which = " or ".join(names)
+        return [f"records whose {which} is missing or invalid are in no group; they are: count where {names[0]}=other"]
+
+    def _missing(self, of: Named, value: Fraction, unit: str, grouped: Sequence[int]) -> list[str]:
+        """How missing numbers count, unless groups or conditions leave them out."""
+        a = of.attribute
+        used = [*grouped, *(resolve(name, self.universe, self.where).axis for name, _ in self.conditions)]
+        if not a.other or of.axis in used:
+            return []
+        text = f"a missing or invalid {a.name} counts as {number_text(value)} {unit}".rstrip() + " in sums and means"
+        if isinstance(a, (Integers, Numbers)):
+            ends = f"{number_text(Fraction(a.low))}..{number_text(Fraction(a.high))}"
+            text += f"; for valid ones only: {self.ask} {self.of} where {a.name}={ends}"
         return [text]
 
     def _require_unit(self, unit: str) -> None:
-        if self.unit and self.unit != unit:
+        if self._units and self.unit and self.unit != unit:
             raise refuse(f"its target is in {self.unit[:20]!r}, the answer in {unit[:20]!r}", self.where)
 
     # -- the others
 
     def _intervals(self) -> Asked:
-        grouping = _group(self.of, self.universe, self.where)
+        grouping = group(self.of, self.universe, self.where)
         n = len(grouping.labels)
         if self.ask == "prefixes":
             spans = [(0, k) for k in range(n)]
@@ -307,7 +282,7 @@ class _Question:
             spans = [(a, b) for a in range(n) for b in range(a, n)]
         block = Along(grouping.axis, grouping.groups, spans)
         labels = [_interval_label(grouping.labels[a], grouping.labels[b]) for a, b in spans]
-        return Asked([block], self._answers(labels, self._rows(block)), [self.title], [])
+        return self._asked([block], labels, [{grouping.column: label} for label in labels], self._rows(block))
 
     def _marginals(self) -> Asked:
         names = self.universe.names
@@ -315,18 +290,20 @@ class _Question:
         if not 1 <= order <= len(names):
             raise refuse(f"tables of {self.of[:20]!r} attributes", self.where)
         blocks: list[Block] = []
-        answers: list[Answer] = []
+        labels: list[str] = []
+        groups: list[dict[str, str]] = []
+        recipes: list[Recipe] = []
         for chosen in combinations(names, order):
             table = _Question({"ask": "count", "by": list(chosen)}, self.universe, self.where).bound()
             start = sum(b.rows for b in blocks)
             blocks += table.blocks
-            labels = [f"{', '.join(chosen)}: {a.label}" for a in table.answers]
-            recipes = [replace(a.recipe, row=a.recipe.row + start) for a in table.answers]
-            answers += self._answers(labels, recipes)
-        return Asked(blocks, answers, [self.title], [])
+            labels += [f"{', '.join(chosen)}: {a.label}" for a in table.answers]
+            groups += [a.groups for a in table.answers]
+            recipes += [replace(a.recipe, row=a.recipe.row + start) for a in table.answers]
+        return self._asked(blocks, labels, groups, recipes)
 
     def _matrix(self) -> Asked:
-        data, where, size = self.data, self.where, self.universe.size
+        data, where, size = self.data, self.where, self.universe.cells
         shape = reading.each(data["shape"], where, lambda x, w: reading.whole(x, w, 1, 1 << 31))
         if len(shape) != 2 or shape[1] != size:
             raise refuse("its matrix does not fit the universe", where)
@@ -349,96 +326,62 @@ class _Question:
             for cell, column in columns.items():
                 ((groups[cell], weights[cell]),) = column.items()
             block = Table({0: groups}, {0: weights}, {0: shape[0]}, unit, bias)
-        return Asked([block], self._answers(labels, self._rows(block)), [self.title], [])
+        return self._asked([block], labels, [{"row": label} for label in labels], self._rows(block))
 
 
-def _write(name: str, condition: list[str] | tuple[Fraction, Fraction]) -> str:
+def _in_groups(groupings: Sequence[Grouping]) -> list[dict[str, str]]:
+    """What each answer is grouped by, and its label there; the last attribute fastest."""
+    named = [[(g.column, label) for label in g.labels] for g in groupings]
+    return [dict(chosen) for chosen in product(*named)]
+
+
+def _in_cells(of: Named, unit: str) -> list[str]:
+    """How far the middle of a cell may be from the number."""
+    attribute = of.attribute
+    cells, parts = attribute, 1
+    if isinstance(attribute, Series):
+        cells = attribute.entry
+        parts = len(attribute.columns) if of.name == "total" else 1
+    if not isinstance(cells, Numbers):
+        return []
+    behind = f" {unit}" if unit else ""
+    clamped = "; numbers outside the range count as the nearest end" if cells.clamp else ""
+    return [
+        f"{of.name} counts as the middle of its step of {number_text(cells.step)}{behind}: this moves a mean by at "
+        f"most {number_text(cells.step / 2 * parts)}{behind}, a sum by at most that much per record{clamped}"
+    ]
+
+
+def _write(name: str, condition: Condition) -> str:
     if isinstance(condition, tuple):
-        return f"{name}={number_text(condition[0])}..{number_text(condition[1])}"
-    quoted = [f"'{v}'" if re.search(r"[\s=|,]|\.\.|^$", v) else v for v in condition]
-    return f"{name}={'|'.join(quoted)}"
+        ends = [number_text(x) if isinstance(x, Fraction) else x.isoformat() for x in condition]
+        return f"{_quoted(name)}={'..'.join(ends)}"
+    return f"{_quoted(name)}={'|'.join(_quoted(v, dots=len(condition) == 1) for v in condition)}"
+
+
+def _quoted(text: str, *, dots: bool = False) -> str:
+    """In quotes where it would be read as several words, or as something else.
+
+    >>> [_quoted(x) for x in ("age[0, 18]", "New York", "by", "d'Or", "a..b")], _quoted("a..b", dots=True)
+    (['age[0, 18]', "'New York'", "'by'", '"d\'Or"', 'a..b'], "'a..b'")
+    """
+    bare = re.fullmatch(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""", text) and text not in _KEYWORDS
+    if bare and not (dots and ".." in text):
+        return text
+    return f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def _interval_label(first: str, last: str) -> str:
+    """From the start of one group to the end of another.
+
+    >>> [_interval_label(*x) for x in (("0–9", "30–39"), ("0–9", "65+"), ("0 to 5", "5 to 7"), ("0 to 5", "9+"))]
+    ['0–39', '0+', '0 to 7', '0+']
+    """
     if first == last:
         return first
+    if " to " in first and last.endswith("+"):
+        return f"{first.partition(' to ')[0]}+"
+    if " to " in first and " to " in last:
+        return f"{first.partition(' to ')[0]} to {last.partition(' to ')[2]}"
     start = first.partition("–")[0]
     return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """Per value of an attribute its group, -1 for none; and the groups' labels."""
-
-    axis: int
-    groups: list[int]
-    labels: list[str]
-
-
-def _group(written: str, universe: Universe, where: str) -> Grouping:
-    match = re.fullmatch(r"([^\[\]/]+)(?:/([^\[\]/]+)|\[([^\[\]]*)\])?", written.strip())
-    if match is None:
-        raise refuse(f"groups by {written[:40]!r}", where)
-    named = resolve(match[1].strip(), universe, where)
-    if match[2] is None and match[3] is None:
-        keys, labels = _plain(named)
-    else:
-        if named.numbers is None:
-            raise refuse(f"{match[1]} has no numbers", where)
-        cuts = _width(match[2], named.numbers, where) if match[2] else _edges(match[3], where)
-        keys, labels = cuts.cut(named.numbers)
-    return Grouping(named.axis, keys + [-1] * named.attribute.other, labels)
-
-
-def _plain(named: Named) -> tuple[list[int], list[str]]:
-    if named.fact is None:
-        return list(range(named.attribute.listed)), [named.attribute.label(k) for k in range(named.attribute.listed)]
-    entries = named.fact.entries
-    value = dict(zip(entries, named.fact.numbers or [Fraction(0)] * len(entries), strict=True))
-    order = sorted(set(entries), key=lambda e: (value[e], e))
-    place = {entry: k for k, entry in enumerate(order)}
-    return [place[e] for e in entries], order
-
-
-@dataclass(frozen=True)
-class _Cuts:
-    """Groups from each start to the next end; None: without end."""
-
-    spans: dict[int, tuple[Fraction, Fraction | None]]
-    key: Any
-
-    def cut(self, numbers: Sequence[Fraction]) -> tuple[list[int], list[str]]:
-        keys = [self.key(x) for x in numbers]
-        present = sorted(set(keys) - {None})
-        place = {key: k for k, key in enumerate(present)} | {None: -1}
-        least, most = min(numbers), max(numbers)
-        all_whole = all(x.denominator == 1 for x in numbers)
-        labels = []
-        for key in present:
-            low, high = self.spans[key]
-            if high is None:
-                labels.append(f"{number_text(low)}+")
-            elif all_whole and low.denominator == high.denominator == 1:
-                first, last = max(low, least), min(high - 1, most)
-                labels.append(f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first))
-            else:
-                labels.append(f"{number_text(low)} to {number_text(high)}")
-        return [place[k] for k in keys], labels
-
-
-def _width(written: str, numbers: Sequence[Fraction], where: str) -> _Cuts:
-    width = decimal(written)
-    if width is None or width <= 0:
-        raise refuse(f"groups by steps of {written[:40]!r}", where)
-    keys = {x // width for x in numbers}
-    return _Cuts({k: (k * width, (k + 1) * width) for k in keys}, lambda x: x // width)
-
-
-def _edges(written: str, where: str) -> _Cuts:
-    edges = [decimal(e) for e in written.split(",") if e.strip()]
-    known = [e for e in edges if e is not None]
-    if not known or len(known) < len(edges) or any(a >= b for a, b in pairwise(known)):
-        raise refuse(f"groups by the edges {written[:40]!r}", where)
-    ends: list[Fraction | None] = [*known[1:], None]
-    spans = dict(enumerate(zip(known, ends, strict=True)))
-    return _Cuts(spans, lambda x: sum(e <= x for e in known) - 1 if x >= known[0] else None)

@@ -21,6 +21,7 @@ from dxprivacy.verify.plan import (
     read_claim,
 )
 from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.universe import Universe
 from dxprivacy.verify.words import three_digits
 
 RELEASE = "dxprivacy-release/2"
@@ -42,7 +43,7 @@ def verify_release(data: Any) -> Iterator[Check | Claim | Kept]:
     claim = read_claim(data, file_allowed=False)
     yield claim
     yield from claim_checks(claim)
-    records = reading.whole(data["records"], "records", 0, 1 << 62)
+    records = _records(data["records"], claim)
     _check_answers(data, claim, records)
     yield Check("answers", f"{len(claim.asked.answers):,} values and intervals follow from the noisy rows")
     _check_notes(data["notes"], claim)
@@ -57,6 +58,16 @@ def verify_release(data: Any) -> Iterator[Check | Claim | Kept]:
     yield Check("promise", "says what follows from the facts")
 
 
+def _records(data: Any, claim: Claim) -> int:
+    """The number of records; where it is private, nothing stands there, and the declared most counts."""
+    most = claim.universe.max_records
+    if most is None:
+        return reading.whole(data, "records", 0, 1 << 62)
+    if data is not None:
+        raise refuse("is private under this policy", "records")
+    return most
+
+
 def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
     noisy = reading.each(data["noisy"], "noisy", reading.whole)
     if len(noisy) != claim.asked.rows:
@@ -65,11 +76,13 @@ def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
     given = reading.items(data["answers"], "answers")
     if len(given) != len(claim.asked.answers):
         raise refuse(f"{len(given):,} instead of {len(claim.asked.answers):,}", "answers")
-    names = ("label", "value", "low", "high", "unit", "question", "exact", "vague")
+    names = ("label", "value", "low", "high", "unit", "question", "exact", "vague", "groups")
     for k, (stated, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
         where = f"answer {k + 1}"
         reading.members(stated, where, names)
         check_labels(stated, answer, is_exact(answer, claim.scales), where)
+        if stated["groups"] != answer.groups:
+            raise refuse("groups are not those of its label", where)
         numbers = tuple(reading.number(stated[name], f"{where} {name}") for name in ("value", "low", "high"))
         vague = reading.flag(stated["vague"], f"{where} vague")
         options = noise.released(answer, claim.scales, noisy, records)
@@ -79,8 +92,10 @@ def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
 
 
 def _check_constant_rows(noisy: list[int], claim: Claim, records: int) -> None:
-    """What is the same for all records tells their number, and nothing else."""
-    constant = 0
+    """What is the same for all records tells their number, and nothing else.
+
+    Where that number is private, only rows of zeros can do without noise: the certificate has seen to it.
+    """
     for block in claim.asked.blocks:
         alike = all(
             len({block.moving(axis, value) for value in range(claim.universe.shape[axis])}) == 1 for axis in block.axes
@@ -89,7 +104,6 @@ def _check_constant_rows(noisy: list[int], claim: Claim, records: int) -> None:
             continue
         column = block.column([0] * len(claim.universe.shape))
         for row in range(block.first, block.first + block.rows):
-            constant += 1
             if claim.scales[row] == 0 and noisy[row] != column.get(row, 0) * records:
                 raise refuse("is not the number of records, though a row tells it exactly", "noisy")
 
@@ -112,22 +126,29 @@ def _check_ledger_facts(data: Any, claim: Claim) -> None:
 
 def _check_notes(data: Any, claim: Claim) -> None:
     wanted = list(claim.asked.notes)
+    private = claim.universe.absent is not None
     sizes = [a.siblings for a in claim.asked.answers if a.recipe.count is not None]
     if sizes and claim.records:
-        wanted.append(
-            f"means by group or condition: errors are for groups of {claim.records // max(sizes):,} records, whose "
-            "sizes are private; half as many records mean twice the error"
-        )
+        records = f"{claim.records // max(sizes):,} records"
+        which = "means" if private else "means by group or condition"
+        these = f"groups of {records}, whose sizes are private" if max(sizes) > 1 else records
+        wanted.append(f"{which}: errors are for {these}; half as many records mean twice the error")
+    if private:
+        wanted.append("how many records there are is private too: “count” is answered with noise")
     if reading.each(data, "notes", reading.text) != wanted:
         raise refuse("are not those that belong to these questions", "notes")
 
 
-def promise(n: int, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
+def promise(universe: Universe, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
     """The three sentences."""
+    n = universe.size
     permits = "no limit" if math.isinf(largest) else f"up to ε = {three_digits(largest)}"
+    what, number = "replaced by another record j", f"({records:,}) is treated as public"
+    if universe.absent is not None:
+        what, number = f"{what}, added or removed (j = absent)", "is private"
     return [
-        "If any one record i is replaced by another record j, the probability of any set of outputs of this release "
-        f"changes by at most the factor e^L(i,j); the number of records ({records:,}) is treated as public.",
+        f"If any one record i is {what}, the probability of any set of outputs of this release "
+        f"changes by at most the factor e^L(i,j); the number of records {number}.",
         f"Added over every release in {file}, L(i,j) stays at or below the policy's ε for each of the "
         f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
         "at all.",
@@ -143,9 +164,9 @@ def _check_promise(data: dict[str, Any], claim: Claim, found: float, records: in
     if so_far < found and not close(so_far, found):
         raise refuse("is less than this release's own", "ledger worst_case_epsilon")
     worst = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")
-    largest, size, file = claim.metric.largest, claim.universe.size, data["ledger"]["file"]
+    largest, file = claim.metric.largest, data["ledger"]["file"]
     # a distance right between two roundings may be printed as either
-    options = [promise(size, records, file, worst, so_far, largest * f) for f in (1, 1 - 1e-6, 1 + 1e-6)]
+    options = [promise(claim.universe, records, file, worst, so_far, largest * f) for f in (1, 1 - 1e-6, 1 + 1e-6)]
     if len(stated) != 3:
         raise refuse("is not three sentences", "promise")
     for k in range(3):

@@ -213,3 +213,17 @@ def test_a_declared_date_format_is_strict(written, text, day):
 def test_a_number_format_that_cannot_be_told_apart_is_refused(sample):
     with pytest.raises(PolicyError, match="write the number"):
         NumberFormat.of(sample)
+
+
+@pytest.mark.parametrize("width", ["1_0", "７", "0", "-1", "+7", "x", "1e1"])
+def test_days_are_grouped_by_plain_whole_numbers(width):
+    with pytest.raises(QuestionError):
+        parse(f"count by visit/{width}").on(UNIVERSE)
+
+
+def test_the_spec_of_a_series_without_other_names_every_axis():
+    alone = Series(name="usage", columns=("jan", "feb"), entry=Integers(name="usage", low=0, high=3), has_other=False)
+    spec = dx.metrics.attributes(Universe([alone]), {"usage": {"epsilon": 1, "per": 1}}).spec()
+    while "axes" not in spec or spec["kind"] == "attribute-sum":
+        spec = spec["axes"][0] if "axes" in spec else spec["base"]
+    assert (spec["kind"], spec["shape"], len(spec["axes"])) == ("attribute-max", [4, 4], 2)

@@ -13,6 +13,8 @@ from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
 from dxprivacy.model.attributes import Integers, Points, Property, Values
 from dxprivacy.model.grammar import parse, write
 from dxprivacy.model.grid import array_to_grid, require_room, to_grid
+from dxprivacy.model.numbers import exact
+from dxprivacy.model.ordered import Numbers
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import (
     count,
@@ -244,3 +246,24 @@ def test_grids_are_exact_where_they_can_be_and_bounded_where_not():
 def test_overflow_is_refused_from_public_numbers():
     with pytest.raises(TooLarge):
         require_room(1 << 40, 1 << 30, where="plan")
+
+
+@pytest.mark.parametrize("text", ["1_000", "１２", "٣", "0x10", "1e2", "1.0", "--1", "+ 1", "", "1" * 25, "²"])
+def test_whole_numbers_are_ascii_digits_with_a_sign(text):
+    number = Integers(name="n", low=-2_000, high=2_000)
+    assert [number.find(t) for t in ("7", " +7 ", "-7", 7)] == [2_007, 2_007, 1_993, 2_007]
+    with pytest.raises(QuestionError):
+        number.find(text)
+    assert number.encode([text]).tolist() == [number.listed]
+
+
+@pytest.mark.parametrize("text", ["1_000", "１２", "٣.5", "1_0e1"])
+def test_exact_numbers_are_ascii_too(text):
+    with pytest.raises(UsageError):
+        exact(text)
+    assert Property("x", ("1", text)).numbers is None
+
+
+def test_intervals_with_an_open_end_are_labelled_by_their_start():
+    u = Universe([Numbers(name="income", low=0, high=40, step=10)])
+    assert [a.label for a in prefixes("income[0,10,30]").on(u).answers] == ["0 to 10", "0 to 30", "0+"]

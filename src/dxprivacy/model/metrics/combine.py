@@ -321,5 +321,6 @@ class Restricted(Metric):
 
     def spec(self) -> dict[str, Any]:
         """Base, the sizes of its attributes, and records."""
-        shape = list(self.base.universe.shape)
+        universe = self.base.universe
+        shape = list(universe.shape) if universe.absent is None else [universe.size]
         return {"kind": self.kind, "cells": self.cells.tolist(), "shape": shape, "base": self.base.spec()}

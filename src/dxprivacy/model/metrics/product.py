@@ -139,7 +139,7 @@ class AttributeSum(Metric):
 
     def spec(self) -> dict[str, Any]:
         """The attributes' sizes and metrics."""
-        return {"kind": self.kind, "shape": list(self.universe.shape), "axes": [a.spec() for a in self._axes]}
+        return {"kind": self.kind, "shape": list(self._grid.shape), "axes": [a.spec() for a in self._axes]}
 
 
 def half_reach(metric: Metric) -> Exact:
