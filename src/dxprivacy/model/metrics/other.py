@@ -173,3 +173,15 @@ class WithAbsent(WithOther):
 def present(metric: Metric) -> Metric:
     """The metric among the records that are there."""
     return metric.base if isinstance(metric, WithAbsent) else metric
+
+
+def along(metric: Metric) -> tuple[Metric, ...] | None:
+    """How far records that are alike except in one attribute may be told apart, for each attribute.
+
+    Where records may be absent, so they may here: no two of them are further apart than twice the presence.
+    """
+    axes = metric.by_attribute
+    if axes is None or not isinstance(metric, WithAbsent):
+        return axes
+    most = metric.universe.max_records
+    return tuple(WithAbsent(Universe(a.universe.attributes, max_records=most), a, metric.radius) for a in axes)
