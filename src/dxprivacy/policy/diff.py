@@ -2,9 +2,9 @@
 
 Attributes are compared one by one, over pairs of records that differ only there.  Such pairs have the attribute's own
 distance whether attributes are combined by sum or by maximum, and under a sum they generate the whole metric: if none
-of them is looser, no pair of records is.  Where records may be absent, no pair is further apart than twice the presence:
-so it is in the distances compared here, and presence is a setting of its own.  Values are matched by what data calls them.  One block of pairs is in memory
-at a time.
+of them is looser, no pair of records is.  Where records may be absent, no pair is further apart than twice the
+presence: so it is in the distances compared here, and presence is a setting of its own.  Values are matched by what
+data calls them.  One block of pairs is in memory at a time.
 
 Distances within a billionth of each other count as equal: this is a page to read, no certificate.
 """
