@@ -365,6 +365,47 @@ def test_a_sheet_without_its_reader_says_what_to_do(tmp_path):
     assert "save the sheet as CSV" in done.stdout
 
 
+def test_an_empty_row_of_a_sheet_is_no_record_wherever_it_stands(tmp_path):
+    pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
+    universe = Universe([Values(name="sex", values=("M", "F"))])
+    for empty in ([], [None], [""], ["", None]):
+        for rows in (
+            [["sex", "note"], ["M"], empty, empty, ["F"]],
+            [["sex", "note"], ["M"], ["F"], empty, empty],
+            [empty, ["sex", "note"], empty, ["M"], ["F"]],
+        ):
+            source = open_source(workbook(tmp_path / "people.xlsx", people=rows))
+            assert source.rows() == 2
+            assert source.count(universe).counts.tolist() == [1, 1, 0]
+    noted = open_source(workbook(tmp_path / "people.xlsx", people=[["sex", "note"], ["M"], [None, "x"], [" "], [0]]))
+    assert noted.rows() == 4  # something stands in each of them
+    assert noted.count(universe).counts.tolist() == [1, 0, 3]
+    nothing = workbook(tmp_path / "people.xlsx", people=[[None, ""], [""]])
+    assert "is empty" in refusal(lambda: open_source(nothing)).what
+
+
+def test_error_values_of_a_sheet_count_as_other_and_those_the_reader_lacks_are_refused_without_their_text(tmp_path):
+    pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
+    universe = Universe([Values(name="sex", values=("M", "F"))])
+
+    def holding(cell):
+        path = workbook(tmp_path / "people.xlsx", people=[["sex", "id"], ["M", 1], ["SWAP", 2], ["F", 3]])
+        with zipfile.ZipFile(path) as book:
+            parts = {name: book.read(name).decode() for name in book.namelist()}
+        plain = '<c t="inlineStr"><is><t xml:space="preserve">SWAP</t></is></c>'
+        assert plain in parts["xl/worksheets/sheet1.xml"]
+        with zipfile.ZipFile(path, "w") as book:
+            for name, text in parts.items():
+                book.writestr(name, text.replace(plain, cell))
+        return path
+
+    for known in ("#N/A", "#DIV/0!", "#REF!", "#VALUE!"):
+        assert open_source(holding(f'<c t="e"><v>{known}</v></c>')).count(universe).counts.tolist() == [1, 1, 1]
+    error = refusal(lambda: open_source(holding(f'<c t="n"><v>{PLANTED}</v></c>')))
+    assert PLANTED not in str(error)
+    assert "save the sheet as CSV in UTF-8" in str(error)
+
+
 def test_a_sheet_is_read_cell_by_cell(tmp_path):
     pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
     from engine_kinds import moved
@@ -396,7 +437,6 @@ def test_a_sheet_is_read_cell_by_cell(tmp_path):
             changed = [list(row) for row in clean]
             changed[2][at] = entry
             moved(before, count(changed))
-    assert moved(before, count([*clean[:2], [], clean[3]])) is not None
     assert moved(before, count([*clean[:2], [None, None, None, None, "behind"], clean[3]])) is not None
     assert open_source(f"{path}::second").count(Universe([Integers(name="x", low=1, high=1)])).counts.tolist() == [1, 0]
     error = refusal(lambda: open_source(f"{path}::secund"))
