@@ -259,6 +259,36 @@ def test_a_dataset_of_many_files_is_read_in_batches(tmp_path):
     assert open_source(pa.dataset.dataset(tmp_path)).count(universe).total == 6
 
 
+def test_datasets_of_text_are_refused_because_their_types_are_guessed(tmp_path):
+    csv(tmp_path / "people.csv", "M,1")
+    (tmp_path / "people.json").write_text('{"sex": "M", "age": 1}\n')
+    pq.write_table(pa.table({"sex": ["M"], "age": [1]}), tmp_path / "people.parquet")
+    text, lines, fine = (
+        pa.dataset.dataset(tmp_path / f"people.{kind}", format=kind) for kind in ("csv", "json", "parquet")
+    )
+    declared = pa.dataset.dataset(tmp_path / "people.csv", format="csv", schema=fine.schema)
+    for dataset in (text, declared, text.filter(pa.dataset.field("age") > 0), pa.dataset.dataset([fine, declared])):
+        error = refusal(lambda dataset=dataset: open_source(dataset))
+        assert "CSV with types guessed" in error.what
+        assert "give the file itself" in str(error)
+    assert "JSON with types guessed" in refusal(lambda: open_source(lines)).what
+    assert open_source(fine).rows() == open_source(pa.dataset.dataset([fine])).rows() == 1
+
+
+def test_lazy_frames_that_scan_text_are_refused_because_their_types_are_guessed(tmp_path):
+    csv(tmp_path / "people.csv", "M,1")
+    (tmp_path / "people.jsonl").write_text('{"sex": "M", "age": 1}\n')
+    pq.write_table(pa.table({"sex": ["M"], "age": [1]}), tmp_path / "CSV SCAN.parquet")
+    scan, lines = pl.scan_csv(tmp_path / "people.csv"), pl.scan_ndjson(tmp_path / "people.jsonl")
+    fine = pl.scan_parquet(tmp_path / "CSV SCAN.parquet").rename({"age": "Csv SCAN"})
+    assert open_source(fine).rows() == 1
+    joined = fine.rename({"Csv SCAN": "age"}).join(scan, on="sex").select("sex", "age")
+    for frame in (scan, scan.filter(pl.col("age") > 0).select("sex"), joined, pl.concat([scan, scan])):
+        assert "CSV with types guessed" in refusal(lambda frame=frame: open_source(frame)).what
+    assert "JSON with types guessed" in refusal(lambda: open_source(lines)).what
+    assert open_source(scan.collect()).rows() == 1  # a frame in memory has the types that its owner gave it
+
+
 def test_a_stream_that_breaks_is_refused_without_its_message():
     def broken():
         yield pa.record_batch({"sex": ["M"], "age": [1]})
