@@ -262,6 +262,36 @@ def test_a_dataset_of_many_files_is_read_in_batches(tmp_path):
     assert open_source(pa.dataset.dataset(tmp_path)).count(universe).total == 6
 
 
+def test_datasets_of_text_are_refused_because_their_types_are_guessed(tmp_path):
+    csv(tmp_path / "people.csv", "M,1")
+    (tmp_path / "people.json").write_text('{"sex": "M", "age": 1}\n')
+    pq.write_table(pa.table({"sex": ["M"], "age": [1]}), tmp_path / "people.parquet")
+    text, lines, fine = (
+        pa.dataset.dataset(tmp_path / f"people.{kind}", format=kind) for kind in ("csv", "json", "parquet")
+    )
+    declared = pa.dataset.dataset(tmp_path / "people.csv", format="csv", schema=fine.schema)
+    for dataset in (text, declared, text.filter(pa.dataset.field("age") > 0), pa.dataset.dataset([fine, declared])):
+        error = refusal(lambda dataset=dataset: open_source(dataset))
+        assert "CSV with types guessed" in error.what
+        assert "give the file itself" in str(error)
+    assert "JSON with types guessed" in refusal(lambda: open_source(lines)).what
+    assert open_source(fine).rows() == open_source(pa.dataset.dataset([fine])).rows() == 1
+
+
+def test_lazy_frames_that_scan_text_are_refused_because_their_types_are_guessed(tmp_path):
+    csv(tmp_path / "people.csv", "M,1")
+    (tmp_path / "people.jsonl").write_text('{"sex": "M", "age": 1}\n')
+    pq.write_table(pa.table({"sex": ["M"], "age": [1]}), tmp_path / "CSV SCAN.parquet")
+    scan, lines = pl.scan_csv(tmp_path / "people.csv"), pl.scan_ndjson(tmp_path / "people.jsonl")
+    fine = pl.scan_parquet(tmp_path / "CSV SCAN.parquet").rename({"age": "Csv SCAN"})
+    assert open_source(fine).rows() == 1
+    joined = fine.rename({"Csv SCAN": "age"}).join(scan, on="sex").select("sex", "age")
+    for frame in (scan, scan.filter(pl.col("age") > 0).select("sex"), joined, pl.concat([scan, scan])):
+        assert "CSV with types guessed" in refusal(lambda frame=frame: open_source(frame)).what
+    assert "JSON with types guessed" in refusal(lambda: open_source(lines)).what
+    assert open_source(scan.collect()).rows() == 1  # a frame in memory has the types that its owner gave it
+
+
 def test_a_stream_that_breaks_is_refused_without_its_message():
     def broken():
         yield pa.record_batch({"sex": ["M"], "age": [1]})
@@ -368,6 +398,47 @@ def test_a_sheet_without_its_reader_says_what_to_do(tmp_path):
     assert "save the sheet as CSV" in done.stdout
 
 
+def test_an_empty_row_of_a_sheet_is_no_record_wherever_it_stands(tmp_path):
+    pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
+    universe = Universe([Values(name="sex", values=("M", "F"))])
+    for empty in ([], [None], [""], ["", None]):
+        for rows in (
+            [["sex", "note"], ["M"], empty, empty, ["F"]],
+            [["sex", "note"], ["M"], ["F"], empty, empty],
+            [empty, ["sex", "note"], empty, ["M"], ["F"]],
+        ):
+            source = open_source(workbook(tmp_path / "people.xlsx", people=rows))
+            assert source.rows() == 2
+            assert source.count(universe).counts.tolist() == [1, 1, 0]
+    noted = open_source(workbook(tmp_path / "people.xlsx", people=[["sex", "note"], ["M"], [None, "x"], [" "], [0]]))
+    assert noted.rows() == 4  # something stands in each of them
+    assert noted.count(universe).counts.tolist() == [1, 0, 3]
+    nothing = workbook(tmp_path / "people.xlsx", people=[[None, ""], [""]])
+    assert "is empty" in refusal(lambda: open_source(nothing)).what
+
+
+def test_error_values_of_a_sheet_count_as_other_and_those_the_reader_lacks_are_refused_without_their_text(tmp_path):
+    pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
+    universe = Universe([Values(name="sex", values=("M", "F"))])
+
+    def holding(cell):
+        path = workbook(tmp_path / "people.xlsx", people=[["sex", "id"], ["M", 1], ["SWAP", 2], ["F", 3]])
+        with zipfile.ZipFile(path) as book:
+            parts = {name: book.read(name).decode() for name in book.namelist()}
+        plain = '<c t="inlineStr"><is><t xml:space="preserve">SWAP</t></is></c>'
+        assert plain in parts["xl/worksheets/sheet1.xml"]
+        with zipfile.ZipFile(path, "w") as book:
+            for name, text in parts.items():
+                book.writestr(name, text.replace(plain, cell))
+        return path
+
+    for known in ("#N/A", "#DIV/0!", "#REF!", "#VALUE!"):
+        assert open_source(holding(f'<c t="e"><v>{known}</v></c>')).count(universe).counts.tolist() == [1, 1, 1]
+    error = refusal(lambda: open_source(holding(f'<c t="n"><v>{PLANTED}</v></c>')))
+    assert PLANTED not in str(error)
+    assert "save the sheet as CSV in UTF-8" in str(error)
+
+
 def test_a_sheet_is_read_cell_by_cell(tmp_path):
     pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
     from engine_kinds import moved
@@ -399,7 +470,6 @@ def test_a_sheet_is_read_cell_by_cell(tmp_path):
             changed = [list(row) for row in clean]
             changed[2][at] = entry
             moved(before, count(changed))
-    assert moved(before, count([*clean[:2], [], clean[3]])) is not None
     assert moved(before, count([*clean[:2], [None, None, None, None, "behind"], clean[3]])) is not None
     assert open_source(f"{path}::second").count(Universe([Integers(name="x", low=1, high=1)])).counts.tolist() == [1, 0]
     error = refusal(lambda: open_source(f"{path}::secund"))

@@ -54,7 +54,7 @@ def command(
         loaded = Policy.load(policy_file)
         planned = read_plan(plan, loaded)
         book = ledger or policy_file.parent / "ledger.db"
-        fresh = ledger is not None and not book.exists()  # a slip of the pen would start from nothing
+        fresh = not book.exists()
         with Session(loaded, data[0] if len(data) == 1 else list(data), ledger=book) as session:
             outcome = session.answer(planned, request=request)
             counted = session.source.name
@@ -65,22 +65,28 @@ def command(
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
     good = "⟦good⟧✓⟦/⟧"
-    started = (
-        [f"⟦warn⟧! new ledger⟦/⟧  {book.resolve()}: what was spent elsewhere does not count here"] if fresh else []
-    )
+    # A plan names its policy, and the policy's folder the ledger: a plan from elsewhere must not choose them unseen.
+    head = [f"{good} policy    {policy_file} · {loaded.digest[:8]}"]
+    if fresh:
+        head.append(_started(book, named=ledger is not None))
     if outcome.replayed:
-        head = [f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent"]
+        head.append(f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent")
     else:
-        head = [
+        head += [
             f"{good} reserved  entry {outcome.entry} in {book}, before any noise was drawn",
             f"{good} counted   {counted}, "
             + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
         ]
-    head = started + head
     head.append(f"{good} written   {' · '.join(str(w) for w in written)}")
     lines = release_lines(release, everything=everything, file=str(written[-1]))
     options = () if policy_file == book.parent / "policy.toml" else ("--policy", policy_file)
     show([*head, "", *lines, "", next_step("dxp ledger", book, *options)])
+
+
+def _started(book: Path, *, named: bool) -> str:
+    """That there was no ledger before: normal the first time; where one was named, perhaps a slip of the pen."""
+    told = f"{book.resolve()}: what was spent elsewhere does not count here"
+    return f"⟦warn⟧! new ledger⟦/⟧  {told}" if named else f"⟦good⟧✓⟦/⟧ started   a new ledger, {told}"
 
 
 def _require_writable(folder: Path) -> None:

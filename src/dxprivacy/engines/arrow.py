@@ -18,10 +18,16 @@ ENDINGS = (".arrow", ".feather", ".ipc")
 
 
 class ArrowDataset:
-    """A pyarrow Dataset: many files as one table, read in batches."""
+    """A pyarrow Dataset: many files as one table, read in batches.
+
+    Not of text: its types would be guessed from the first rows, and an entry that does not fit would stop the rest.
+    """
 
     def __init__(self, dataset: Any) -> None:
         self.name = "an Arrow dataset"
+        text = _text_format(dataset)
+        if text:
+            raise guessed(self.name, text)
         self.columns = list(dataset.schema.names)
         self._dataset = dataset
 
@@ -50,6 +56,25 @@ class ArrowDataset:
                 yield from part.to_batches()
 
         return arrow.RecordBatchReader.from_batches(empty.schema, batches())
+
+
+def _text_format(dataset: Any) -> str:
+    """The format of text files in a dataset, or in one of those that it unites; empty if there is none."""
+    parts = getattr(dataset, "children", None)
+    if parts is not None:
+        return next(filter(None, map(_text_format, parts)), "")
+    found = type(getattr(dataset, "format", None)).__name__
+    return {"CsvFileFormat": "CSV", "JsonFileFormat": "JSON"}.get(found, "")
+
+
+def guessed(name: str, text: str) -> DataError:
+    """The refusal of text that another library reads: it would guess the types from some rows."""
+    given = {"CSV": "people.csv", "JSON": "people.jsonl"}[text]
+    return DataError(
+        f"reads {text} with types guessed from the rows, so that one row could change how others are read",
+        where=name,
+        hints=[(f'"{given}"', "give the file itself: each entry is read alone, as the policy says")],
+    )
 
 
 def table_of(data: Any) -> ArrowTable:

@@ -8,6 +8,7 @@ A frame is handed to the engine with the wanted columns only, renamed c0, c1, ..
   microseconds, and stop at the first one that is too far away.
 """
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -147,10 +148,18 @@ def declared_by_polars(dtype: Any) -> tuple[Kind | None, str]:
 
 
 class PolarsLazy:
-    """A polars LazyFrame: asked for the wanted columns alone."""
+    """A polars LazyFrame: asked for the wanted columns alone.
+
+    Not one that scans text: see `ArrowDataset`.  Its plan says what it scans; nothing tells whether types were given.
+    """
 
     def __init__(self, frame: Any) -> None:
+        from dxprivacy.engines.arrow import guessed
+
         self.name = "a polars LazyFrame"
+        scan = _TEXT_SCAN.search(frame.explain(optimized=False))
+        if scan:
+            raise guessed(self.name, "CSV" if scan.group(1).upper() == "CSV" else "JSON")
         self._schema = frame.collect_schema()
         self.columns = list(self._schema.names())
         self._frame = frame
@@ -174,6 +183,7 @@ class PolarsLazy:
         return PolarsFrame(part).take([part.columns.index(name) for name in names], readers, rows=True)
 
 
+_TEXT_SCAN = re.compile(r"^[^\w\n]*(CSV|NDJSON|JSON) SCAN\b", re.IGNORECASE | re.MULTILINE)
 _Make = Callable[[Any], Frame]
 
 

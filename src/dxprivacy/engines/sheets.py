@@ -1,7 +1,8 @@
 """Excel workbooks (`.xlsx`), cell by cell, with python-calamine where it is installed (the extra `excel`).
 
 Each cell has a type of its own and is read by itself; the first row of the sheet that is not empty names the columns.
-A workbook ends with its last row that is not empty: keep at least one cell of every record filled.
+A row with nothing in it is never a record, wherever it stands: so whether a row counts depends on that row alone, and
+not on the rows behind it.
 """
 
 import importlib
@@ -67,7 +68,7 @@ class Sheet(PlacedSource):
         return find_columns(self.name, self._columns, universe, list_names=is_header, hint=hint)
 
     def _read(self) -> Iterator[list[object]]:
-        """The rows of the sheet, from the first to the last that is not empty."""
+        """The rows of the sheet that are not empty."""
         calamine = _calamine(self._path.name)
         names, rows = None, None
         try:
@@ -78,7 +79,7 @@ class Sheet(PlacedSource):
         except Exception:  # whatever the reader says may quote a cell
             pass
         if rows is not None:
-            return iter(rows)
+            return (row for row in rows if any(cell not in ("", None) for cell in row))
         if names is not None and self._sheet and self._sheet not in names:
             raise DataError(
                 f"no sheet “{self._sheet}”",
@@ -86,7 +87,12 @@ class Sheet(PlacedSource):
                 details=[f"{self._path.name} has: {', '.join(names[:30])}"],
                 hints=did_you_mean(self._sheet, names),
             )
-        raise DataError("cannot be read: it is no .xlsx workbook, or it is damaged", where=self._path.name)
+        raise DataError(
+            "cannot be read: it is no .xlsx workbook, or it is damaged",
+            where=self._path.name,
+            # Public: it says what the reader cannot do, not what is in the file.
+            hints=[("save the sheet as CSV in UTF-8", "newer kinds of cells, such as #SPILL!, stop the reader")],
+        )
 
 
 def _entry(cell: object) -> object:

@@ -1,5 +1,6 @@
 """Binding a question to a universe: names become attributes or properties, groups become rows, numbers a grid."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +22,7 @@ from dxprivacy.model.workload import Answer, Linear, Ratio, Workload, stack
 
 MAX_ROWS = 2_000_000
 MAX_RANGES = 300
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def bind(question: Question, universe: Universe) -> Workload:
@@ -45,6 +47,11 @@ def _placed(question: Question | Matrix) -> Iterator[None]:
 def _announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
     """The rows of one question under its title, with its weight; `label` names a single answer."""
     answers = bound.answers
+    if any(_HALF.search(text) for text in (title, *(a.label for a in answers))):
+        raise QuestionError(
+            "a title or label has half of a character (a lone surrogate), which no file can hold",
+            hints=["write the title or the labels anew"],
+        )
     if weight != 1:
         answers = tuple(replace(a, weight=weight) for a in answers)
     if label and len(answers) == 1:
@@ -89,7 +96,7 @@ def _joined(first: str, last: str) -> str:
 
 def _marginals(question: Question, universe: Universe) -> Workload:
     """All tables of so many attributes."""
-    order = int(question.of) if question.of.isdigit() else 0
+    order = int(question.of) if re.fullmatch("[0-9]{1,9}", question.of) else 0  # isdigit() is also true of ²
     if not 1 <= order <= len(universe.attributes):
         raise QuestionError(
             f"{question.of}-way tables of {len(universe.attributes)} attributes do not exist",

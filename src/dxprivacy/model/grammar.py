@@ -5,6 +5,7 @@
 
 and behind all of them `[weight 2]`.
 `where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included); quote values with blanks: `state='New Jersey'`.
+Within quotes, the same quote is written twice: `name='O''Hara "Red"'`.
 """
 
 import re
@@ -25,7 +26,8 @@ from dxprivacy.model.questions import (
 )
 
 _BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
-_TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'[^']*'|"[^"]*")|(?P<mark>[=|,])|(?P<word>{_BARE.pattern}))""")
+_TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=|,])|(?P<word>{_BARE.pattern}))""")
+_BRACKETS = re.compile(r"\[[^\]]*\]")
 _KEYWORDS = ("by", "where", "within", "and")
 _WEIGHT = "weight"  # no keyword: where a name is expected, it is the attribute `weight`
 _ASKS = ("count", "table", "sum", "mean", "prefixes", "ranges", "marginals")
@@ -117,7 +119,10 @@ def _write_condition(c: Condition) -> str:
 def _quoted(text: str, *, dots: bool = False) -> str:
     """A name or value as one word: in quotes where it is several, or would be read as something else."""
     bare = _BARE.fullmatch(text) and text not in (*_KEYWORDS, "of") and not (dots and ".." in text)
-    return text if bare else f'"{text}"' if "'" in text else f"'{text}'"
+    if bare and text.count("[") == text.count("]") == len(_BRACKETS.findall(text)):  # else it might join the next word
+        return text
+    mark = '"' if "'" in text and '"' not in text else "'"
+    return mark + text.replace(mark, mark * 2) + mark
 
 
 def read_target(text: str) -> tuple[Fraction, str]:
@@ -150,7 +155,10 @@ class _Reader:
             if match is None:
                 raise self.error(f"cannot read “{self.text[position : position + 20]}”")
             quoted = match.group("quoted")
-            self.tokens.append((quoted[1:-1], True) if quoted else (match.group("mark") or match.group("word"), False))
+            if quoted:
+                self.tokens.append((quoted[1:-1].replace(quoted[0] * 2, quoted[0]), True))
+            else:
+                self.tokens.append((match.group("mark") or match.group("word"), False))
             position = match.end()
         self.at = 0
 

@@ -1,14 +1,14 @@
 """What a change of policy means for answers: the error of each attribute's table of counts, before and after.
 
 A table by one attribute moves only along that attribute, so its error follows from that attribute's own metric, whether
-attributes are combined by sum or by maximum.
+attributes are combined by sum or by maximum; where records may be absent, so they may along the attribute.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from dxprivacy.errors import NotCertified, SeparatesIdentical
-from dxprivacy.model.metrics import Metric
+from dxprivacy.model.metrics import Metric, along
 from dxprivacy.model.questions import table
 from dxprivacy.planning.planner import make_plan
 from dxprivacy.wording import digits
@@ -55,7 +55,7 @@ def errors_gained(before: Metric, after: Metric) -> dict[str, Gained]:
     >>> print(*errors_gained(metrics.constant(3, 1), metrics.constant(3, 2)).values())
     ± 6 → ± 3
     """
-    old, new = ({m.universe.names[0]: m for m in d.by_attribute or ()} for d in (before, after))
+    old, new = ({m.universe.names[0]: m for m in along(d) or ()} for d in (before, after))
     shared = [n for n in old if n in new and max(m[n].universe.size for m in (old, new)) <= MAX_VALUES]
     return {n: Gained(str(table(n)), table_error(old[n]), table_error(new[n])) for n in shared}
 

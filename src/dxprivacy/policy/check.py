@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.model.attributes import OTHER, Attribute, Integers
-from dxprivacy.model.metrics import Constant, Extreme, Matrix, Metric, Places, WithAbsent, WithOther
+from dxprivacy.model.metrics import (
+    Constant,
+    Extreme,
+    Matrix,
+    Metric,
+    Places,
+    Tightened,
+    WithAbsent,
+    WithOther,
+    public_pair,
+)
 from dxprivacy.model.ordered import Dates, Numbers
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.policy import Policy
@@ -107,25 +117,29 @@ def finite(x: float) -> float | None:
 
 
 def check(policy: Policy) -> Check:
-    """Look at every attribute."""
+    """Look at every attribute.
+
+    Where records may be absent, no pair is further apart than twice the presence, and so nothing is public.
+    """
+    presence = float(policy.metric.radius) if isinstance(policy.metric, WithAbsent) else None
+    most = math.inf if presence is None else 2 * presence
     axes = policy.metric.by_attribute or (policy.metric,)
     rows, warnings, identical, tightened = [], [], [], []
     for attribute, metric in zip(policy.universe.attributes, axes, strict=True):
-        found = _tightened(attribute, metric)
-        row = _row(attribute, metric, bool(found))
+        found = _tightened(attribute, metric, most)
+        row = _row(attribute, metric, bool(found), most)
         rows.append(row)
         tightened += found
         same = [_labels(attribute, pair) for pair in metric.identical]
         identical += same
         if found:
-            warnings.append(_tightened_warning(attribute, metric, found))
-        if row.public or metric.has_infinite:
+            warnings.append(_tightened_warning(attribute, metric, found, most))
+        if metric.has_infinite and math.isinf(most):
             warnings.append(_public_warning(attribute, metric, row))
         if same:
             warnings.append(_identical_warning(attribute, metric, len(same)))
         if attribute.name in policy.declared_public:
             warnings.append(_declared_notice(attribute))
-    presence = float(policy.metric.radius) if isinstance(policy.metric, WithAbsent) else None
     if isinstance(policy.metric, WithAbsent) and policy.metric.tightens:
         tightened.append((*_farthest(policy.metric), 2 * float(policy.metric.radius)))
         warnings.append(_presence_warning(policy.metric))
@@ -156,30 +170,40 @@ class _Listed:
 
     near: Extreme | None
     far: Extreme | None
+    among: Metric  # where a public pair is looked for
     public: bool
+
+    @classmethod
+    def of(cls, metric: Metric) -> "_Listed":
+        return cls(metric.closest, metric.farthest, metric, metric.has_infinite)
 
 
 def _listed(attribute: Attribute, metric: Metric) -> _Listed:
     if attribute.listed == 1 or not attribute.has_other:
-        return _Listed(metric.closest, metric.farthest, metric.has_infinite)
+        return _Listed.of(metric)
     if isinstance(metric, WithOther):
-        base, most = metric.base, 2 * float(metric.radius)
-        near, far = base.closest, base.farthest
-        if not metric.tightens:
-            return _Listed(near, far, base.has_infinite)
-        # The way over `other` caps every distance.
-        capped = [Extreme(min(x.distance, most), x.pair) for x in (near, far) if x and most > 0]
-        if base.has_infinite:
-            capped = [*capped, Extreme(most, (0, 1))]
-        return _Listed(capped[0], capped[-1], False) if capped else _Listed(None, None, False)
+        return _capped(_Listed.of(metric.base), 2 * float(metric.radius))  # the way over `other` is open to all
     if isinstance(metric, Matrix):
         inner = Universe.listed(range(attribute.listed))
         metric = Matrix(inner, metric._table[:-1, :-1], metric._tick)
-    return _Listed(metric.closest, metric.farthest, metric.has_infinite)
+    return _Listed.of(metric)
 
 
-def _row(attribute: Attribute, metric: Metric, tightened: bool) -> Row:
-    listed = _listed(attribute, metric)
+def _capped(listed: _Listed, most: float) -> _Listed:
+    """The extremes where no pair is further apart than `most`; a public one is then the farthest."""
+    if math.isinf(most):
+        return listed
+    capped = [Extreme(min(x.distance, most), x.pair) for x in (listed.near, listed.far) if x and most > 0]
+    if listed.public:
+        capped.append(Extreme(most, public_pair(listed.among)))
+    near, far = (capped[0], capped[-1]) if capped else (None, None)
+    return _Listed(near, far, listed.among, public=False)
+
+
+def _row(attribute: Attribute, metric: Metric, tightened: bool, cap: float) -> Row:
+    written = _listed(attribute, metric)
+    listed = _capped(written, cap)
+    tightened = tightened or written.public != listed.public or written.far != listed.far
     near, far = listed.near, listed.far
     none = math.inf if listed.public else 0.0
     if isinstance(attribute, (Integers, Numbers, Dates)) and attribute.listed > 1 and near is not None:
@@ -196,17 +220,17 @@ def _row(attribute: Attribute, metric: Metric, tightened: bool) -> Row:
         far.distance if far else none,
         listed.public,
         tightened,
-        _beyond(attribute, metric, least, most),
+        _beyond(attribute, metric, least, most, cap),
     )
 
 
-def _beyond(attribute: Attribute, metric: Metric, least: float, most: float) -> tuple[Beyond, ...]:
+def _beyond(attribute: Attribute, metric: Metric, least: float, most: float, cap: float) -> tuple[Beyond, ...]:
     """Distances to `other` that the extremes of the listed pairs do not tell."""
     if not attribute.has_other or attribute.listed == 1:
         return ()
     listed = 1 if isinstance(metric, (WithOther, Constant)) else attribute.listed  # there, all are the same
     cells = np.arange(listed, dtype=np.int64)
-    d = metric.pairwise(cells, np.full(listed, attribute.listed))
+    d = np.minimum(metric.pairwise(cells, np.full(listed, attribute.listed)), cap)
     found = []
     for k, way in ((int(d.argmax()), "looser"), (int(d.argmin()), "stricter")):
         epsilon = float(d[k])
@@ -224,27 +248,38 @@ def _labels(attribute: Attribute, pair: tuple[int, int]) -> tuple[str, str]:
     return attribute.label(pair[0]), attribute.label(pair[1])
 
 
-def _tightened(attribute: Attribute, metric: Metric) -> list[tuple[str, str, float, float]]:
-    """Listed pairs that keep less than was written; of those that `other` caps, the farthest stands for all."""
+def _tightened(attribute: Attribute, metric: Metric, most: float) -> list[tuple[str, str, float, float]]:
+    """Listed pairs that keep less than was written; of those that `other` caps, the farthest stands for all.
+
+    Pairs that would keep more than `most` are left out: it is presence that binds them.
+    """
     if isinstance(metric, WithOther) and metric.tightens and attribute.listed > 1:
         far = metric.base.farthest
         written = math.inf if metric.base.has_infinite or far is None else far.distance
-        pair = far.pair if far and not metric.base.has_infinite else (0, 1)
-        return [(*_labels(attribute, pair), written, 2 * float(metric.radius))]
+        pair = public_pair(metric.base) if metric.base.has_infinite or far is None else far.pair
+        kept = 2 * float(metric.radius)
+        return [(*_labels(attribute, pair), written, kept)] if kept <= most else []
     if not isinstance(metric, Matrix):
         return []
-    listed = [t for t in metric.tightened if max(t.pair) < attribute.listed]
+    listed = _closed(attribute, metric, most)
     return [(*_labels(attribute, t.pair), float(t.written), float(t.kept)) for t in listed]
 
 
-def _tightened_warning(attribute: Attribute, metric: Metric, found: list[tuple[str, str, float, float]]) -> Notice:
+def _closed(attribute: Attribute, metric: Matrix, most: float) -> list[Tightened]:
+    """The listed pairs that a way over a third value brings closer, to no more than `most`."""
+    return [t for t in metric.tightened if max(t.pair) < attribute.listed and t.kept <= most]
+
+
+def _tightened_warning(
+    attribute: Attribute, metric: Metric, found: list[tuple[str, str, float, float]], most: float
+) -> Notice:
     a, b, written, kept = found[0]
-    if isinstance(metric, WithOther):
-        radius = float(metric.radius)
+    if not isinstance(metric, Matrix):
+        radius = kept / 2  # only `other` caps
         via, legs = OTHER, [radius, radius]
         links, more = f" links them, like every pair of {attribute.name} beyond {digits(kept)}.", ""
     else:
-        first = next(t for t in getattr(metric, "tightened", ()) if max(t.pair) < attribute.listed)
+        first = _closed(attribute, metric, most)[0]
         via = attribute.label(first.via)
         legs = [float(metric.exact(first.pair[0], first.via)), float(metric.exact(first.via, first.pair[1]))]
         more = "" if len(found) == 1 else f" {plural(len(found) - 1, 'more pair')}: --list tightened"
@@ -272,7 +307,7 @@ def _farthest(metric: WithAbsent) -> tuple[str, str, float]:
     """A pair that the way over `absent` brings closer, and what was written for it."""
     far = metric.base.farthest
     if metric.base.has_infinite or far is None:
-        return *metric.universe.tell(0, 1), math.inf
+        return *metric.universe.tell(*public_pair(metric.base)), math.inf
     return *metric.universe.tell(*far.pair), far.distance
 
 

@@ -2,8 +2,9 @@
 
 Attributes are compared one by one, over pairs of records that differ only there.  Such pairs have the attribute's own
 distance whether attributes are combined by sum or by maximum, and under a sum they generate the whole metric: if none
-of them is looser, no pair of records is.  Values are matched by what data calls them.  One block of pairs is in memory
-at a time.
+of them is looser, no pair of records is.  Where records may be absent, no pair is further apart than twice the
+presence: so it is in the distances compared here, and presence is a setting of its own.  Values are matched by what
+data calls them.  One block of pairs is in memory at a time.
 
 Distances within a billionth of each other count as equal: this is a page to read, no certificate.
 """
@@ -11,13 +12,26 @@ Distances within a billionth of each other count as equal: this is a page to rea
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.attributes import Attribute, Integers, Points
-from dxprivacy.model.metrics import AttributeMax, Capped, Constant, Line, Metric, WithOther, all_pairs
+from dxprivacy.model.metrics import (
+    AttributeMax,
+    Capped,
+    Constant,
+    Line,
+    Metric,
+    WithAbsent,
+    WithOther,
+    all_pairs,
+    along,
+    present,
+)
+from dxprivacy.model.numbers import number_text
 from dxprivacy.policy.check import finite
 from dxprivacy.policy.policy import Policy
 
@@ -99,11 +113,26 @@ class AttributeDiff:
 
 @dataclass(frozen=True)
 class Setting:
-    """Something that is no distance: a dataset, a unit, a column."""
+    """Something that is no distance between values: a dataset, a unit, a column; empty where there is none."""
 
     what: str
     before: str
     after: str
+
+    @property
+    def way(self) -> str:
+        """Whether the change alone makes the policy `looser` or `stricter`; empty if it does neither.
+
+        >>> Setting("unit", "add-remove", "replace").way, Setting("presence", "1", "0.5").way
+        ('looser', 'stricter')
+        """
+        if self.what == "combine":
+            return "looser" if self.after == "sum" else "stricter"
+        if self.what == "unit":  # n becomes public and nobody may be absent any more, or the reverse
+            return "looser" if self.after == "replace" else "stricter"
+        if self.what == "presence" and self.before and self.after:
+            return "looser" if Fraction(self.after) > Fraction(self.before) else "stricter"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -135,8 +164,9 @@ class Diff:
     @property
     def looser(self) -> bool:
         """Whether some pair of records may be told apart more easily."""
-        combined = any(s.what == "combine" and s.after == "sum" for s in self.settings)
-        return combined or any(c.looser for a in self.attributes for c in (a.listed, a.other))
+        if any(setting.way == "looser" for setting in self.settings):
+            return True
+        return any(c.looser for a in self.attributes for c in (a.listed, a.other))
 
     def __str__(self) -> str:
         from dxprivacy.policy.diff_words import diff_lines
@@ -181,7 +211,7 @@ def diff(before: Policy, after: Policy) -> Diff:
 
 
 def _axes(policy: Policy) -> dict[str, tuple[Attribute, Metric]]:
-    axes = policy.metric.by_attribute or (policy.metric,)
+    axes = along(policy.metric) or (policy.metric,)
     return {a.name: (a, m) for a, m in zip(policy.universe.attributes, axes, strict=True)}
 
 
@@ -193,6 +223,8 @@ def _worst(metric: Metric) -> WorstCase:
 def _settings(before: Policy, after: Policy) -> tuple[Setting, ...]:
     found = [Setting(w, getattr(before, w), getattr(after, w)) for w in ("title", "dataset", "version")]
     found.append(Setting("unit", *(str(p.file.tables.get("unit", "replace")) for p in (before, after))))
+    found.append(Setting("presence", *(_presence(p.metric) for p in (before, after))))
+    found.append(Setting("max records", *(str(p.universe.max_records or "") for p in (before, after))))
     if min(len(p.universe.attributes) for p in (before, after)) > 1:
         found.append(Setting("combine", *(_how(p.metric) for p in (before, after))))
     old, new = ({a.name: a for a in p.universe.attributes} for p in (before, after))
@@ -204,7 +236,11 @@ def _settings(before: Policy, after: Policy) -> tuple[Setting, ...]:
 
 
 def _how(metric: Metric) -> str:
-    return "max" if isinstance(metric, AttributeMax) else "sum"
+    return "max" if isinstance(present(metric), AttributeMax) else "sum"
+
+
+def _presence(metric: Metric) -> str:
+    return number_text(Fraction(metric.radius)) if isinstance(metric, WithAbsent) else ""
 
 
 def _attribute(a: Attribute, d: Metric, b: Attribute, e: Metric) -> AttributeDiff:
@@ -267,8 +303,9 @@ def _pairs(sides: tuple[Metric, Metric], here: Ints, there: Ints) -> Iterator[tu
 
 def _by_difference(metric: Metric, at: Ints) -> bool:
     """Whether d(u, v) of these values depends on v - u alone: then one pair of each difference tells all of them."""
-    base = metric.base if isinstance(metric, WithOther) else metric
-    base = base.base if isinstance(base, Capped) else base
+    base = metric
+    while isinstance(base, (WithOther, Capped)):  # `absent` and `other` come last: the others keep their places
+        base = base.base
     if isinstance(base, Constant):
         return True
     return isinstance(base, Line) and bool((np.diff(base.positions[at]) == 1).all())

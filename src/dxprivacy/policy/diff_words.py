@@ -130,9 +130,16 @@ def _setting_notice(setting: Setting) -> list[Notice]:
         text = f"“{setting.after}” is another dataset than “{setting.before}”: a ledger of one refuses the other."
         return [Notice("dataset", text)]
     if setting.what == "combine":
-        way = "looser" if setting.after == "sum" else "stricter"
         text = f"pairs that differ in several attributes: their ε is now the {setting.after} over the attributes"
-        return [Notice(way, f"{text}, before it was the {setting.before}.")]
+        return [Notice(setting.way, f"{text}, before it was the {setting.before}.")]
     if setting.what == "unit":
-        return [Notice("unit", f"the promise is now about “{setting.after}”, before it was “{setting.before}”.")]
+        texts = {
+            "looser": "the number of records is public now, and whether somebody is in the data is not protected.",
+            "stricter": "whether somebody is in the data is protected now, and so is the number of records.",
+        }
+        return [Notice(setting.way, texts[setting.way])]
+    if setting.what == "presence" and setting.way:
+        easier = "more easily" if setting.way == "looser" else "less easily"
+        text = f"whether somebody is in the data may be told {easier} than before"
+        return [Notice(setting.way, f"presence: {text}: ε {setting.before} → {setting.after}.")]
     return []

@@ -83,7 +83,9 @@ class Keys:
             return epsilon, None
         if not numbers:
             raise self.error(
-                "only integers and numbers have a value for other in sums", "other", [(example, "without value")]
+                "only integers and numbers have a value for other in sums, and no series",
+                "other",
+                [(example, "without value")],
             )
         return epsilon, self.number(other["value"], "other", "other's value", (-LENGTHS[1], LENGTHS[1]))
 

@@ -30,7 +30,7 @@ def integers(keys: Keys) -> tuple[Attribute, Metric]:
             "integers",
             [f"integers = [{ends[1]}, {ends[0]}]"],
         )
-    other, value = keys.other(numbers=True)
+    other, value = keys.other(numbers="columns" not in keys)
     attribute = Integers(low=ends[0], high=ends[1], other_value=value, **keys.common())
     return _finish(keys, attribute, _plain_steps(keys, attribute, Fraction(1)), other)
 
@@ -55,7 +55,7 @@ def numbers(keys: Keys) -> tuple[Attribute, Metric]:
                 ('outside = "clamp"', "as the nearest end"),
             ],
         )
-    other, value = keys.other(numbers=True)
+    other, value = keys.other(numbers="columns" not in keys)
     attribute = Numbers(low=low, high=high, step=step, clamp=outside == "clamp", other_value=value, **keys.common())
     return _finish(keys, attribute, _plain_steps(keys, attribute, step), other)
 

@@ -96,7 +96,7 @@ def test_the_plan_of_the_demo_can_be_released_again_at_no_cost(demo, dxp, tmp_pa
     folder = demo[0] / "my demo"
     (plan,) = folder.glob("plan-*.json")
     called = dxp("release", plan, "--data", folder / "people.parquet", "--out", tmp_path / "out").fine()
-    assert called.lines[0].startswith("✓ repeated  entry 1 of ")
+    assert called.lines[1].startswith("✓ repeated  entry 1 of ")
     (stored,) = folder.glob("release-*.json")
     assert json.loads((tmp_path / "out" / stored.name).read_text()) == json.loads(stored.read_text())
 
@@ -261,22 +261,43 @@ def test_numbers_on_the_page_have_at_most_three_significant_digits_below_a_thous
 def test_a_named_ledger_that_does_not_exist_yet_is_pointed_out(town, dxp, planned, known_noise):
     plan = planned("count by sex")
     called = dxp("release", plan.name, "--data", "people.csv", "--ledger", "ledgr.db").fine()
-    assert called.lines[0].startswith("! new ledger")
-    assert "ledgr.db" in called.lines[0]
+    assert called.lines[1].startswith("! new ledger")
+    assert "ledgr.db" in called.lines[1]
+
+
+def test_a_release_says_which_policy_it_uses_and_when_its_ledger_is_new(town, dxp, planned, known_noise):
+    plan = planned("count by sex")
+    digest = json.loads(dxp("check", "policy.toml", "--json").fine().out)["metric"]
+    using = f"✓ policy    policy.toml · {digest[:8]}"
+    first = dxp("release", plan.name, "--data", "people.csv").fine()
+    assert first.lines[0] == using
+    assert first.lines[1] == (
+        f"✓ started   a new ledger, {town / 'ledger.db'}: what was spent elsewhere does not count here"
+    )
+    again = dxp("release", plan.name, "--data", "people.csv").fine()
+    assert again.lines[0] == using
+    assert again.lines[1].startswith("✓ repeated")
+    (town / "other").mkdir()
+    (town / "other" / "rules.toml").write_text((town / "policy.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    for file in town.glob("*.csv"):
+        (town / "other" / file.name).write_bytes(file.read_bytes())
+    there = dxp("release", plan.name, "--data", "people.csv", "--policy", "other/rules.toml").fine()
+    assert there.lines[0] == f"✓ policy    other/rules.toml · {digest[:8]}"
+    assert there.lines[1].startswith(f"✓ started   a new ledger, {town / 'other' / 'ledger.db'}:")
 
 
 def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_noise):
     plan = planned("count by state", "count by sex")
     called = dxp("release", plan.name, "--data", "people.csv").fine()
     name = plan.stem.removeprefix("plan-")
-    assert called.lines[:4] == [
+    assert called.lines[2:6] == [
         "✓ reserved  entry 1 in ledger.db, before any noise was drawn",
         "✓ counted   people.csv, n = 400 (public)",
         f"✓ written   release-{name}.json · release-{name}.csv",
         "",
     ]
     rows = squeezed(called.out)
-    assert rows[4] == "released 95 % interval"
+    assert rows[6] == "released 95 % interval"
     assert any(re.fullmatch(r"M 1,177 [\d,]+ – [\d,]+", row) for row in rows)
     assert "Intervals cover privacy noise, not sampling error." in rows
     promise = " ".join(rows[rows.index("Promise") + 1 : -2])
@@ -331,7 +352,7 @@ def test_the_same_plan_again_is_repeated_at_no_cost(town, dxp, planned):
     assert (one.pop("repeated"), two.pop("repeated")) == (False, True)
     assert one == two
     shown = dxp("release", plan.name, "--data", "people.csv").fine()
-    assert shown.lines[0] == "✓ repeated  entry 1 of ledger.db: answered before, nothing spent"
+    assert shown.lines[1] == "✓ repeated  entry 1 of ledger.db: answered before, nothing spent"
     assert len(json.loads(dxp("ledger", "ledger.db", "--json").out)["entries"]) == 1
 
 
@@ -339,7 +360,7 @@ def test_under_another_request_the_same_plan_costs_again_and_keeps_both_files(to
     plan = dxp("plan", "policy.toml", "count by sex", "--share", "40%").fine().lines[-1].split()[3]
     dxp("release", plan, "--data", "people.csv").fine()
     called = dxp("release", plan, "--data", "people.csv", "--request", "for the press/2").fine()
-    assert called.lines[0].startswith("✓ reserved  entry 2")
+    assert called.lines[1].startswith("✓ reserved  entry 2")
     assert len(list(town.glob("release-*.json"))) == 2
     assert len(list(town.glob("release-*-for-the-press-2.csv"))) == 1
 

@@ -196,3 +196,43 @@ PLAN = dx.plan("count by sex", POLICY.metric)
 def test_damaged_questions_in_a_plan_file_are_refused_by_the_plan(question):
     data = PLAN.to_dict() | {"questions": [question]}
     assert complaint(lambda: load_plan(data, POLICY.metric)) is not None
+
+
+def test_half_a_character_in_a_title_or_label_is_refused():
+    for half in ("\ud800", "Income \udfff of women"):
+        titled = assemble("count", by=["sex"], title=half)
+        labelled = dx.matrix([[1] + [0] * (POLICY.universe.size - 1)], labels=[half])
+        for question in (titled, labelled, from_dict(titled.to_dict())):
+            error = complaint(lambda question=question: question.on(POLICY.universe))
+            assert isinstance(error, QuestionError)
+            assert "half of a character" in str(error)
+            str(error).encode("utf-8")
+    assert assemble("count", by=["sex"], title="Größe 🏠").on(POLICY.universe).titles == ("Größe 🏠",)
+
+
+texts = st.text(max_size=6) | st.text(alphabet="'\"[]=|,. aby1\n", max_size=8) | st.sampled_from(WORDS)
+named = texts.filter(bool)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.lists(named, max_size=3),
+    st.lists(st.tuples(named, st.lists(texts, min_size=1, max_size=3).map(tuple)), max_size=2),
+    named,
+)
+@example([], [("name", ('O\'Hara "Red"',))], "a")
+@example(["'\"'", '"'], [("''", ("'", '""'))], "it's")
+@example(["[a", "b]"], [], "x]")
+def test_names_and_values_of_any_kind_are_read_back_as_written(by, where, of):
+    for question in (assemble("count", by=by, where=where), assemble("mean", of=of, by=by, where=where)):
+        assert parse(str(question)) == question
+
+
+@example("²")
+@example("٣")
+@example("9" * 5000)
+@example("-1")
+@given(st.text(alphabet="0123456789²³٣४ -+_", min_size=1, max_size=5))
+def test_the_order_of_marginals_is_a_plain_number_or_refused(order):
+    error = complaint(lambda: assemble("marginals", of=order).on(POLICY.universe))
+    assert (error is None) == (order.isascii() and order.isdigit() and 1 <= int(order[-4:]) <= 3)

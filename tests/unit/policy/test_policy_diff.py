@@ -165,3 +165,67 @@ def test_the_error_of_tables_follows_the_distance():
 def test_only_policies_are_compared():
     with pytest.raises(UsageError, match="not with a str"):
         policy(("sex", "values = ['M', 'F']\nepsilon = 1")).diff("policy.toml")
+
+
+def absent(presence, *, how="sum", most=1000, sex="1"):
+    head = HEAD + f'unit = "add-remove"\nepsilon_presence = {presence}\nmax_records = {most}\n' if presence else HEAD
+    bodies = (("sex", f"values = ['M', 'F']\nepsilon = {sex}"), ("age", "integers = [0, 9]\nepsilon = 0.3\nper = 1"))
+    return policy(*bodies, head=head, tail=f'[combine]\nhow = "{how}"\n')
+
+
+def test_more_presence_is_looser_and_told_as_a_setting_and_in_the_pairs_it_capped():
+    page = absent("0.1").diff(absent("10"))
+    assert page.looser
+    assert [vars(s) for s in page.settings] == [{"what": "presence", "before": "0.1", "after": "10"}]
+    sex, age = page.attributes
+    assert sex.listed.most.to_dict() == {"pair": "M – F", "before": 0.2, "after": 1.0}
+    assert (age.listed.looser, age.listed.stricter) == (45, 0)
+    assert "! looser" in str(page)
+    assert "more easily than before: ε 0.1 → 10" in " ".join(str(page).split())
+    back = absent("10").diff(absent("0.1"))
+    assert not back.looser
+    assert "less easily than before: ε 10 → 0.1" in " ".join(str(back).split())
+
+
+def test_pairs_under_presence_are_counted_as_the_whole_metric_counts_them():
+    before, after = absent("0.4"), absent("0.7")
+    (_, age), u = before.diff(after).attributes, before.universe
+    cells = u.index([{"sex": "M", "age": k} for k in range(10)]).tolist()
+    both = [(before.metric.exact(i, j), after.metric.exact(i, j)) for i, j in combinations(cells, 2)]
+    assert age.listed.looser == sum(y > x for x, y in both) > 0
+    assert age.listed.pairs - age.listed.looser == sum(y == x for x, y in both) > 0
+
+
+def test_from_maximum_to_sum_is_told_where_records_may_be_absent():
+    page = absent("10", how="max").diff(absent("10"))
+    assert [vars(s) for s in page.settings] == [{"what": "combine", "before": "max", "after": "sum"}]
+    assert page.looser
+    assert not absent("10").diff(absent("10", how="max")).looser
+
+
+def test_whether_records_may_be_absent_has_a_direction():
+    page = absent("10").diff(absent(""))
+    assert page.looser
+    told = {s.what: (s.before, s.after) for s in page.settings}
+    assert told == {"unit": ("add-remove", "replace"), "presence": ("10", ""), "max records": ("1000", "")}
+    assert "! looser       the number of records is public now" in str(page)
+    back = absent("").diff(absent("10"))
+    assert not back.looser
+    assert "! stricter     whether somebody is in the data is protected now" in str(back)
+
+
+def test_another_bound_on_the_number_of_records_is_told_and_neither_looser_nor_stricter():
+    page = absent("10").diff(absent("10", most=2000))
+    assert [vars(s) for s in page.settings] == [{"what": "max records", "before": "1000", "after": "2000"}]
+    assert not page.looser
+    assert not page.identical
+
+
+def test_the_error_of_tables_is_planned_with_the_absent():
+    before, after = absent("0.01"), absent("0.02")
+    gained = errors_gained(before.metric, after.metric)
+    for name, error in gained.items():
+        for told, whole in ((error.before, before), (error.after, after)):
+            widths = [e.half_width for e in dx.plan(dx.table(name), whole.metric).errors]
+            assert (told.least, told.most) == (min(widths), max(widths))
+    assert gained["sex"].before.most > 1.9 * gained["sex"].after.most

@@ -23,7 +23,7 @@ from dxprivacy.model.metrics.check import check_metric
 from dxprivacy.model.metrics.combine import AttributeMax, Capped, Restricted, Scaled, Together
 from dxprivacy.model.metrics.graph import Graph, read_edges
 from dxprivacy.model.metrics.matrix import Matrix, Tightened, both_values_table, per_value_table
-from dxprivacy.model.metrics.other import WithAbsent, WithOther, present
+from dxprivacy.model.metrics.other import WithAbsent, WithOther, along, present, public_pair
 from dxprivacy.model.metrics.points import PLACES, Euclidean, GreatCircle, Minkowski, Places
 from dxprivacy.model.metrics.points import within as pairs_within
 from dxprivacy.model.metrics.product import AttributeSum, half_reach
@@ -55,6 +55,7 @@ __all__ = [
     "WithAbsent",
     "WithOther",
     "all_pairs",
+    "along",
     "attributes",
     "blowfish",
     "both_values_table",
@@ -76,6 +77,7 @@ __all__ = [
     "per_value",
     "per_value_table",
     "present",
+    "public_pair",
     "restricted",
     "scaled",
     "series_linf",

@@ -15,12 +15,17 @@ from dxprivacy.model.numbers import Exact
 from dxprivacy.model.universe import Universe
 
 
-def _public_pair(metric: Metric) -> tuple[int, int]:
-    """Some pair at infinite distance: if there is any, one is among the generators."""
-    for i, j in metric.generators():
-        infinite = np.flatnonzero(np.isinf(metric.pairwise(i, j)))
+def public_pair(metric: Metric) -> tuple[int, int]:
+    """Some pair at infinite distance.
+
+    If all elements were at finite distance from the first, all would be from each other, by the triangle inequality: so
+    one with the first is found.  Generators would not do: those of a graph in pieces are all finite.
+    """
+    for start in range(0, metric.universe.size, BLOCK):
+        j = np.arange(start, min(start + BLOCK, metric.universe.size), dtype=np.int64)
+        infinite = np.flatnonzero(np.isinf(metric.pairwise(np.zeros_like(j), j)))
         if len(infinite):
-            return int(i[infinite[0]]), int(j[infinite[0]])
+            return 0, int(j[infinite[0]])
     raise MetricError("no difference is public here")
 
 
@@ -109,7 +114,7 @@ class WithOther(Metric):
         if far is not None and far.distance >= 2 * radius:
             return Extreme(2 * radius, far.pair)
         if self.base.has_infinite:
-            return Extreme(2 * radius, _public_pair(self.base))
+            return Extreme(2 * radius, public_pair(self.base))
         if far is not None and far.distance >= radius:
             return far
         return Extreme(radius, (0, self.last))
@@ -173,3 +178,15 @@ class WithAbsent(WithOther):
 def present(metric: Metric) -> Metric:
     """The metric among the records that are there."""
     return metric.base if isinstance(metric, WithAbsent) else metric
+
+
+def along(metric: Metric) -> tuple[Metric, ...] | None:
+    """How far records that are alike except in one attribute may be told apart, for each attribute.
+
+    Where records may be absent, so they may here: no two of them are further apart than twice the presence.
+    """
+    axes = metric.by_attribute
+    if axes is None or not isinstance(metric, WithAbsent):
+        return axes
+    most = metric.universe.max_records
+    return tuple(WithAbsent(Universe(a.universe.attributes, max_records=most), a, metric.radius) for a in axes)
