@@ -1,25 +1,41 @@
-"""`dxp verify` on the screen and for machines."""
+"""`dxp verify` on the screen and for machines; in this process, so that the interpreter starts only once."""
 
 import json
-import os
-import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
+from dxprivacy.cli import main
 from dxprivacy.verify import verify
-
-CODE = "from dxprivacy.cli import main; main()"
-
-
-def dxp(*arguments, folder):
-    run = [sys.executable, "-W", "error", "-c", CODE, *map(str, arguments)]
-    return subprocess.run(
-        run, capture_output=True, text=True, cwd=folder, env=os.environ | {"PYTHONIOENCODING": "utf-8"}
-    )
+from verify.test_verify_versions import adopt, policy, release, start
 
 
-def test_a_plan_is_told_line_by_line_and_ends_with_the_next_command(files):
+@dataclass(frozen=True)
+class Called:
+    """What a call said, and how it ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def dxp(monkeypatch, capsys):
+    """Calls `dxp` in a folder."""
+
+    def call(*arguments, folder):
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", ["dxp", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return Called(left.value.code, out, err)
+
+    return call
+
+
+def test_a_plan_is_told_line_by_line_and_ends_with_the_next_command(dxp, files):
     out = dxp("verify", "plan.json", folder=files.folder)
     assert (out.returncode, out.stderr) == (0, "")
     lines = out.stdout.splitlines()
@@ -28,7 +44,7 @@ def test_a_plan_is_told_line_by_line_and_ends_with_the_next_command(files):
     assert lines[-1] == "Next: dxp release plan.json --data FILE"
 
 
-def test_a_release_is_told_with_its_ledger(files):
+def test_a_release_is_told_with_its_ledger(dxp, files):
     out = dxp("verify", "release.json", "--ledger", "ledger.db", folder=files.folder)
     assert out.returncode == 0, out.stderr
     assert "✓ entry" in out.stdout
@@ -37,7 +53,7 @@ def test_a_release_is_told_with_its_ledger(files):
     assert alone.stdout.splitlines()[-1] == "Next: dxp verify release.json --ledger LEDGER"
 
 
-def test_machines_get_the_same_fields(files):
+def test_machines_get_the_same_fields(dxp, files):
     out = dxp("verify", "release.json", "--json", folder=files.folder)
     data = json.loads(out.stdout)
     assert data["verified"] is True
@@ -50,7 +66,7 @@ def test_machines_get_the_same_fields(files):
     assert (refused["error"], refused["where"]) == ("NotVerified", "seal")
 
 
-def test_what_is_printed_for_machines_can_be_verified_too(files):
+def test_what_is_printed_for_machines_can_be_verified_too(dxp, files):
     plan = dxp("plan", "policy.toml", "count by sex", "--share", "5%", "--json", folder=files.folder)
     (files.folder / "p.json").write_text(plan.stdout, encoding="utf-8")
     assert list(verify(files.folder / "p.json"))
@@ -61,7 +77,7 @@ def test_what_is_printed_for_machines_can_be_verified_too(files):
         assert list(verify(files.folder / "r.json", files.folder / "other.db"))
 
 
-def test_a_refusal_names_what_does_not_hold(files):
+def test_a_refusal_names_what_does_not_hold(dxp, files):
     data = files.read("plan")
     (files.folder / "weak.json").write_text(json.dumps(data | {"share": "1"}), encoding="utf-8")
     out = dxp("verify", "weak.json", folder=files.folder)
@@ -76,8 +92,20 @@ def test_a_refusal_names_what_does_not_hold(files):
     [(["nothing.json"], 2), ([], 2), (["plan.json", "--ledger", "ledger.db"], 2), (["policy.toml"], 8),
      (["release.json", "--ledger", "nothing.db"], 7)],
 )  # fmt: skip
-def test_misuse_gives_our_errors(files, arguments, code):
+def test_misuse_gives_our_errors(dxp, files, arguments, code):
     out = dxp("verify", *arguments, folder=files.folder)
     assert out.returncode == code, out.stderr
     assert out.stderr.startswith("✗ ")
     assert "unexpected" not in out.stderr
+
+
+def test_what_is_undecided_is_said_so_after_everything_that_holds(dxp, tmp_path):
+    start(tmp_path)
+    adopt(tmp_path, policy(high=6))
+    release(tmp_path, policy(high=6), "count by sex", share="30%", name="second.json")
+    out = dxp("verify", "second.json", "--ledger", "ledger.db", folder=tmp_path)
+    assert out.returncode == 9
+    assert "✓ entry" in out.stdout
+    assert "✓ verified" not in out.stdout
+    assert out.stderr.startswith("✗ ledger budget · 1 of 2 costs")
+    assert "nothing is said about the sum of all costs" in out.stderr

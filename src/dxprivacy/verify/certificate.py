@@ -72,7 +72,7 @@ def _constant(loss: Loss, metric: Constant) -> Tightest:
     if math.prod(map(len, choices)) <= _MOST_COLUMNS:
         cells = [universe.cell(values) for values in product(*choices)]
         cells += [] if metric.size == universe.cells else [metric.size - 1]
-        return Anywhere(loss, Constant(len(cells), metric.epsilon), cells).search()
+        return _widest(loss, cells, metric.epsilon)
     reach = sum(block.reach(loss.weights, absent=universe.absent is not None) for block in loss.blocks)
     if not reach:
         return NOTHING
@@ -80,6 +80,42 @@ def _constant(loss: Loss, metric: Constant) -> Tightest:
         return Tightest(Fraction(0), math.inf, None, 0, False)
     rounding = 1 + Fraction(len(loss.scales) + 16, 1 << 52)  # one per row, and a few more
     return Tightest(Fraction(0), Fraction(reach) * rounding / Fraction(metric.epsilon), None, 0, False)
+
+
+def _widest(loss: Loss, cells: Sequence[int], epsilon: Exact) -> Tightest:
+    """The largest loss of any two of some cells, all at one distance.
+
+    L(i, j) is at most what i and j show by being there at all, L(i, absent) + L(absent, j): taken from the largest on,
+    the rest can be left out as soon as these sums are not larger than what was found.
+    """
+    columns = sorted((_Shown(loss, cell) for cell in cells), key=lambda shown: shown.size, reverse=True)
+    best: Exact = Fraction(0)
+    least, most = 0.0, 0.0  # a little less and a little more than that
+    pair, looked = (0, 0), 0
+    for k, a in enumerate(columns):
+        for b in columns[k + 1 :]:
+            together = a.about + b.about
+            if together <= most and (together < least or a.size + b.size <= best):
+                break
+            looked += 1
+            if loss.about(a.column, b.column) >= least:
+                exact = loss.exact(a.column, b.column)
+                if exact > best:
+                    best, pair = exact, (min(a.cell, b.cell), max(a.cell, b.cell))
+                    least, most = float(best) * (1 - MARGIN), float(best) * (1 + MARGIN)
+    low, high = ratio(best, epsilon, epsilon)
+    return Tightest(low, high, pair, looked) if best else NOTHING
+
+
+class _Shown:
+    """A cell, where it counts, and what it shows by being there at all, as a fraction and as a float."""
+
+    __slots__ = ("about", "cell", "column", "size")
+
+    def __init__(self, loss: Loss, cell: int) -> None:
+        self.cell, self.column = cell, loss.at(cell)
+        self.size = loss.exact(self.column, {})
+        self.about = float(self.size)
 
 
 def _presence(loss: Loss, radius: Exact) -> Tightest:

@@ -25,6 +25,7 @@ _DECIMAL = re.compile(
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LARGEST_WHOLE = 1 << 63
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def refuse(what: str, where: str = "") -> NotVerified:
@@ -75,12 +76,12 @@ def canonical(data: Any) -> str:
         case float():
             return _ecmascript(data)
         case str():
-            return json.dumps(data, ensure_ascii=False)
+            return _quoted(data)
         case list():
             return "[" + ",".join([canonical(x) for x in data]) + "]"
         case dict():
             order = sorted(data, key=lambda name: name.encode("utf-16-be"))
-            return "{" + ",".join([f"{json.dumps(k, ensure_ascii=False)}:{canonical(data[k])}" for k in order]) + "}"
+            return "{" + ",".join([f"{_quoted(k)}:{canonical(data[k])}" for k in order]) + "}"
     raise refuse(f"{type(data).__name__} is no JSON", "format")
 
 
