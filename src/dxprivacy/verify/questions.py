@@ -366,9 +366,11 @@ def _quoted(text: str, *, dots: bool = False) -> str:
     (['age[0, 18]', "'New York'", "'by'", '"d\'Or"', 'a..b'], "'a..b'")
     """
     bare = re.fullmatch(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""", text) and text not in _KEYWORDS
-    if bare and not (dots and ".." in text):
+    closed = text.count("[") == text.count("]") == len(re.findall(r"\[[^\]]*\]", text))
+    if bare and closed and not (dots and ".." in text):
         return text
-    return f'"{text}"' if "'" in text else f"'{text}'"
+    mark = '"' if "'" in text and '"' not in text else "'"
+    return mark + text.replace(mark, 2 * mark) + mark
 
 
 def _interval_label(first: str, last: str) -> str:
