@@ -85,7 +85,7 @@ def long_metric(rng):
     return (AttributeMax if draw < 0.3 else AttributeSum)(universe, parts)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False))
 def test_what_is_left_is_the_closure_for_random_metrics_and_questions(rng):
     metric = long_metric(rng) if rng.random() < 0.7 else random_metric(rng, axes=2)
