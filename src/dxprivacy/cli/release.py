@@ -80,7 +80,8 @@ def command(
     head.append(f"{good} written   {' · '.join(str(w) for w in written)}")
     lines = release_lines(release, everything=everything, file=str(written[-1]))
     options = () if policy_file == book.parent / "policy.toml" else ("--policy", policy_file)
-    show([*head, "", *lines, "", next_step("dxp ledger", book, *options)])
+    check = next_step("dxp verify", written[0], "--ledger", book)
+    show([*head, "", *lines, "", check, next_step("dxp ledger", book, *options)])
 
 
 def _started(book: Path, *, named: bool) -> str:
