@@ -68,5 +68,8 @@ def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_sealed(data: Mapping[str, Any]) -> bool:
-    """Whether the seal is that of the content."""
-    return bool(data.get("seal") == sealed(data)["seal"])
+    """Whether the seal is that of the content; what is no JSON has none."""
+    try:
+        return bool(data.get("seal") == sealed(data)["seal"])
+    except UsageError:
+        return False

@@ -362,8 +362,8 @@ def _write(name: str, condition: Condition) -> str:
 def _quoted(text: str, *, dots: bool = False) -> str:
     """In quotes where it would be read as several words, or as something else.
 
-    >>> [_quoted(x) for x in ("age[0, 18]", "New York", "by", "a..b")], _quoted("a..b", dots=True)
-    (['age[0, 18]', "'New York'", "'by'", 'a..b'], "'a..b'")
+    >>> print(_quoted("New York"), _quoted("by"), _quoted("d'Or"), _quoted("age[0, 18]"), _quoted("a..b", dots=True))
+    'New York' 'by' "d'Or" age[0, 18] 'a..b'
     """
     bare = re.fullmatch(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""", text) and text not in _KEYWORDS
     closed = text.count("[") == text.count("]") == len(re.findall(r"\[[^\]]*\]", text))
