@@ -11,7 +11,12 @@ import click
 @click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
 @click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published; means need it.")
 @click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
-@click.option("--method", default="auto", show_default=True, help="auto, same-scale, equal-split or fill.")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    help="auto, same-scale, equal-split, fill or optimal (the least noise).",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the plan [plan-NAME.json].")
 @click.option("--all", "everything", is_flag=True, help="One line for every answer.")
 @click.option("--why", default="", metavar="ANSWER", help="Explain what limits this answer, such as “New Jersey”.")

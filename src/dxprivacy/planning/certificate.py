@@ -20,6 +20,8 @@ class Certificate:
     rule: str
     metric: str
     norm: str = "l1"
+    lower_bound: float | None = None  # of the loss that was made least, over all scales for the same rows
+    gap: float | None = None  # how far the plan is above it, at most, relatively
 
     def require(self, at_most: Fraction) -> "Certificate":
         """Refuse unless the ratio is at most the share of the policy that was granted."""

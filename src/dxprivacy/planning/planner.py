@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.bounds import cover, max_ratio
-from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, UsageError
+from dxprivacy.errors import Hint, NotCertified, QuestionError, SeparatesIdentical, UsageError
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.blocks import OneHot
 from dxprivacy.model.costs import LaplaceCost
@@ -21,10 +21,12 @@ from dxprivacy.model.workload import Ratio, Workload
 from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import all_expected, groups_per_question, target_scales
+from dxprivacy.planning.optimal import POWERS, SparsePairs, optimise
 from dxprivacy.planning.plan import Plan
 from dxprivacy.planning.scales import Constraints, constraints, fill, own_precision
 
-METHODS = ("auto", "equal-split", "same-scale", "fill")
+METHODS = ("auto", "equal-split", "same-scale", "fill", "optimal")
+LOSSES = ("l2", "l1", "linf", "geomean")
 _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
 
 
@@ -33,12 +35,16 @@ def make_plan(
     metric: Metric,
     *,
     method: str = "auto",
+    loss: str = "l2",
     share: object = 1,
     rows: int | None = None,
     title: str = "",
     dataset: str = "",
 ) -> Plan:
     """The least noise we know that keeps the policy.
+
+    `loss` is what `method="optimal"` makes least: squared errors, absolute errors, the largest one, or the geometric
+    mean, each row measured by its target or by plain DP.
 
     >>> from dxprivacy.model import metrics
     >>> plan = make_plan([[1, 1, 0, 0]], metrics.constant(4, 0.1))
@@ -47,6 +53,9 @@ def make_plan(
     """
     if method not in METHODS:
         raise UsageError(f"no method “{method}”", hints=[f"one of {', '.join(METHODS)}"])
+    if loss not in LOSSES or (loss != "l2" and method != "optimal"):
+        hints: list[Hint | str] = [f"one of {', '.join(LOSSES)}", ('method="optimal"', "is the one that knows losses")]
+        raise UsageError(f"no loss “{loss}” for method “{method}”", hints=hints)
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     granted = parse_share(share)
@@ -58,7 +67,7 @@ def make_plan(
     if rows is not None:
         require_room(workload.largest, workload.universe.max_records or rows, where="plan")
     task = _Task(workload, metric, granted, _targets(workload, rows), rows, _importance(workload))
-    scales, certificate, used = _propose(task, method)
+    scales, certificate, used = _propose(task, method, loss)
     plan = Plan(asked, workload, metric, scales, granted, used, rows, title, dataset)
     plan.__dict__["certificate"] = certificate  # just computed for these scales: no need to do it twice
     return plan
@@ -154,7 +163,7 @@ class _Task:
         raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
 
 
-def _propose(task: _Task, method: str) -> tuple[tuple[float, ...], Certificate, str]:
+def _propose(task: _Task, method: str, loss: str) -> tuple[tuple[float, ...], Certificate, str]:
     same = _same_scale(task)
     if method == "same-scale" or (method == "auto" and task.workload.rows == 1):
         return *same, "same-scale"
@@ -165,6 +174,8 @@ def _propose(task: _Task, method: str) -> tuple[tuple[float, ...], Certificate, 
         raise NotCertified(f"too many pairs for method “{method}”", hints=[("method=same-scale", "works at any size")])
     if method == "equal-split":
         return *task.certified(_equal_split(task, system)), "equal-split"
+    if method == "optimal":
+        return *_optimal(task, system, loss), "optimal"
     candidates = [task.certified(s) for s in _filled(task, system)]
     best = min(candidates, key=lambda c: _merit(task, c[0]))
     misses, error = _merit(task, best[0])
@@ -258,6 +269,33 @@ def _filled(task: _Task, system: Constraints) -> list[Floats]:
         first = fill(most, np.where(targeted, own, 0.0), caps)
         filled.append(fill(system, np.where(finite, own, 0.0), caps, first))
     return [_as_scales(task, np.where(finite, w, np.inf), system) for w in filled]
+
+
+def _optimal(task: _Task, system: Constraints, loss: str) -> tuple[tuple[float, ...], Certificate]:
+    """The least loss, with a lower bound on that of any other scales for the same rows."""
+    own = own_precision(system)
+    finite = np.isfinite(own)
+    power = POWERS.get(loss, 0)
+    importance = np.zeros(system.count)
+    np.add.at(importance, system.variable, task.weights / task.reference**power)
+    caps = np.full(system.count, np.inf)
+    with np.errstate(divide="ignore"):
+        np.minimum.at(caps, system.variable, np.where(task.targets > 0, 1.0 / task.targets, np.inf))
+    pairs = SparsePairs(system.loads.tocsc()[:, finite].tocsr(), system.limits)
+    w = np.full(system.count, np.inf)
+    if loss == "linf":  # all rows alike, measured by their references: one factor for all
+        reference = np.zeros(system.count)
+        np.maximum.at(reference, system.variable, task.reference)
+        even = np.minimum(1.0 / reference[finite], caps[finite])
+        used = float(pairs.used(even).max(initial=0.0))
+        w[finite] = np.minimum(even / used, caps[finite]) if used else even
+        return task.certified(_as_scales(task, w, system))
+    if not finite.any():
+        return task.certified(_as_scales(task, w, system))
+    found = optimise(pairs, importance[finite], power, caps[finite])
+    w[finite] = found.w
+    scales, certificate = task.certified(_as_scales(task, w, system))
+    return scales, replace(certificate, lower_bound=found.lower_bound, gap=found.gap)
 
 
 def _as_scales(task: _Task, precision: Floats, system: Constraints) -> Floats:
