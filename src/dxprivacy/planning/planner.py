@@ -21,7 +21,7 @@ from dxprivacy.model.workload import Ratio, Workload
 from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import all_expected, groups_per_question, target_scales
-from dxprivacy.planning.optimal import POWERS, SparsePairs, optimise
+from dxprivacy.planning.optimal import POWERS, SparsePairs, loss_of, optimise
 from dxprivacy.planning.plan import Plan
 from dxprivacy.planning.scales import Constraints, constraints, fill, own_precision
 
@@ -295,7 +295,13 @@ def _optimal(task: _Task, system: Constraints, loss: str) -> tuple[tuple[float, 
     found = optimise(pairs, importance[finite], power, caps[finite])
     w[finite] = found.w
     scales, certificate = task.certified(_as_scales(task, w, system))
-    return scales, replace(certificate, lower_bound=found.lower_bound, gap=found.gap)
+    # What counts is the loss of the scales that were certified, after all rounding; rows of one variable share theirs.
+    final = np.zeros(system.count)
+    final[system.variable] = scales
+    reached = loss_of(1.0 / final[finite], importance[finite], power)
+    size = reached if power else float(importance[finite].sum())
+    gap = max((reached - found.lower_bound) / size, 0.0)
+    return scales, replace(certificate, lower_bound=found.lower_bound, gap=gap)
 
 
 def _as_scales(task: _Task, precision: Floats, system: Constraints) -> Floats:

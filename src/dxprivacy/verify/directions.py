@@ -6,6 +6,7 @@ them.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import product
@@ -36,7 +37,7 @@ def contexts(loss: Loss, blocks: Sequence[Block], moving: int | None) -> Sequenc
     return None if math.prod(map(len, choices)) > MOST_PAIRS else list(product(*choices))
 
 
-class Direction:
+class Direction(ABC):
     """Moves between values 0, 1, … with a class each; `columns` gives the classes' columns, context by context."""
 
     def __init__(self, loss: Loss, metric: Distance, size: int) -> None:
@@ -53,21 +54,21 @@ class Direction:
                 self.members.append(value)
             self.classes.append(seen[key])
 
+    @abstractmethod
     def contexts(self) -> Sequence[Sequence[int]] | None:
         """Records to start from; None if they are too many."""
-        raise NotImplementedError
 
+    @abstractmethod
     def column(self, context: Sequence[int], value: int) -> Column:
         """Where the record with this value in this context counts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cell(self, context: Sequence[int], value: int) -> int:
         """That record's cell."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bound(self, near: "dict[tuple[int, int], Near]") -> Tightest:
         """An upper bound where there are too many contexts."""
-        raise NotImplementedError
 
     def nearest(self) -> "dict[tuple[int, int], Near]":
         """For each two classes the closest pairs."""
