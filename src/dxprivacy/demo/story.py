@@ -13,6 +13,7 @@ from dxprivacy.engines import open_source
 from dxprivacy.mechanisms import SystemNoise
 from dxprivacy.planning import Plan
 from dxprivacy.planning.expected import interval
+from dxprivacy.planning.laws import laplace_laws
 from dxprivacy.planning.words import apart
 from dxprivacy.release import Release
 from dxprivacy.session import Session, write_plan
@@ -96,8 +97,8 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
     lines = []
     for k, answer in enumerate(plan.workload.answers):
         if answer.label in wanted:
-            truth = interval(answer, exact.tolist(), [0.0] * len(exact), RESPONDENTS)[0]
-            plain = interval(answer, plain_noise.tolist(), list(strict), RESPONDENTS)[0]
+            truth = interval(answer, exact.tolist(), laplace_laws([0.0] * len(exact)), RESPONDENTS)[0]
+            plain = interval(answer, plain_noise.tolist(), laplace_laws(strict.tolist()), RESPONDENTS)[0]
             row = release.answers[k]
             gain = float(plan.improvement[k])
             width = plan.errors[k].half_width

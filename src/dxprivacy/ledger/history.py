@@ -35,21 +35,30 @@ class Entry:
     row: int = 0
 
 
-def cost_content(cost: LaplaceCost, questions: Stack) -> dict[str, Any]:
-    """What a journal keeps of a cost, without the share, which depends on the policy."""
+def cost_content(cost: LaplaceCost, questions: Stack, asked: Stack | None = None) -> dict[str, Any]:
+    """What a journal keeps of a cost, without the share, which depends on the policy.
+
+    `questions` are those that are put to the data, and the cost is theirs; `asked` those that people asked, if others.
+    """
+    other = asked is not None and asked.to_dict() != questions.to_dict()
     return {
         "kind": "laplace",
-        "title": " + ".join(str(q) for q in questions.questions),
+        "title": " + ".join(str(q) for q in (asked if asked and other else questions).questions),
         "questions": questions.to_dict(),
         "universe": cost.universe.digest,
         "scales": [float(s).hex() for s in cost.scales],
+        **({"asked": asked.to_dict()} if asked and other else {}),
     }
+
+
+def _untitled(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in q.items() if k != "title"} for q in questions]
 
 
 def body_of(cost: LaplaceCost, content: dict[str, Any]) -> str:
     """Identifies a request's content: the same request must mean the same plan, whatever its questions are called."""
-    asked = [{k: v for k, v in q.items() if k != "title"} for q in content["questions"]]
-    kept = {k: v for k, v in content.items() if k != "share"} | {"questions": asked}
+    kept = {k: v for k, v in content.items() if k != "share"}
+    kept |= {k: _untitled(kept[k]) for k in ("questions", "asked") if k in kept}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(f"{cost.workload.digest} {text}".encode()).hexdigest()
 

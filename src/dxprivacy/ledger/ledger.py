@@ -125,13 +125,15 @@ class Ledger:
         """All versions of the policy, the current one last."""
         return list(self._history.versions)
 
-    def reserve(self, cost: LaplaceCost, questions: Stack, *, request: str) -> Entry | str:
+    def reserve(self, cost: LaplaceCost, questions: Stack, *, request: str, asked: Stack | None = None) -> Entry | str:
         """Reserve a cost durably, before any noise exists.
+
+        `questions` are those that are put to the data, `asked` those that people asked, where they are others.
 
         Which part of the policy the cost takes is computed here: nobody's word is taken for it.  The stored release
         comes back (as JSON text) if this very request was answered before: nothing is spent then.
         """
-        content = cost_content(cost, questions)
+        content = cost_content(cost, questions, asked)
         body = body_of(cost, content)
         if cost_from(content, cost.universe).workload.digest != cost.workload.digest:
             raise LedgerError("the questions do not describe the cost; nothing was spent", where=str(self.path))

@@ -66,7 +66,7 @@ def receipt(ledger: str | Path, entry: int) -> Receipt:
         policy_digest=version.digest,
         at=row.at,
         request=row.request,
-        released=tuple(str(from_dict(q)) for q in json.loads(row.content)["questions"]),
+        released=_released(json.loads(row.content)),
         share=float(original.share),
         worst_case_epsilon=largest_loss(original.cost)[0],
         row=row.seq,
@@ -75,6 +75,11 @@ def receipt(ledger: str | Path, entry: int) -> Receipt:
         head=rows[-1].seq,
         head_hash=rows[-1].hash,
     )
+
+
+def _released(content: dict[str, Any]) -> tuple[str, ...]:
+    """What people asked, also where other questions were put to the data."""
+    return tuple(str(from_dict(q)) for q in content.get("asked", content["questions"]))
 
 
 def receipt_lines(r: Receipt, ledger: str) -> list[str]:

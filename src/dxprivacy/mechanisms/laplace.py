@@ -13,7 +13,6 @@ from dxprivacy.mechanisms.noise import Noise, SystemNoise
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.grid import require_room
 from dxprivacy.planning import Plan
-from dxprivacy.planning.expected import interval
 
 
 def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
@@ -24,8 +23,8 @@ def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
     plan.certificate.require(at_most=plan.share)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
-    require_room(plan.workload.largest, public_records(histogram), where="release")
-    exact = plan.workload.answer(histogram.counts)
+    require_room(plan.counted.largest, public_records(histogram), where="release")
+    exact = plan.counted.answer(histogram.counts)
     return exact + noise.laplace(np.asarray(plan.scales, dtype=np.float64))
 
 
@@ -44,10 +43,9 @@ def laplace(plan: Plan, counts: object, *, noise: Noise | None = None) -> Floats
     if not isinstance(plan, Plan):
         raise UsageError(f"a plan is needed, not {type(plan).__name__}", hints=["dx.plan(Q, d)"])
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(plan.metric.universe, counts)
-    z = noisy_rows(plan, histogram, noise or SystemNoise()).tolist()
-    scales = list(plan.scales)
     records = public_records(histogram)
-    return np.array([interval(a, z, scales, records)[0] for a in plan.workload.answers])
+    rows = plan.estimate(noisy_rows(plan, histogram, noise or SystemNoise()), records)
+    return np.array([plan.interval(a, rows, records)[0] for a in plan.workload.answers])
 
 
 def public_records(histogram: Histogram) -> int:

@@ -79,8 +79,12 @@ class Block(ABC):
         """The arrays that determine these rows."""
 
     @abstractmethod
+    def columns(self, cells: Ints) -> Ints:
+        """The columns of some cells, dense."""
+
     def dense(self) -> Ints:
         """The matrix itself; for tests and small universes."""
+        return self.columns(np.arange(self.universe.size, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -213,10 +217,10 @@ class OneHot(Block):
         shape = np.array([self.rows, *(x for a in self._axes for x in (a, self._strides[a]))], dtype=np.int64)
         return (shape, *(x for a in self._axes for x in (self.factors[a].groups, self.factors[a].values)))
 
-    def dense(self) -> Ints:
-        """Row by row."""
-        row, value = self._place(np.arange(self.universe.size, dtype=np.int64))
-        out = np.zeros((self.rows, self.universe.size), dtype=np.int64)
+    def columns(self, cells: Ints) -> Ints:
+        """Each has at most one entry."""
+        row, value = self._place(cells)
+        out = np.zeros((self.rows, len(cells)), dtype=np.int64)
         counted = np.flatnonzero(value)
         out[row[counted], counted] = value[counted]
         return out
@@ -227,8 +231,8 @@ class AlongAxis(Block):
 
     kind = "along"
 
-    def __init__(self, universe: Universe, axis: int, matrix: Ints) -> None:
-        self.universe, self.unit, self.bias = universe, Fraction(1), Fraction(0)
+    def __init__(self, universe: Universe, axis: int, matrix: Ints, *, unit: Fraction = Fraction(1)) -> None:
+        self.universe, self.unit, self.bias = universe, unit, Fraction(0)
         self.axis, self.matrix = axis, matrix
         self.rows = matrix.shape[0]
         if matrix.ndim != 2 or matrix.shape[1] != universe.shape[axis]:
@@ -257,11 +261,12 @@ class AlongAxis(Block):
 
     def differences(self, i: Ints, j: Ints) -> Differences:
         """Differences of columns."""
-        amounts = np.abs(self._columns(i) - self._columns(j))
+        amounts = np.abs(self.columns(i) - self.columns(j))
         row, pair = np.nonzero(amounts)
         return pair, row, amounts[row, pair]
 
-    def _columns(self, cells: Ints) -> Ints:
+    def columns(self, cells: Ints) -> Ints:
+        """Those of the attribute's values."""
         columns = self.matrix[:, self.universe.along(self.axis, cells)]
         if self.universe.absent is not None:
             columns[:, cells == self.universe.absent] = 0
@@ -284,10 +289,6 @@ class AlongAxis(Block):
     def parts(self) -> tuple[Ints, ...]:
         """The attribute and the matrix."""
         return np.array([self.rows, self.axis], dtype=np.int64), self.matrix.ravel()
-
-    def dense(self) -> Ints:
-        """Repeated over the other attributes."""
-        return self._columns(np.arange(self.universe.size, dtype=np.int64))
 
 
 class Explicit(Block):
@@ -365,9 +366,10 @@ class Explicit(Block):
         row, column, amount = (np.asarray(x, dtype=np.int64)[order] for x in (entries.row, entries.col, entries.data))
         return np.array([self.rows], dtype=np.int64), row, column, amount
 
-    def dense(self) -> Ints:
-        """The matrix."""
-        return np.asarray(self.matrix.todense() if self.sparse else self.matrix, dtype=np.int64)
+    def columns(self, cells: Ints) -> Ints:
+        """Some columns of the matrix."""
+        found = self.matrix[:, cells]
+        return np.asarray(found.toarray() if self.sparse else found, dtype=np.int64)
 
 
 def largest_entry(entries: Ints) -> int:

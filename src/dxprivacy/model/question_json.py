@@ -10,16 +10,21 @@ import numpy as np
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.ordered import as_date
-from dxprivacy.model.questions import Condition, Matrix, Question, assemble, condition, importance, target
+from dxprivacy.model.questions import Asked, Condition, Matrix, Question, assemble, condition, importance, target
+from dxprivacy.model.strategy import steps_from_dict, tally_from_dict
 
 
-def from_dict(data: Mapping[str, Any]) -> Question | Matrix:
+def from_dict(data: Mapping[str, Any]) -> Asked:
     """A question back from JSON.
 
     >>> print(from_dict({"ask": "count", "by": ["sex"], "within": "10"}))
     count by sex within 10
     """
     try:
+        if data["ask"] == "tally":
+            return tally_from_dict(data)
+        if data["ask"] == "steps":
+            return steps_from_dict(data, _fraction(data["factor"]))
         return _matrix_from_dict(data) if data["ask"] == "matrix" else _question_from_dict(data)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, UsageError):
         raise QuestionError(

@@ -24,6 +24,7 @@ from dxprivacy.model.grid import array_to_grid
 from dxprivacy.model.numbers import Number, exact
 
 if TYPE_CHECKING:
+    from dxprivacy.model.strategy import Steps, Tally
     from dxprivacy.model.universe import Universe
     from dxprivacy.model.workload import Workload
 
@@ -150,7 +151,7 @@ class Matrix:
 class Stack:
     """Several questions asked together."""
 
-    questions: tuple[Question | Matrix, ...]
+    questions: "tuple[Asked, ...]"
 
     def __add__(self, other: "Question | Stack | Matrix") -> "Stack":
         more = other.questions if isinstance(other, Stack) else (other,)
@@ -167,6 +168,9 @@ class Stack:
         return [q.to_dict() for q in self.questions]
 
 
+Asked: TypeAlias = "Question | Matrix | Tally | Steps"
+"""Everything that has rows: what people ask, and what plans ask in its place."""
+
 _HEAVIEST = 1_000_000
 _NUMBER = (int, float, np.number)
 Ask: TypeAlias = "Question | Matrix | Stack | str | Iterable[Question | Matrix | Stack | str]"
@@ -178,7 +182,7 @@ def gather(*asked: Any) -> Stack:
     >>> len(gather("count by sex", [count(), mean_of("age")]).questions)
     3
     """
-    found: list[Question | Matrix] = []
+    found: list[Asked] = []
     for item in asked:
         if isinstance(item, (Question, Matrix)):
             found.append(item)

@@ -1,11 +1,18 @@
 """How wrong each answer will be, before anything is spent: from the discrete law and the rounding of the grid."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dxprivacy.model.workload import Answer, Ratio, Workload
-from dxprivacy.planning.noise_law import COVERAGE, half_width, mean_absolute, scale_for, variance
+from dxprivacy.planning.laws import Laplace, Law
+from dxprivacy.planning.noise_law import COVERAGE, scale_for
+
+_EACH = 1 - (1 - COVERAGE) / 2  # two parts of an answer, each covered so, are covered together
+
+Interval = tuple[float, float, float]
+"""A value, and the ends of its interval."""
 
 
 @dataclass(frozen=True)
@@ -17,50 +24,59 @@ class ErrorOf:
     half_width: float
 
 
-def expected(answer: Answer, scales: "tuple[float, ...] | list[float]", rows: int | None, groups: int) -> ErrorOf:
-    """The error of an answer; for a mean over a group, as if all groups were equally large (sizes are private)."""
+def expected(answer: Answer, laws: Sequence[Law], rows: int | None, groups: int, shift: float = 0.0) -> ErrorOf:
+    """The error of an answer; for a mean over a group, as if all groups were equally large (sizes are private).
+
+    `shift` is how far a plan may move the row of one record on purpose, in steps of its grid.
+    """
     recipe = answer.recipe
     if isinstance(recipe, Ratio):
         size = max((rows or 0) / max(groups, 1), 1.0)
         reach = float(recipe.high - recipe.low) / 2
-        top, bottom, unit = scales[recipe.top], scales[recipe.bottom], float(recipe.factor)
+        top, bottom, unit = laws[recipe.top], laws[recipe.bottom], float(recipe.factor)
         bias = float(recipe.bias)
-        each = 1 - (1 - COVERAGE) / 2
         return ErrorOf(
-            math.sqrt(variance(top) * unit**2 + variance(bottom) * reach**2) / size + bias,
-            (mean_absolute(top) * unit + mean_absolute(bottom) * reach) / size + bias,
-            (half_width(top, each) * unit + half_width(bottom, each) * reach) / size + bias,
+            math.sqrt(top.variance * unit**2 + bottom.variance * reach**2) / size + bias,
+            (top.mean_absolute * unit + bottom.mean_absolute * reach) / size + bias,
+            (float(top.half_width(_EACH)) * unit + float(bottom.half_width(_EACH)) * reach) / size + bias,
         )
-    unit, bias = _per_step(answer, rows)
-    s = scales[recipe.row]
+    unit, bias = _per_step(answer, rows, shift)
+    law = laws[recipe.row]
     return ErrorOf(
-        math.hypot(math.sqrt(variance(s)) * unit, bias), mean_absolute(s) * unit + bias, half_width(s) * unit + bias
+        math.hypot(math.sqrt(law.variance) * unit, bias),
+        law.mean_absolute * unit + bias,
+        float(law.half_width()) * unit + bias,
     )
 
 
-def all_expected(workload: Workload, scales: tuple[float, ...], rows: int | None) -> tuple[ErrorOf, ...]:
-    """The error of every answer; rows of one block with equal scales are computed once."""
+def all_expected(
+    workload: Workload, laws: Sequence[Law | float], rows: int | None, shifts: Sequence[float] | None = None
+) -> tuple[ErrorOf, ...]:
+    """The error of every answer, given the law of every row or its scale; what is alike is computed once."""
+    given = tuple(Laplace(x) if isinstance(x, (int, float)) else x for x in laws)
     groups = groups_per_question(workload)
     block_of = workload.block_of.tolist()
     known: dict[tuple[object, ...], ErrorOf] = {}
     out = []
     for answer in workload.answers:
-        key = (answer.question, *((block_of[r], scales[r]) for r in answer.rows))
+        shift = shifts[answer.rows[0]] if shifts is not None else 0.0
+        key = (answer.question, shift, *((block_of[r], given[r]) for r in answer.rows))
         if key not in known:
-            known[key] = expected(answer, scales, rows, groups[answer.question])
+            known[key] = expected(answer, given, rows, groups[answer.question], shift)
         out.append(known[key])
     return tuple(out)
 
 
-def _per_step(answer: Answer, rows: int | None) -> tuple[float, float]:
-    """What one step on the grid means in the answer, and the most that rounding to the grid can have moved it."""
+def _per_step(answer: Answer, rows: int | None, shift: float = 0.0) -> tuple[float, float]:
+    """What one step on the grid means in the answer, and the most that rounding and shifts can have moved it."""
     recipe = answer.recipe
     if isinstance(recipe, Ratio):
         raise TypeError("a ratio has two rows")
     n = rows or 0
+    bias = float(recipe.bias) + shift * float(recipe.factor)
     if recipe.per_record:
-        return float(recipe.factor) / max(n, 1), float(recipe.bias)
-    return float(recipe.factor), float(recipe.bias) * n
+        return float(recipe.factor) / max(n, 1), bias
+    return float(recipe.factor), bias * n
 
 
 def target_scales(answer: Answer, rows: int | None, groups: int) -> dict[int, float]:
@@ -73,9 +89,8 @@ def target_scales(answer: Answer, rows: int | None, groups: int) -> dict[int, fl
         size = max((rows or 0) / max(groups, 1), 1.0)
         reach = float(recipe.high - recipe.low) / 2
         room = (within - float(recipe.bias)) * size / 2
-        each = 1 - (1 - COVERAGE) / 2
         steps = {recipe.top: room / float(recipe.factor), recipe.bottom: room / reach if reach else math.inf}
-        return {row: scale_for(math.floor(h), each) for row, h in steps.items() if 0 <= h < 1e15}
+        return {row: scale_for(math.floor(h), _EACH) for row, h in steps.items() if 0 <= h < 1e15}
     unit, bias = _per_step(answer, rows)
     steps_ = (within - bias) / unit
     return {recipe.row: scale_for(math.floor(steps_ * (1 + 1e-12)))} if 0 <= steps_ < 1e15 else {}
@@ -89,31 +104,29 @@ def groups_per_question(workload: Workload) -> dict[int, int]:
     return out
 
 
-def interval(answer: Answer, z: "list[int]", scales: "list[float]", rows: int) -> tuple[float, float, float]:
-    """The released value and its 95 % interval, from noisy integers alone: post-processing."""
+def interval(
+    answer: Answer, z: "Sequence[int | float | Fraction]", laws: Sequence[Law], rows: int, shift: float = 0.0
+) -> Interval:
+    """The released value and its 95 % interval, from noisy rows alone: post-processing."""
     recipe = answer.recipe
     if isinstance(recipe, Ratio):
-        each = 1 - (1 - COVERAGE) / 2
-        h1, h2 = half_width(scales[recipe.top], each), half_width(scales[recipe.bottom], each)
-        ends = _ratio_ends(recipe, z[recipe.top], h1, z[recipe.bottom], h2)
-        size = z[recipe.bottom]
-        value = recipe.centre + recipe.factor * Fraction(z[recipe.top], size) if size > 0 else recipe.centre
+        h1, h2 = laws[recipe.top].half_width(_EACH), laws[recipe.bottom].half_width(_EACH)
+        top, size = Fraction(z[recipe.top]), Fraction(z[recipe.bottom])
+        ends = _ratio_ends(recipe, top, h1, size, h2)
+        value = recipe.centre + recipe.factor * top / size if size > 0 else recipe.centre
         return float(min(max(value, recipe.low), recipe.high)), *ends
-    bias = recipe.bias * (1 if recipe.per_record else rows)
+    bias = (recipe.bias + Fraction(shift) * recipe.factor) * (1 if recipe.per_record else rows)
     divisor = max(rows, 1) if recipe.per_record else 1
-    value = recipe.factor * z[recipe.row] / divisor
-    h = half_width(scales[recipe.row]) * recipe.factor / divisor + bias
+    value = recipe.factor * Fraction(z[recipe.row]) / divisor
+    h = laws[recipe.row].half_width() * recipe.factor / divisor + bias
     return float(value), float(value - h), float(value + h)
 
 
-def _ratio_ends(recipe: Ratio, top: int, h1: int, bottom: int, h2: int) -> tuple[float, float]:
+def _ratio_ends(recipe: Ratio, top: Fraction, h1: Fraction, bottom: Fraction, h2: Fraction) -> tuple[float, float]:
     """Both parts lie in their intervals with 97.5 %, so together with 95 %; a group that may be empty says nothing."""
-    smallest = max(bottom - h2, 1)
-    if bottom + h2 < 1 or bottom - h2 < 1:
+    if bottom - h2 < 1:
         return float(recipe.low), float(recipe.high)
-    corners = [
-        recipe.centre + recipe.factor * Fraction(t, b) for t in (top - h1, top + h1) for b in (smallest, bottom + h2)
-    ]
+    corners = [recipe.centre + recipe.factor * t / b for t in (top - h1, top + h1) for b in (bottom - h2, bottom + h2)]
     low = max(min(corners) - recipe.bias, recipe.low)
     high = min(max(corners) + recipe.bias, recipe.high)
     return float(min(low, recipe.high)), float(max(high, recipe.low))

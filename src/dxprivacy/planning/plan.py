@@ -1,6 +1,7 @@
 """A plan: the noise each answer will get, with its certificate and its expected error.  It costs nothing."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,16 +11,19 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.errors import NotCertified, QuestionError, UsageError
-from dxprivacy.model.arrays import Floats
+from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of, is_sealed, sealed
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import Stack
-from dxprivacy.model.workload import Workload
+from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.planning.baselines import Baselines, baselines
 from dxprivacy.planning.certificate import Certificate, certify
-from dxprivacy.planning.expected import ErrorOf, all_expected
+from dxprivacy.planning.expected import ErrorOf, Interval, all_expected, interval
+from dxprivacy.planning.laws import Law, laplace_laws
+from dxprivacy.planning.least_squares import LeastSquares
+from dxprivacy.planning.measured import Measured, RowForRow
 
 FORMAT = "dxprivacy-plan/2"
 LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
@@ -27,7 +31,10 @@ LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 6
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Scales for every row of a workload, certified against a policy."""
+    """Scales for every row that is counted, certified against a policy.
+
+    What is counted are the rows of the workload, or others (`measured`) from which those are worked out.
+    """
 
     questions: Stack
     workload: Workload
@@ -38,15 +45,46 @@ class Plan:
     rows: int | None
     title: str = ""
     dataset: str = ""
+    measured: Measured | None = None  # what is counted instead of the rows that were asked for
+    about: str = ""  # in words: which strategy, and how good it is
 
     def __post_init__(self) -> None:
         if max(self.scales, default=0.0) >= LARGEST_SCALE:
             raise NotCertified("the noise would be larger than any answer", hints=["the policy is too strict for this"])
 
+    @property
+    def counted(self) -> Workload:
+        """The rows that get noise."""
+        return self.workload if self.measured is None else self.measured.workload
+
+    @property
+    def put(self) -> Stack:
+        """The questions that are put to the data: those that were asked, or others in their place."""
+        return self.questions if self.measured is None else self.measured.questions
+
     @cached_property
     def cost(self) -> LaplaceCost:
         """What a release would cost, pair by pair."""
-        return LaplaceCost(self.workload, self.scales)
+        return LaplaceCost(self.counted, self.scales)
+
+    @cached_property
+    def laws(self) -> tuple[Law, ...]:
+        """The law of the noise in each row that was asked for."""
+        return laplace_laws(self.scales) if self.measured is None else self.measured.laws(self.scales)
+
+    def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
+        """The rows that were asked for, from noisy counts: post-processing."""
+        return noisy.tolist() if self.measured is None else self.measured.estimate(noisy, self.scales, records)
+
+    def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
+        """The released value of an answer and its 95 % interval, from estimated rows."""
+        shifts = None if self.measured is None else self.measured.shifts
+        return interval(answer, rows, self.laws, records, 0.0 if shifts is None else shifts[answer.rows[0]])
+
+    def is_exact(self, answer: Answer) -> bool:
+        """Whether an answer has no noise, and nothing else that moves it."""
+        shifts = None if self.measured is None else self.measured.shifts
+        return all(self.laws[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -56,7 +94,8 @@ class Plan:
     @cached_property
     def errors(self) -> tuple[ErrorOf, ...]:
         """Expected error per answer."""
-        return self.errors_of(self.scales)
+        shifts = None if self.measured is None else self.measured.shifts
+        return all_expected(self.workload, self.laws, self.rows, shifts)
 
     @cached_property
     def baselines(self) -> Baselines:
@@ -79,7 +118,7 @@ class Plan:
             return np.where(ours > 0, theirs / ours, np.where(np.isnan(fine), 1.0, fine))
 
     def errors_of(self, scales: tuple[float, ...]) -> tuple[ErrorOf, ...]:
-        """Expected errors of the same answers with other scales, for comparison."""
+        """Expected errors of the same answers with scales of their own rows, for comparison."""
         return all_expected(self.workload, scales, self.rows)
 
     @cached_property
@@ -95,6 +134,7 @@ class Plan:
                 "scales": [s.hex() for s in self.scales],
                 "share": str(self.share),
                 "rows": self.rows,
+                **({} if self.measured is None else {"measured": [self.measured.how, self.measured.workload.digest]}),
             }
         )
 
@@ -128,11 +168,12 @@ class Plan:
             "scales": [s.hex() for s in self.scales],
             "certificate": self.certificate.to_dict(),
             "worst_case_epsilon": _finite(self.baselines.worst_epsilon),
+            **({} if self.measured is None else {"measured": self.measured.to_dict()}),
         }
 
     def to_dict(self, *, policy_file: str = "") -> dict[str, Any]:
         """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
-        data = {"format": FORMAT, **self.essence(), "method": self.method}
+        data = {"format": FORMAT, **self.essence(), "method": self.method, "about": self.about}
         if policy_file:
             data["policy"]["file"] = policy_file
         more = {
@@ -146,7 +187,7 @@ class Plan:
                     "typical_error": error.typical,
                     "half_width_95": error.half_width,
                     "gain": float(gain) if np.isfinite(gain) else None,
-                    "exact": all(self.scales[r] == 0 for r in answer.rows),
+                    "exact": self.is_exact(answer),
                 }
                 for answer, error, gain in zip(self.workload.answers, self.errors, self.improvement, strict=True)
             ],
@@ -162,6 +203,14 @@ class Plan:
         except OSError as error:
             raise UsageError(f"cannot write {target}: {error.strerror}") from None
         return target
+
+
+def measure(how: object, asked: Workload, put: Stack) -> Measured:
+    """The way from other rows to those that were asked for, by its name."""
+    kinds: dict[str, type[Measured]] = {kind.how: kind for kind in (RowForRow, LeastSquares)}
+    if how not in kinds:
+        raise UsageError("the plan works its answers out in a way that this version does not know")
+    return kinds[str(how)](asked, put)
 
 
 def _finite(x: float) -> float | None:
@@ -185,6 +234,9 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         scales = tuple(float.fromhex(s) for s in data["scales"])
         share, rows = Fraction(data["share"]), data["rows"]
         method = str(data["method"])
+        about = str(data.get("about", ""))
+        given = data.get("measured") or {}
+        put = Stack(tuple(from_dict(q) for q in given["questions"])) if given else None
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 62):
             raise ValueError("rows")
     except (
@@ -201,8 +253,9 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     if not 0 < share <= 1:
         raise UsageError("the plan file is damaged: its share is not between 0 and 1")
     workload = questions.on(metric.universe)
-    if len(scales) != workload.rows:
+    measured = None if put is None else measure(given.get("how"), workload, put)
+    if len(scales) != (workload if measured is None else measured.workload).rows:
         raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
-    plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset)
+    plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset, measured, about)
     plan.certificate.require(at_most=share)
     return plan

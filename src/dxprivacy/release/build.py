@@ -6,7 +6,6 @@ from typing import Any
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.workload import Ratio
 from dxprivacy.planning import Plan
-from dxprivacy.planning.expected import interval
 from dxprivacy.planning.notes import notes
 from dxprivacy.release.release import Release, Row
 from dxprivacy.wording import digits
@@ -21,11 +20,11 @@ def build_release(
     included.
     """
     noisy = [int(v) for v in z]
-    scales = list(plan.scales)
+    estimated = plan.estimate(z, records)
     rows = []
     for answer in plan.workload.answers:
-        value, low, high = interval(answer, noisy, scales, records)
-        exact = all(plan.scales[r] == 0 for r in answer.rows)
+        value, low, high = plan.interval(answer, estimated, records)
+        exact = plan.is_exact(answer)
         recipe = answer.recipe
         vague = isinstance(recipe, Ratio) and low <= float(recipe.low) and high >= float(recipe.high)
         title = plan.workload.titles[answer.question]

@@ -85,10 +85,10 @@ class Session:
             raise UsageError("the plan was made for another policy", hints=["session.plan(…)"])
         plan.certificate.require(at_most=plan.share)
         # Everything that can fail from public numbers fails here, before anything is spent.
-        require_room(plan.workload.largest, self.rows, where="release")
+        require_room(plan.counted.largest, self.rows, where="release")
         promise(plan, self.rows, self.ledger.path.name, self.ledger.worst_case(plan.cost))
         name = f"{plan.request[:16]} {request}".strip()
-        entry = self.ledger.reserve(plan.cost, plan.questions, request=name)
+        entry = self.ledger.reserve(plan.cost, plan.put, asked=plan.questions, request=name)
         if not isinstance(entry, Entry):
             stored = from_json(entry)
             return Outcome(stored, True, int(stored.facts["ledger"]["entry"]))

@@ -162,6 +162,54 @@ class Along(Block):
         return total
 
 
+class Stepped(Block):
+    """Any rows over the values of one attribute."""
+
+    kind = "along"
+
+    def __init__(self, axis: int, matrix: list[list[int]], unit: Fraction) -> None:
+        super().__init__(len(matrix), (axis,), unit, Fraction(0))
+        self.axis, self.matrix = axis, matrix
+
+    @cached_property
+    def _rows_of(self) -> list[Column]:
+        return [
+            {self.first + k: row[value] for k, row in enumerate(self.matrix) if row[value]}
+            for value in range(len(self.matrix[0]))
+        ]
+
+    def column(self, values: Sequence[int]) -> Column:
+        """Its value's entries."""
+        return self._rows_of[values[self.axis]]
+
+    @cached_property
+    def _classes(self) -> list[int]:
+        known: dict[tuple[int, ...], int] = {}
+        return [known.setdefault(column, len(known)) for column in zip(*self.matrix, strict=True)]
+
+    def moving(self, axis: int, value: int) -> object:
+        """Equal entries in all rows."""
+        return self._classes[value] if axis == self.axis else None
+
+    def context(self, axis: int, value: int, uniform: bool) -> object:  # noqa: ARG002
+        """Never a context."""
+        return self.moving(axis, value)
+
+    def arrays(self) -> Iterator[Sequence[int]]:
+        """Rows and attribute; then the matrix."""
+        yield [self.rows, self.axis]
+        yield [x for row in self.matrix for x in row]
+
+    def reach(self, weights: Sequence[float], *, absent: bool) -> float:
+        """Each row from its least to its largest entry."""
+        total = 0.0
+        for k, row in enumerate(self.matrix):
+            ends = [*row, 0] if absent else row
+            spread = max(ends) - min(ends)
+            total += weights[self.first + k] * spread if spread else 0.0
+        return total
+
+
 class Explicit(Block):
     """Any rows, entry by entry: {cell: {row: whole}}."""
 

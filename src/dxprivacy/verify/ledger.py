@@ -78,17 +78,18 @@ def _version_of(row: Row, versions: Sequence[Version]) -> Version:
 def _entry(row: Row, version: Version, place: str) -> Entry:
     """A cost from its own content; its body must fit."""
     names = ("kind", "title", "questions", "universe", "scales", "share")
-    content = reading.members(json_object(row, place), place, names)
+    content = reading.members(json_object(row, place), place, names, ("asked",))
     if content["kind"] != "laplace" or content["universe"] != version.universe.digest:
         raise refuse("is of another kind or universe", place)
     asked = ask(content["questions"], version.universe, units=False)
     workload = workload_digest(version.universe.digest, asked.blocks)
     same = {name: value for name, value in content.items() if name != "share"}
-    same["questions"] = untitled(content["questions"])
+    same |= {name: untitled(content[name]) for name in ("questions", "asked") if name in content}
     text = json.dumps(same, sort_keys=True, ensure_ascii=False)
     if row.body != hashlib.sha256(f"{workload} {text}".encode()).hexdigest():
         raise refuse("its body is not the digest of its content", place)
-    if content["title"] != " + ".join(asked.words):
+    words = ask(content["asked"], version.universe, units=False).words if "asked" in content else asked.words
+    if content["title"] != " + ".join(words):
         raise refuse("its title is not that of its questions", place)
     loss = Loss(version.universe, asked.blocks, read_scales(content["scales"], asked.rows))
     return Entry(row, version, loss, reading.fraction(content["share"], place))
@@ -108,7 +109,8 @@ def _check_entry(entry: Row, rows: Sequence[Row], data: dict[str, Any], where: s
     for name, stated, found in (
         ("request", facts["request"], entry.request),
         ("time", facts["at"], entry.at),
-        ("questions", data["questions"], content["questions"]),
+        ("questions", data["questions"], content.get("asked", content["questions"])),
+        ("counted rows", data.get("measured", data)["questions"], content["questions"]),
         ("scales", data["scales"], content["scales"]),
     ):
         if stated != found:

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from typing import Protocol
 
 from dxprivacy.verify.questions import Answer
 
@@ -47,53 +49,109 @@ def widths(s: float, coverage: Fraction) -> list[int]:
         return sorted({max(0, math.ceil(bound - _TIE)), max(0, math.ceil(bound + _TIE))})
 
 
-def expected(answer: Answer, scales: Sequence[float], records: int) -> tuple[float, float, list[float]]:
+class Law(Protocol):
+    """The noise of a row, in steps of its grid."""
+
+    @property
+    def variance(self) -> float:
+        """The mean square."""
+
+    @property
+    def mean_absolute(self) -> float:
+        """The mean size."""
+
+    def widths(self, coverage: Fraction) -> list[Fraction]:
+        """The half-widths that may be stated."""
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Discrete Laplace noise, on a grid whose step is `step` of the row's."""
+
+    scale: float
+    step: Fraction = Fraction(1)
+
+    @property
+    def variance(self) -> float:
+        """Of the discrete law."""
+        return variance(self.scale) * float(self.step) ** 2
+
+    @property
+    def mean_absolute(self) -> float:
+        """Of the discrete law."""
+        return mean_absolute(self.scale) * float(self.step)
+
+    def widths(self, coverage: Fraction) -> list[Fraction]:
+        """Whole steps."""
+        return [h * self.step for h in widths(self.scale, coverage)]
+
+
+@dataclass(frozen=True)
+class Blend:
+    """A weighted sum of Laplace noises, told by its variance: as wide as one Laplace variable, as large as a normal."""
+
+    variance: float
+
+    @property
+    def mean_absolute(self) -> float:
+        """At most."""
+        return math.sqrt(2 * self.variance / math.pi)
+
+    def widths(self, coverage: Fraction) -> list[Fraction]:
+        """ln(1 / (1 - coverage)) sqrt(variance / 2)."""
+        return [Fraction(-math.log(1 - coverage) * math.sqrt(self.variance / 2))]
+
+
+def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:
     """Root mean square and mean absolute error; and the 95 % half-widths that may be stated."""
     r = answer.recipe
     u, b = float(r.unit), float(r.bias)
     if r.count is not None:
-        s1, s2 = scales[r.row], scales[r.count]
+        one, two = laws[r.row], laws[r.count]
         m, reach = max(records / answer.siblings, 1.0), float(r.high - r.low) / 2
         return (
-            math.sqrt(variance(s1) * u * u + variance(s2) * reach * reach) / m + b,
-            (mean_absolute(s1) * u + mean_absolute(s2) * reach) / m + b,
-            [(h1 * u + h2 * reach) / m + b for h1 in widths(s1, EACH) for h2 in widths(s2, EACH)],
+            math.sqrt(one.variance * u * u + two.variance * reach * reach) / m + b,
+            (one.mean_absolute * u + two.mean_absolute * reach) / m + b,
+            [(float(h1) * u + float(h2) * reach) / m + b for h1 in one.widths(EACH) for h2 in two.widths(EACH)],
         )
+    b += shift * u
     if r.over_all:
         u /= max(records, 1)
     else:
         b *= records
-    s = scales[r.row]
-    spread = math.sqrt(variance(s)) * u
-    return math.hypot(spread, b), mean_absolute(s) * u + b, [h * u + b for h in widths(s, COVERAGE)]
+    law = laws[r.row]
+    spread = math.sqrt(law.variance) * u
+    return math.hypot(spread, b), law.mean_absolute * u + b, [float(h) * u + b for h in law.widths(COVERAGE)]
 
 
 def released(
-    answer: Answer, scales: Sequence[float], noisy: Sequence[int], records: int
+    answer: Answer, laws: Sequence[Law], rows: Sequence[int | float | Fraction], records: int, shift: float
 ) -> list[tuple[float, float, float, bool]]:
     """Value, both ends of its interval, and whether it says nothing; several where floats cannot tell the width."""
     r = answer.recipe
     if r.count is None:
         divisor = max(records, 1) if r.over_all else 1
-        value = r.unit * noisy[r.row] / divisor
-        bias = r.bias if r.over_all else r.bias * records
-        ends = [r.unit * h / divisor + bias for h in widths(scales[r.row], COVERAGE)]
+        value = r.unit * Fraction(rows[r.row]) / divisor
+        bias = (r.bias + Fraction(shift) * r.unit) * (1 if r.over_all else records)
+        ends = [r.unit * h / divisor + bias for h in laws[r.row].widths(COVERAGE)]
         return [(float(value), float(value - e), float(value + e), False) for e in ends]
     out = []
-    for h1 in widths(scales[r.row], EACH):
-        for h2 in widths(scales[r.count], EACH):
-            value, low, high = _mean(answer, noisy[r.row], h1, noisy[r.count], h2)
+    for h1 in laws[r.row].widths(EACH):
+        for h2 in laws[r.count].widths(EACH):
+            value, low, high = _mean(answer, Fraction(rows[r.row]), h1, Fraction(rows[r.count]), h2)
             vague = float(low) <= float(r.low) and float(high) >= float(r.high)
             out.append((float(value), float(low), float(high), vague))
     return out
 
 
-def _mean(answer: Answer, top: int, h1: int, count: int, h2: int) -> tuple[Fraction, Fraction, Fraction]:
+def _mean(
+    answer: Answer, top: Fraction, h1: Fraction, count: Fraction, h2: Fraction
+) -> tuple[Fraction, Fraction, Fraction]:
     r = answer.recipe
-    value = r.centre + r.unit * Fraction(top, count) if count > 0 else r.centre
+    value = r.centre + r.unit * top / count if count > 0 else r.centre
     value = min(max(value, r.low), r.high)
     if count - h2 < 1:
         return value, r.low, r.high
-    corners = [r.centre + r.unit * Fraction(t, c) for t in (top - h1, top + h1) for c in (count - h2, count + h2)]
+    corners = [r.centre + r.unit * t / c for t in (top - h1, top + h1) for c in (count - h2, count + h2)]
     low, high = min(corners) - r.bias, max(corners) + r.bias
     return value, min(max(low, r.low), r.high), max(min(high, r.high), r.low)

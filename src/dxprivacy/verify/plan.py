@@ -13,7 +13,9 @@ from dxprivacy.verify.certificate import largest_loss, tightest
 from dxprivacy.verify.combined import WithAbsent
 from dxprivacy.verify.distances import Distance
 from dxprivacy.verify.loss import Loss, Tightest, ratio_of
+from dxprivacy.verify.measured import Way, read_measured
 from dxprivacy.verify.metric import distance
+from dxprivacy.verify.noise import Law
 from dxprivacy.verify.questions import Answer, Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
@@ -29,6 +31,7 @@ _PRESENCE = ", and presence"
 _LARGEST_SCALE = 2.0**52
 _ROUNDED = Fraction(1, 1 << 58)  # how much larger a ratio may be where distances are irrational
 CLOSE = 1e-8
+LOOSELY = 1e-6  # where a system of equations was solved in floats
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Claim:
     share: Fraction
     scales: list[float]
     loss: Loss
+    way: Way
 
 
 def close(stated: float, found: float, tolerance: float = CLOSE) -> bool:
@@ -104,9 +108,11 @@ def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
     if share > 1:
         raise refuse("is more than 1", "share")
     records = None if data["rows"] is None else reading.whole(data["rows"], "rows", 0, 1 << 62)
-    scales = read_scales(data["scales"], asked.rows)
+    counted, measured, way = read_measured(data.get("measured"), asked, universe)
+    scales = read_scales(data["scales"], counted.rows)
     request = reading.digest(
         {
+            **({"measured": [data["measured"]["how"], measured]} if measured else {}),
             "metric": metric_digest,
             "dataset": policy["dataset"],
             "questions": untitled(data["questions"]),
@@ -122,7 +128,7 @@ def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
         raise refuse("is not the beginning of the request", "name")
     return Claim(
         universe, metric, metric_digest, policy["dataset"], asked, workload, request, request[:4], records, share,
-        scales, Loss(universe, asked.blocks, scales),
+        scales, Loss(universe, counted.blocks, scales), way(asked, counted, universe, scales),
     )  # fmt: skip
 
 
@@ -135,9 +141,9 @@ def claim_checks(claim: Claim) -> Iterator[Check]:
     """What reading the claim has shown."""
     yield Check("digests", f"universe, metric, workload and request {claim.name}")
     silent = sum(s == 0 for s in claim.scales)
-    rows = f"{claim.asked.rows:,} rows" + (f" ({silent:,} of them exact)" if silent else "")
+    rows = f"{len(claim.scales):,} rows" + (f" ({silent:,} of them exact)" if silent else "")
     found = f"{len(claim.asked.answers):,} answers from {rows} over {claim.universe.size:,} possible records"
-    yield Check("questions", found)
+    yield Check("questions", found + (f", {claim.way.words}" if claim.way.words else ""))
 
 
 def check_privacy(data: dict[str, Any], claim: Claim) -> Iterator[Check | Kept]:
@@ -217,10 +223,11 @@ def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, 
 
 def verify_plan(data: Any) -> Iterator[Check]:
     """Check a plan; each thing that holds is told, the first that does not is raised."""
-    reading.members(data, "plan", (*COMMON, "method", "answers", "strict_epsilon"))
+    reading.members(data, "plan", (*COMMON, "method", "about", "answers", "strict_epsilon"), ("measured",))
     check_seal(data)
     yield Check("format", f"{PLAN}, sealed")
     reading.text(data["method"], "method")
+    reading.text(data["about"], "about")
     claim = read_claim(data, file_allowed=True)
     yield from claim_checks(claim)
     _check_errors(reading.items(data["answers"], "answers"), claim)
@@ -249,28 +256,30 @@ def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str)
             raise refuse(f"{name} is not {str(wanted)[:60]!r}", where)
 
 
-def is_exact(answer: Answer, scales: Sequence[float]) -> bool:
-    """Whether no row of an answer has noise."""
-    return all(scales[row] == 0 for row in answer.recipe.rows)
+def is_exact(answer: Answer, laws: Sequence[Law], shifts: Sequence[float]) -> bool:
+    """Whether no row of an answer has noise, or is moved."""
+    return all(laws[row].variance == 0 and not shifts[row] for row in answer.recipe.rows)
 
 
 def _check_errors(given: list[Any], claim: Claim) -> None:
     if len(given) != len(claim.asked.answers):
         raise refuse(f"{len(given):,} instead of {len(claim.asked.answers):,}", "answers")
     names = ("label", "question", "unit", "within", "rmse", "typical_error", "half_width_95", "gain", "exact")
+    laws, shifts = claim.way.laws(), claim.way.shifts()
+    tolerance = 1e-9 if claim.way.exact else LOOSELY
     for k, (data, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
         where = f"answer {k + 1}"
         reading.members(data, where, names)
-        check_labels(data, answer, is_exact(answer, claim.scales), where)
+        check_labels(data, answer, is_exact(answer, laws, shifts), where)
         if data["within"] != (None if answer.within is None else str(answer.within)):
             raise refuse("within is not the question's target", where)
         if data["gain"] is not None:
             reading.number(data["gain"], f"{where} gain")
-        rmse, typical, half_widths = noise.expected(answer, claim.scales, claim.records or 0)
+        rmse, typical, half_widths = noise.expected(answer, laws, claim.records or 0, shifts[answer.recipe.row])
         stated = [reading.number(data[name], f"{where} {name}") for name in ("rmse", "typical_error", "half_width_95")]
-        if not close(stated[0], rmse, 1e-9):
+        if not close(stated[0], rmse, tolerance):
             raise refuse(f"rmse is not {rmse:.6g}", where)
-        if not close(stated[1], typical, 1e-9):
+        if not close(stated[1], typical, tolerance):
             raise refuse(f"typical_error is not {typical:.6g}", where)
-        if not any(close(stated[2], width, 1e-9) for width in half_widths):
+        if not any(close(stated[2], width, tolerance) for width in half_widths):
             raise refuse(f"half_width_95 is not {half_widths[0]:.6g}", where)

@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import accumulate, combinations, product
 from typing import Any
 
 from dxprivacy.verify import days, reading
 from dxprivacy.verify.attributes import Integers, Numbers, Series
-from dxprivacy.verify.blocks import Along, Block, Column, Explicit, Table
+from dxprivacy.verify.blocks import Along, Block, Column, Explicit, Stepped, Table
 from dxprivacy.verify.grouping import Condition, Grouping, Named, fulfil, group, resolve
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
@@ -19,6 +19,7 @@ from dxprivacy.verify.words import number_text
 _MOST_ROWS = 2_000_000
 _MOST_RANGES = 300
 _HEAVIEST = 1_000_000
+_LARGEST_ENTRY = 1 << 53
 _KEYWORDS = ("by", "where", "within", "and", "of")
 
 
@@ -120,6 +121,10 @@ class _Question:
         if self.ask == "matrix":
             needed = ("ask", "shape", "rows", "columns", "entries", "factor", "bias", "labels")
             self.data = reading.members(data, where, needed, ("within", "weight"))
+        elif self.ask == "tally":
+            self.data = reading.members(data, where, ("ask", "over"))
+        elif self.ask == "steps":
+            self.data = reading.members(data, where, ("ask", "of", "shape", "rows", "values", "jumps", "factor"))
         elif self.ask in ("count", "sum", "mean", "prefixes", "ranges", "marginals"):
             of = () if self.ask == "count" else ("of",)
             grouped = ("by", "where") if self.ask in ("count", "sum", "mean") else ()
@@ -154,6 +159,10 @@ class _Question:
         """As somebody would ask it; without its goals, target and weight are left out."""
         if self.ask == "matrix":
             return f"{self.data['shape'][0]} explicit rows"
+        if self.ask == "steps":
+            return f"{self.data['shape'][0]} rows along {self.data['of']}"
+        if self.ask == "tally":
+            return "tally of " + ", ".join(("±" if min(p["weights"]) < 0 else "") + p["of"] for p in self.data["over"])
         words = [str(self.ask)]
         words += [_quoted(self.of)] if self.of else []
         words += ["by " + ", ".join(map(_quoted, self.by))] if self.by else []
@@ -167,6 +176,8 @@ class _Question:
     def bound(self) -> Asked:
         if self.ask == "matrix":
             return self._matrix()
+        if self.ask in ("tally", "steps"):
+            return self._strategy(self._tally() if self.ask == "tally" else self._steps())
         if self.ask in ("prefixes", "ranges"):
             return self._intervals()
         if self.ask == "marginals":
@@ -327,6 +338,57 @@ class _Question:
                 ((groups[cell], weights[cell]),) = column.items()
             block = Table({0: groups}, {0: weights}, {0: shape[0]}, unit, bias)
         return self._asked([block], labels, [{"row": label} for label in labels], self._rows(block))
+
+    # -- what a plan counts in place of what was asked
+
+    def _strategy(self, block: Block) -> Asked:
+        labels = [f"row {k + 1}" for k in range(block.rows)]
+        return self._asked([block], labels, [{} for _ in labels], self._rows(block))
+
+    def _axis(self, name: Any) -> int:
+        if reading.text(name, self.where) not in self.universe.names:
+            raise refuse(f"no attribute {name[:40]!r}", self.where)
+        return self.universe.names.index(name)
+
+    def _tally(self) -> Block:
+        groups: dict[int, list[int]] = {}
+        weights: dict[int, list[int]] = {}
+        for part in reading.items(self.data["over"], self.where):
+            given = reading.members(part, self.where, ("of", "groups", "weights"))
+            axis = self._axis(given["of"])
+            size = self.universe.shape[axis]
+            if axis in groups:
+                raise refuse("counts by an attribute twice", self.where)
+            groups[axis] = reading.each(given["groups"], self.where, lambda x, w: reading.whole(x, w, -1, _MOST_ROWS))
+            weights[axis] = reading.each(given["weights"], self.where, _entry)
+            if not len(groups[axis]) == len(weights[axis]) == size or max(groups[axis]) < 0:
+                raise refuse("its groups do not fit the attribute", self.where)
+        if not groups:
+            raise refuse("counts by nothing", self.where)
+        return Table(groups, weights, {axis: max(g) + 1 for axis, g in groups.items()})
+
+    def _steps(self) -> Block:
+        data, where = self.data, self.where
+        axis = self._axis(data["of"])
+        shape = reading.each(data["shape"], where, lambda x, w: reading.whole(x, w, 1, _MOST_ROWS))
+        if len(shape) != 2 or shape[1] != self.universe.shape[axis]:
+            raise refuse("its rows do not fit the attribute", where)
+        rows = reading.each(data["rows"], where, lambda x, w: reading.whole(x, w, 0, shape[0] - 1))
+        values = reading.each(data["values"], where, lambda x, w: reading.whole(x, w, 0, shape[1] - 1))
+        jumps = reading.each(data["jumps"], where, reading.whole)
+        if not len(rows) == len(values) == len(jumps) or len(set(zip(rows, values, strict=True))) < len(rows):
+            raise refuse("its jumps are damaged", where)
+        matrix = [[0] * shape[1] for _ in range(shape[0])]
+        for row, value, jump in zip(rows, values, jumps, strict=True):
+            matrix[row][value] = jump
+        summed = [list(accumulate(row)) for row in matrix]
+        if any(abs(x) >= _LARGEST_ENTRY for row in summed for x in row):
+            raise refuse("numbers beyond 53 bits", where)
+        return Stepped(axis, summed, reading.positive(data["factor"], where))
+
+
+def _entry(value: Any, where: str) -> int:
+    return reading.whole(value, where, 1 - _LARGEST_ENTRY, _LARGEST_ENTRY - 1)
 
 
 def _in_groups(groupings: Sequence[Grouping]) -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 from dxprivacy.verify import noise, reading
 from dxprivacy.verify.plan import (
     COMMON,
+    LOOSELY,
     Check,
     Claim,
     Kept,
@@ -33,7 +34,7 @@ def verify_release(data: Any) -> Iterator[Check | Claim | Kept]:
         data,
         "release",
         (*COMMON, "records", "noisy", "answers", "promise", "ledger", "notes", "software"),
-        ("repeated",),
+        ("repeated", "measured"),
     )
     check_seal(data)
     yield Check("format", f"{RELEASE}, sealed")
@@ -70,25 +71,34 @@ def _records(data: Any, claim: Claim) -> int:
 
 def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
     noisy = reading.each(data["noisy"], "noisy", reading.whole)
-    if len(noisy) != claim.asked.rows:
-        raise refuse(f"{len(noisy):,} numbers for {claim.asked.rows:,} rows", "noisy")
+    if len(noisy) != len(claim.scales):
+        raise refuse(f"{len(noisy):,} numbers for {len(claim.scales):,} rows", "noisy")
     _check_constant_rows(noisy, claim, records)
     given = reading.items(data["answers"], "answers")
     if len(given) != len(claim.asked.answers):
         raise refuse(f"{len(given):,} instead of {len(claim.asked.answers):,}", "answers")
     names = ("label", "value", "low", "high", "unit", "question", "exact", "vague", "groups")
+    laws, shifts, rows = claim.way.laws(), claim.way.shifts(), claim.way.rows(noisy, records)
     for k, (stated, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
         where = f"answer {k + 1}"
         reading.members(stated, where, names)
-        check_labels(stated, answer, is_exact(answer, claim.scales), where)
+        check_labels(stated, answer, is_exact(answer, laws, shifts), where)
         if stated["groups"] != answer.groups:
             raise refuse("groups are not those of its label", where)
         numbers = tuple(reading.number(stated[name], f"{where} {name}") for name in ("value", "low", "high"))
         vague = reading.flag(stated["vague"], f"{where} vague")
-        options = noise.released(answer, claim.scales, noisy, records)
-        if (*numbers, vague) not in options:
+        options = noise.released(answer, laws, rows, records, shifts[answer.recipe.row])
+        if not any(_same((*numbers, vague), option, exact=claim.way.exact) for option in options):
             at = next((n for n, x, y in zip(names[1:4], numbers, options[0], strict=False) if x != y), "vague")
             raise refuse(f"{at} does not follow from the noisy rows", where)
+
+
+def _same(stated: tuple[float, ...], found: tuple[float, ...], *, exact: bool) -> bool:
+    """Equal; where equations were solved in floats, equal compared with the width of the interval and the value."""
+    if exact or stated == found:
+        return stated == found
+    room = LOOSELY * max(abs(found[2] - found[1]), 1e-3 * max(abs(x) for x in found))
+    return stated[3] == found[3] and all(abs(x - y) <= room for x, y in zip(stated[:3], found[:3], strict=True))
 
 
 def _check_constant_rows(noisy: list[int], claim: Claim, records: int) -> None:
@@ -96,7 +106,7 @@ def _check_constant_rows(noisy: list[int], claim: Claim, records: int) -> None:
 
     Where that number is private, only rows of zeros can do without noise: the certificate has seen to it.
     """
-    for block in claim.asked.blocks:
+    for block in claim.loss.blocks:
         alike = all(
             len({block.moving(axis, value) for value in range(claim.universe.shape[axis])}) == 1 for axis in block.axes
         )

@@ -1,0 +1,86 @@
+"""What a plan counts in place of the rows that were asked for, and how the answers follow from it.
+
+Privacy depends on the counted rows and their scales alone; the way back to the rows that were asked for is
+post-processing.  A plan that counts just what was asked has none of this.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from dxprivacy.errors import NotCertified, QuestionError
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.questions import Stack
+from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.planning.laws import Laplace, Law
+
+
+class Measured(ABC):
+    """Other rows, and the way back.  `asked` are the rows that were asked for."""
+
+    how: ClassVar[str]
+
+    def __init__(self, asked: Workload, questions: Stack) -> None:
+        self.asked, self.questions = asked, questions
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The rows that are counted, with noise."""
+        return self.questions.on(self.asked.universe)
+
+    @abstractmethod
+    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """The law of the noise in each row that was asked for, in steps of its grid."""
+
+    @abstractmethod
+    def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
+        """The rows that were asked for, from the noisy counts and the public number of records."""
+
+    @cached_property
+    def shifts(self) -> tuple[float, ...] | None:
+        """How far each row that was asked for is moved on purpose, per record, in steps of its grid; None: not."""
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: enough to make it again."""
+        return {"how": self.how, "questions": self.questions.to_dict(), "workload": self.workload.digest}
+
+
+class RowForRow(Measured):
+    """Each row is answered by one that differs from it a little, and so can be told with less noise."""
+
+    how = "row for row"
+
+    def __init__(self, asked: Workload, questions: Stack) -> None:
+        super().__init__(asked, questions)
+        if self.workload.rows != asked.rows or not all(isinstance(a.recipe, Linear) for a in asked.answers):
+            raise QuestionError("rows that stand for others are as many as those")
+
+    @cached_property
+    def _steps(self) -> tuple[Fraction, ...]:
+        """What a step on the counted rows' grid is on that of the rows asked for."""
+        return tuple(mine / theirs for mine, theirs in zip(self.workload.units, self.asked.units, strict=True))
+
+    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """Laplace noise, on another grid."""
+        return tuple(Laplace(s, step) for s, step in zip(scales, self._steps, strict=True))
+
+    def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
+        """The counted rows themselves."""
+        return [z * step for z, step in zip(noisy.tolist(), self._steps, strict=True)]
+
+    @cached_property
+    def shifts(self) -> tuple[float, ...] | None:
+        """The largest difference of two rows, over all cells; exact up to one rounding, upwards."""
+        if self.asked.universe.size > 1 << 16:
+            raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
+        mine, theirs = self.workload.dense(), self.asked.dense()
+        out = []
+        for p, q, step in zip(mine, theirs, self._steps, strict=True):
+            pairs = set(zip(p.tolist(), q.tolist(), strict=True))
+            most = max(abs(a * step - b) for a, b in pairs)
+            near = float(most)
+            out.append(near if Fraction(near) >= most else near * (1 + 2.0**-52))
+        return tuple(out)

@@ -1,0 +1,133 @@
+"""From the rows that were counted to those that were asked for (docs/formats.md, section 9)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dxprivacy.errors import Undecided
+from dxprivacy.verify import reading
+from dxprivacy.verify.blocks import Block, workload_digest
+from dxprivacy.verify.noise import Blend, Laplace, Law, variance
+from dxprivacy.verify.questions import Asked, ask
+from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.universe import Universe
+
+Row = int | float | Fraction
+_MOST_CELLS = 1 << 16
+
+
+class Way(ABC):
+    """How rows that were asked for follow from those that were counted."""
+
+    words = ""
+    exact = True  # whether values follow without rounding
+
+    def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float]) -> None:
+        self.asked, self.counted, self.universe, self.scales = asked, counted, universe, scales
+
+    @abstractmethod
+    def laws(self) -> list[Law]:
+        """The noise of each row that was asked for."""
+
+    @abstractmethod
+    def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
+        """The rows that were asked for."""
+
+    def shifts(self) -> list[float]:
+        """How far each is moved on purpose, per record."""
+        return [0.0] * self.asked.rows
+
+
+class Itself(Way):
+    """What was asked is what is counted."""
+
+    def laws(self) -> list[Law]:
+        """Laplace."""
+        return [Laplace(s) for s in self.scales]
+
+    def rows(self, noisy: Sequence[int], records: int) -> list[Row]:  # noqa: ARG002
+        """The same."""
+        return list(noisy)
+
+
+class RowForRow(Way):
+    """Each row by another one that is close to it."""
+
+    words = "by rows that differ a little from those asked for"
+
+    def _steps(self) -> list[Fraction]:
+        units = [[b.unit for b in side.blocks for _ in range(b.rows)] for side in (self.counted, self.asked)]
+        if len(units[0]) != len(units[1]) or any(a.recipe.count is not None for a in self.asked.answers):
+            raise refuse("counts not one row for each that was asked for", "measured")
+        return [mine / theirs for mine, theirs in zip(*units, strict=True)]
+
+    def laws(self) -> list[Law]:
+        """Laplace, on another grid."""
+        return [Laplace(s, step) for s, step in zip(self.scales, self._steps(), strict=True)]
+
+    def rows(self, noisy: Sequence[int], records: int) -> list[Row]:  # noqa: ARG002
+        """The same, on another grid."""
+        return [z * step for z, step in zip(noisy, self._steps(), strict=True)]
+
+    def shifts(self) -> list[float]:
+        """The largest difference over all records, rounded up."""
+        if self.universe.size > _MOST_CELLS:
+            raise Undecided("too many possible records to compare the rows", where="measured")
+        steps, most = self._steps(), [Fraction(0)] * self.asked.rows
+        for cell in range(self.universe.cells):
+            values = self.universe.values(cell)
+            mine, theirs = (_column(side.blocks, values) for side in (self.counted, self.asked))
+            for row in mine.keys() | theirs.keys():
+                most[row] = max(most[row], abs(mine.get(row, 0) * steps[row] - theirs.get(row, 0)))
+        return [x if Fraction(x := float(m)) >= m else x * (1 + 2.0**-52) for m in most]
+
+
+class LeastSquares(Way):
+    """The estimate of least variance without bias."""
+
+    words = "worked out by least squares"
+    exact = False
+
+    def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float]) -> None:
+        super().__init__(asked, counted, universe, scales)
+        if universe.absent is not None:
+            raise refuse("least squares needs a public number of records", "measured")
+        self._noises = [variance(s) for s in scales]
+
+    def laws(self) -> list[Law]:
+        """Blends."""
+        from dxprivacy.verify.least_squares import spreads
+
+        found = spreads(self.asked.blocks, self.counted.blocks, self.universe, self._noises)
+        return [Blend(v) if v > 0 else Laplace(0.0) for v in found]
+
+    def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
+        """Estimates."""
+        from dxprivacy.verify.least_squares import estimates
+
+        return list(estimates(self.asked.blocks, self.counted.blocks, self.universe, self._noises, noisy, records))
+
+
+def _column(blocks: Sequence[Block], values: Sequence[int]) -> dict[int, int]:
+    out: dict[int, int] = {}
+    for block in blocks:
+        out.update(block.column(values))
+    return out
+
+
+_WAYS: dict[str, type[Way]] = {"row for row": RowForRow, "least squares": LeastSquares}
+
+
+def read_measured(data: Any, asked: Asked, universe: Universe) -> tuple[Asked, str, type[Way]]:
+    """What is counted, its digest, and the way back; what was asked, where nothing else is said."""
+    if data is None:
+        return asked, "", Itself
+    given = reading.members(data, "measured", ("how", "questions", "workload"))
+    counted = ask(given["questions"], universe)
+    digest = workload_digest(universe.digest, counted.blocks)
+    if given["workload"] != digest:
+        raise refuse("is not the digest of the rows that are counted", "measured workload")
+    if given["how"] not in _WAYS:
+        raise refuse(f"an unknown way, {str(given['how'])[:40]!r}", "measured how")
+    return counted, digest, _WAYS[given["how"]]
