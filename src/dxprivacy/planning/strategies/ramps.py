@@ -1,0 +1,92 @@
+"""Ramps for a threshold policy: smooth prefix counts every so many cells, together with the cells themselves.
+
+With pairs at most T apart at one limit, a prefix count costs each pair across its border the whole limit, wherever the
+pair stands.  A prefix smeared over about T positions (a ramp) costs a pair only the part of the ramp that it spans; ramps
+every T cells then cost every pair the same, and together see far.  The cells see near.  What part the ramps get is a
+search in one variable.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.planning.strategies.few_rows import cells_and_rows
+from dxprivacy.planning.strategies.problem import Clock, Problem
+
+_GOLDEN = (np.sqrt(5) - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Ramps:
+    """Ramps at load 1, the part of the limits they should get beside the cells, and the error this leaves."""
+
+    rows: Floats
+    share: float
+    error: float
+
+
+def ramp_rows(n: int, every: int, width: int, offset: int, *, smooth: bool) -> Floats:
+    """Descending ramps along an order of n cells: `width` cells wide, one every `every` cells.
+
+    >>> ramp_rows(4, 3, 1, 2, smooth=False)
+    array([[1., 1., 0., 0.]])
+    """
+    kernel = np.sin(np.pi * (np.arange(width) + 0.5) / width) if smooth else np.ones(width)
+    kernel = kernel / kernel.sum()
+    steps = []
+    for at in range(offset - width, n - 1, every):
+        begin, end = max(at, 0), min(at + width, n - 1)
+        if end > begin:
+            step = np.zeros(n)
+            step[begin:end] = kernel[begin - at : end - at]
+            steps.append(step)
+    return np.asarray(np.cumsum(np.array(steps)[:, ::-1], axis=1)[:, ::-1], dtype=np.float64)
+
+
+def best_ramps(problem: Problem, order: Ints, reach: int, clock: Clock) -> list[Ramps]:
+    """Ramps of some widths, distances and offsets, the least error first."""
+    found = []
+    for every, width, offset, smooth in _shapes(reach):
+        if found and clock.out:
+            break
+        along = ramp_rows(problem.cells, every, width, offset, smooth=smooth)
+        rows = np.empty_like(along)
+        rows[:, order] = along
+        found.append(_share(problem, rows / problem.load(rows)))
+    return sorted(found, key=lambda r: r.error)
+
+
+def _shapes(reach: int) -> list[tuple[int, int, int, bool]]:
+    """Distances and widths around the threshold, the likeliest first."""
+    distances = dict.fromkeys([reach, max(reach * 3 // 4, 1), reach * 3 // 2, max(reach // 2, 1)])
+    widths = dict.fromkeys([reach, reach * 5 // 4, max(reach * 3 // 4, 1), max(reach // 2, 1)])
+    return [
+        (every, width, offset, smooth)
+        for every in distances
+        for width in widths
+        for smooth in ((True, False) if width > 2 else (False,))
+        for offset in dict.fromkeys([width // 2 + width % 2, every // 2, 0])
+    ]
+
+
+def _share(problem: Problem, rows: Floats) -> Ramps:
+    """The best part for the ramps: golden section, to three digits."""
+    ones = np.full(problem.cells, problem.limits.min() / 2)
+
+    def error(v: float) -> float:
+        return 2 * cells_and_rows((1 - v) * ones, v * rows, problem.centred, free=True)[0]
+
+    low, high = 0.02, 0.95
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = error(left), error(right)
+    while high - low > 1e-3:
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = error(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = error(right)
+    return Ramps(rows, (low + high) / 2, min(at_left, at_right))
