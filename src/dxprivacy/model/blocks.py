@@ -166,7 +166,7 @@ class OneHot(Block):
         size = np.abs(factor.values)
         return _classes(size[:, None] if uniform else np.stack([factor.groups, size], axis=1))
 
-    def _place(self, cells: Ints) -> tuple[Ints, Ints]:
+    def place(self, cells: Ints) -> tuple[Ints, Ints]:
         """Row and weight of each cell; weight 0 where the record is not counted."""
         row = np.zeros(len(cells), dtype=np.int64)
         value = np.ones(len(cells), dtype=np.int64)
@@ -180,7 +180,7 @@ class OneHot(Block):
 
     def differences(self, i: Ints, j: Ints) -> Differences:
         """Within a row the weights' difference, across rows both weights."""
-        (row_i, value_i), (row_j, value_j) = self._place(i), self._place(j)
+        (row_i, value_i), (row_j, value_j) = self.place(i), self.place(j)
         same = (row_i == row_j) & (value_i != 0) & (value_j != 0)
         first = np.abs(np.where(same, value_i - value_j, value_i))
         second = np.abs(np.where(same, 0, value_j))
@@ -219,7 +219,7 @@ class OneHot(Block):
 
     def columns(self, cells: Ints) -> Ints:
         """Each has at most one entry."""
-        row, value = self._place(cells)
+        row, value = self.place(cells)
         out = np.zeros((self.rows, len(cells)), dtype=np.int64)
         counted = np.flatnonzero(value)
         out[row[counted], counted] = value[counted]

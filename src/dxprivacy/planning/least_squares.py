@@ -7,23 +7,25 @@ fall into components, each solved for itself: over the cells that its rows tell 
 where those are too many.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified
+from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.blocks import Block, joint_classes
+from dxprivacy.model.blocks import Block, OneHot, joint_classes
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning.laws import Blend, Laplace, Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.noise_law import variance
+from dxprivacy.planning.tables import Reconstruction, Table
 
-MOST_CELLS = 1_500
+MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,67 @@ def cells_told_apart(blocks: Sequence[Block], axes: Sequence[int]) -> int:
     return out
 
 
+@dataclass(frozen=True, eq=False)
+class TableOf:
+    """A block that is a table over classes of values: of which attributes, which of them as a difference.
+
+    `rows` gives the row of each cell of the table, -1 where it is not counted.
+    """
+
+    attributes: tuple[int, ...]
+    halved: tuple[int, ...]
+    rows: Ints
+
+
+def tables_of(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[TableOf], list[TableOf]] | None:
+    """The blocks of a component as tables over the values that they tell apart, or None where some is none.
+
+    A table counts each of its cells in a row of its own; only asked ones may leave cells out, and only counted ones
+    may take the difference of an attribute's two values instead.
+    """
+    blocks = [*asked, *counted]
+    if not blocks or not all(isinstance(b, OneHot) for b in blocks):
+        return None
+    found = [[_table(b, blocks) for b in side] for side in (asked, counted)]
+    left, right = ([t for t in side if t is not None] for side in found)
+    if len(left) < len(asked) or len(right) < len(counted):
+        return None
+    whole = all(not t.halved for t in left) and all((t.rows >= 0).all() for t in right)
+    return (left, right) if whole else None
+
+
+def _table(block: Block, blocks: Sequence[Block]) -> TableOf | None:
+    if not isinstance(block, OneHot):
+        return None
+    axes, halved = [], []
+    for axis in block.axes:
+        factor = block.factors[axis]
+        if not block.moving(axis).any():
+            if not (factor.values == 1).all():
+                return None
+            continue
+        axes.append(axis)
+        first = np.unique(classes_of(blocks, axis), return_index=True)[1]
+        groups, values = factor.groups[first], factor.values[first]
+        if len(values) == 2 and values.tolist() == [1, -1] and groups.tolist() == [0, 0]:
+            halved.append(axis)
+        elif (np.unique(groups[groups >= 0], return_counts=True)[1] > 1).any() or not (
+            (values == 1) | (groups < 0)
+        ).all():
+            return None
+    cells = representatives(blocks, axes)
+    row, value = block.place(cells)
+    rows = np.where(value != 0, row, -1)
+    if halved:  # both values of a halved attribute count in one row
+        keep = np.ones(1, dtype=bool)
+        for axis in axes:
+            size = int(classes_of(blocks, axis).max()) + 1
+            one = np.arange(size) == 0 if axis in halved else np.ones(size, dtype=bool)
+            keep = (keep[:, None] & one).ravel()
+        rows = rows[keep]
+    return TableOf(tuple(axes), tuple(halved), rows)
+
+
 class LeastSquares(Measured):
     """The estimate of least variance without bias, given the counted rows and the public number of records."""
 
@@ -93,32 +156,33 @@ class LeastSquares(Measured):
         super().__init__(asked, questions)
         if asked.universe.absent is not None:
             raise NotCertified("least squares needs a public number of records", hints=['method="optimal"'])
+        self._solved: tuple[tuple[float, ...], list[_Part]] | None = None
 
-    @cached_property
-    def parts(self) -> "list[_Cells]":
-        """Each component with its solution."""
-        found = components(self.asked.blocks, self.workload.blocks)
-        return [_Cells(self, part) for part in found]
+    def _parts(self, scales: Sequence[float]) -> "list[_Part]":
+        """Each component with its solution; kept for the scales that were asked about last."""
+        key = tuple(scales)
+        if self._solved is None or self._solved[0] != key:
+            known: dict[float, float] = {}
+            noises = np.array([known.setdefault(s, variance(s)) for s in key])
+            found = components(self.asked.blocks, self.workload.blocks)
+            self._solved = (key, [_solve(self, part, noises) for part in found])
+        return self._solved[1]
 
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
         """Blends of the counted rows' noises; rows that are the same for all records have none."""
         spread = np.zeros(self.asked.rows)
-        noises = np.array([variance(s) for s in scales])
-        for part in self.parts:
-            spread[part.asked_rows] = part.variances(noises)
+        for part in self._parts(scales):
+            spread[part.asked_rows] = part.variances()
         known: dict[float, Law] = {}
         return tuple(known.setdefault(v, Blend(v) if v > 0 else Laplace(0.0)) for v in spread.tolist())
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
         """Component by component; rows that are the same for all records tell their number."""
         base = self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0] * records
-        out: list[int | float | Fraction] = list(base.tolist())
-        noises = np.array([variance(s) for s in scales])
-        for part in self.parts:
-            rows = part.estimate(noisy, noises, records)
-            for row, value in zip(part.asked_rows.tolist(), rows.tolist(), strict=True):
-                out[row] = value
-        return out
+        out = base.astype(np.float64)
+        for part in self._parts(scales):
+            out[part.asked_rows] = part.estimate(noisy, records)
+        return list(out.tolist())
 
 
 def _rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
@@ -126,39 +190,117 @@ def _rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
     return np.concatenate([np.zeros(0, dtype=np.int64), *spans]).astype(np.int64)
 
 
-class _Cells:
-    """A component solved over the cells that its rows tell apart."""
+def _solve(whole: LeastSquares, part: Component, noises: Floats) -> "_Part":
+    """By tables, over cells, or as it is."""
+    asked = [whole.asked.blocks[b] for b in part.asked]
+    counted = [whole.workload.blocks[b] for b in part.counted]
+    mine = noises[_rows_of(whole.workload, part.counted)]
+    tables = tables_of(asked, counted)
+    starts = np.cumsum([0] + [b.rows for b in counted])
+    even = all(len(set(mine[a:b].tolist())) == 1 for a, b in pairwise(starts.tolist()))
+    if tables is not None and counted and even:
+        return _Tables(whole, part, mine, *tables)
+    if cells_told_apart([*asked, *counted], part.axes) <= MOST_CELLS:
+        return _Cells(whole, part, mine)
+    return _AsItIs(whole, part, mine)
 
-    def __init__(self, whole: LeastSquares, part: Component) -> None:
+
+class _Part(ABC):
+    """A component, with the variances of its counted rows."""
+
+    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
         self.asked_rows = _rows_of(whole.asked, part.asked)
         self.counted_rows = _rows_of(whole.workload, part.counted)
-        blocks = [whole.asked.blocks[b] for b in part.asked] + [whole.workload.blocks[b] for b in part.counted]
-        if cells_told_apart(blocks, part.axes) > MOST_CELLS:
-            raise NotCertified("too many cells for least squares")
-        cells = representatives(blocks, part.axes)
-        empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
-        wanted = [whole.asked.blocks[b].columns(cells) for b in part.asked]
-        counted = [whole.workload.blocks[b].columns(cells) for b in part.counted]
-        self.wanted = np.vstack([empty, *wanted]).astype(np.float64)
-        self.counted = np.vstack([empty, *counted]).astype(np.float64)
-        self._solved: tuple[bytes, Floats, Floats] | None = None
+        self.asked = [whole.asked.blocks[b] for b in part.asked]
+        self.counted = [whole.workload.blocks[b] for b in part.counted]
+        self.noises = noises
 
-    def _way(self, noises: Floats) -> tuple[Floats, Floats]:
-        """Coefficients R and constants r with `estimate = R noisy + r records`, given the variances of the noise."""
-        key = noises.tobytes()
-        if self._solved is None or self._solved[0] != key:
-            self._solved = (key, *least_squares(self.wanted, self.counted, noises))
-        return self._solved[1], self._solved[2]
-
-    def variances(self, noises: Floats) -> Floats:
+    @abstractmethod
+    def variances(self) -> Floats:
         """Of the rows that were asked for."""
-        mine = noises[self.counted_rows]
-        return np.asarray(self._way(mine)[0] ** 2 @ mine, dtype=np.float64)
 
-    def estimate(self, noisy: Ints, noises: Floats, records: int) -> Floats:
+    @abstractmethod
+    def estimate(self, noisy: Ints, records: int) -> Floats:
         """The rows that were asked for."""
-        back, constant = self._way(noises[self.counted_rows])
-        return np.asarray(back @ noisy[self.counted_rows] + constant * records, dtype=np.float64)
+
+
+class _AsItIs(_Part):
+    """Too many cells: just those rows that were asked for are counted."""
+
+    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
+        super().__init__(whole, part, noises)
+        mine, theirs = ([[p.tolist() for p in b.parts()] for b in side] for side in (self.asked, self.counted))
+        if mine != theirs:
+            raise NotCertified("too many cells for least squares", hints=['method="optimal"'])
+
+    def variances(self) -> Floats:
+        """The same."""
+        return self.noises
+
+    def estimate(self, noisy: Ints, records: int) -> Floats:  # noqa: ARG002
+        """The same."""
+        return noisy[self.counted_rows].astype(np.float64)
+
+
+class _Tables(_Part):
+    """Tables from tables, in closed form; no cell of the universe is ever built."""
+
+    def __init__(
+        self, whole: LeastSquares, part: Component, noises: Floats, asked: list[TableOf], counted: list[TableOf]
+    ) -> None:
+        super().__init__(whole, part, noises)
+        blocks = [*self.asked, *self.counted]
+        sizes = [int(classes_of(blocks, axis).max()) + 1 for axis in part.axes]
+        place = {axis: k for k, axis in enumerate(part.axes)}
+        self._tables = asked
+        self._order = [t.rows for t in counted]
+        self._starts = np.cumsum([0] + [b.rows for b in self.asked])
+        self._counted_starts = np.cumsum([0] + [b.rows for b in self.counted])
+        measured = [Table(tuple(place[a] for a in t.attributes), tuple(place[a] for a in t.halved)) for t in counted]
+        wanted = [tuple(place[a] for a in t.attributes) for t in asked]
+        each = noises[self._counted_starts[:-1]].tolist()
+        try:
+            self._way = Reconstruction(sizes, wanted, measured, each)
+        except QuestionError:
+            raise NotCertified("the counted rows do not tell everything that is asked") from None
+
+    def variances(self) -> Floats:
+        """All cells of a table are alike."""
+        out = np.zeros(len(self.asked_rows))
+        for start, table, spread in zip(self._starts, self._tables, self._way.variance(), strict=False):
+            out[start + table.rows[table.rows >= 0]] = spread
+        return out
+
+    def estimate(self, noisy: Ints, records: int) -> Floats:
+        """Each cell in its row."""
+        mine = noisy[self.counted_rows]
+        given = [mine[start + rows] for start, rows in zip(self._counted_starts, self._order, strict=False)]
+        out = np.zeros(len(self.asked_rows))
+        found = self._way.estimate(given, records)
+        for start, table, cells in zip(self._starts, self._tables, found, strict=False):
+            seen = table.rows >= 0
+            out[start + table.rows[seen]] = cells[seen]
+        return out
+
+
+class _Cells(_Part):
+    """Any rows, over the cells that they tell apart."""
+
+    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
+        super().__init__(whole, part, noises)
+        cells = representatives([*self.asked, *self.counted], part.axes)
+        empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
+        wanted = np.vstack([empty, *(b.columns(cells) for b in self.asked)])
+        counted = np.vstack([empty, *(b.columns(cells) for b in self.counted)])
+        self._back, self._constant = least_squares(wanted.astype(np.float64), counted.astype(np.float64), noises)
+
+    def variances(self) -> Floats:
+        """Of weighted sums of independent noises."""
+        return np.asarray(self._back**2 @ self.noises, dtype=np.float64)
+
+    def estimate(self, noisy: Ints, records: int) -> Floats:
+        """Weighted sums."""
+        return np.asarray(self._back @ noisy[self.counted_rows] + self._constant * records, dtype=np.float64)
 
 
 def least_squares(wanted: Floats, counted: Floats, noises: Floats) -> tuple[Floats, Floats]:

@@ -51,7 +51,11 @@ def reweighted(problem: Problem, rows: Floats, *, parts: Floats | None, rounds: 
     for _ in range(rounds):
         keep = errors > errors.max() * 1e-12
         found = optimise(
-            SparsePairs(loads[:, keep], problem.limits), errors[keep], 2, np.full(int(keep.sum()), np.inf), tolerance=1e-5
+            SparsePairs(loads[:, keep], problem.limits),
+            errors[keep],
+            2,
+            np.full(int(keep.sum()), np.inf),
+            tolerance=1e-5,
         )
         weights = np.zeros(len(rows))
         weights[keep] = found.w

@@ -1,0 +1,295 @@
+"""The matrix mechanism under a policy: which rows to count, so that least squares gives the asked ones most precisely.
+
+Attributes that no question connects have budgets of their own (for a sum of attributes), so each component of the
+workload is planned for itself: over the cells that its questions tell apart where these are few, by weighted tables in
+closed form where the questions are tables, and otherwise by counting what was asked.  What comes out is a proposal:
+whole rows and float scales, certified by the planner like any other.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.bounds import cover
+from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageError
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.blocks import AlongAxis, Block, OneHot
+from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.metrics import Metric, present
+from dxprivacy.model.questions import Asked, Matrix, Stack
+from dxprivacy.model.strategy import Groups, Steps, Tally
+from dxprivacy.model.workload import Workload
+from dxprivacy.planning.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
+from dxprivacy.planning.least_squares import (
+    Component,
+    LeastSquares,
+    cells_told_apart,
+    classes_of,
+    components,
+    representatives,
+    tables_of,
+)
+from dxprivacy.planning.strategies import Problem, choose
+from dxprivacy.planning.strategies.limits import limit
+from dxprivacy.planning.tables import choose as choose_tables
+
+MOST_CELLS = 320
+_GRID_BITS = 20
+_MOST_PAIRS = 200_000
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What one component counts: questions, their scales, in words; its error, and what no strategy goes below."""
+
+    questions: tuple[Asked, ...]
+    scales: Floats
+    name: str
+    total: float
+    limit: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """A proposal for a whole workload."""
+
+    measured: LeastSquares
+    scales: Floats
+    about: str
+
+
+def propose(
+    workload: Workload,
+    metric: Metric,
+    share: Fraction,
+    importance: Floats,
+    own_scales: Sequence[float],
+    *,
+    seconds: float,
+    thorough: bool = False,
+    progress: Progress | None = None,
+) -> Strategy | None:
+    """The best strategy that the recipes find, or None where none applies.
+
+    `importance` says how much the squared error of each row counts, in steps of its grid; `own_scales` are what the
+    rows would get if they were counted themselves.
+    """
+    if workload.universe.absent is not None:
+        return None  # the number of records is private: nothing ties the cells together
+    parts = components(workload.blocks, ())
+    if not parts or (len(parts) > 1 and present(metric).axes is None):
+        return None
+    found = []
+    for part in parts:
+        task = _Part(workload, metric, share, importance, np.asarray(own_scales), part)
+        best = task.best(seconds / len(parts), thorough=thorough, progress=progress)
+        if best is None:
+            return None
+        found.append(best)
+    if not any(f.name for f in found):
+        return None
+    constant = [b for b in workload.blocks if not any(b.moving(a).any() for a in b.axes)]
+    questions = tuple(q for f in found for q in f.questions)
+    scales = np.concatenate([f.scales for f in found])
+    if not len(scales) and constant:
+        return None
+    return Strategy(LeastSquares(workload, Stack(questions)), scales, _about(found))
+
+
+def _about(found: Sequence[Counted]) -> str:
+    """In words: what is counted, and how far it is from the limit."""
+    names = list(dict.fromkeys(f.name for f in found if f.name))
+    text = f"counts {' and '.join(names)}, and works the answers out by least squares"
+    if all(f.limit for f in found):
+        times = math.sqrt(sum(f.total for f in found) / sum(f.limit or 0.0 for f in found))
+        text += f"; error at most {times:.3g} times that of the best Laplace strategy, a limit that may be unreachable"
+    return text
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One component of a workload, and all that is needed to plan it."""
+
+    workload: Workload
+    metric: Metric
+    share: Fraction
+    importance: Floats
+    own_scales: Floats
+    part: Component
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [self.workload.blocks[b] for b in self.part.asked]
+
+    @property
+    def rows(self) -> Ints:
+        spans = [
+            np.arange(self.workload.offsets[b], self.workload.offsets[b] + self.workload.blocks[b].rows)
+            for b in self.part.asked
+        ]
+        return np.concatenate(spans).astype(np.int64)
+
+    def best(self, seconds: float, *, thorough: bool, progress: Progress | None) -> Counted | None:
+        """The least error of those that apply."""
+        if not (self.own_scales[self.rows] > 0).any():
+            return self._itself()
+        tried = [self._by_tables(seconds / 2), self._by_cells(seconds / 2, thorough=thorough, progress=progress)]
+        found = [f for f in tried if f is not None]
+        return min(found, key=lambda f: f.total) if found else self._itself()
+
+    def _itself(self) -> Counted | None:
+        """What was asked, as it is; where least squares would not leave it so, nothing."""
+        if cells_told_apart(self.blocks, self.part.axes) <= MOST_LEAST_SQUARES or tables_of(self.blocks, ()):
+            return None
+        variances = 2 * self.own_scales[self.rows] ** 2
+        total = float(self.importance[self.rows] @ variances)
+        return Counted(tuple(question_of(b) for b in self.blocks), self.own_scales[self.rows], "", total, None)
+
+    # -- over the cells
+
+    def _by_cells(self, seconds: float, *, thorough: bool, progress: Progress | None) -> Counted | None:
+        axes, blocks = self.part.axes, self.blocks
+        if cells_told_apart(blocks, axes) > MOST_CELLS:
+            return None
+        cells = representatives(blocks, axes)
+        pairs = self._pairs(len(cells))
+        if pairs is None:
+            return None
+        wanted = np.vstack([b.columns(cells) for b in blocks]).astype(np.float64)
+        wanted *= np.sqrt(self.importance[self.rows])[:, None]
+        try:
+            problem = Problem(wanted.T @ wanted, *pairs)
+        except UsageError:
+            return None  # public differences: what is left falls apart
+        found = choose(problem, wanted, seconds=0.8 * seconds, thorough=thorough, progress=progress)
+        if not np.isfinite(found.total) or not len(found.rows):
+            return None
+        least = limit(problem, seconds=0.2 * seconds).value
+        return self._whole(found.name, found.rows, found.total, least)
+
+    def _pairs(self, count: int) -> tuple[Ints, Ints, Floats] | None:
+        """The pairs of cells that span the policy, with what each may show; None where a difference is public."""
+        tally = _tally_of_cells(self.workload, self.blocks, self.part.axes)
+        apart = LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0))
+        covering = cover(apart, self.metric)
+        if not covering.tight or covering.size > _MOST_PAIRS:
+            return None
+        least: dict[tuple[int, int], float] = {}
+        block = tally.blocks[0]
+        for i, j in covering.pairs():
+            d = self.metric.pairwise(i, j) * float(self.share)
+            a, b = (block.columns(x).argmax(axis=0) for x in (i, j))
+            ends = np.sort(np.stack([a, b]), axis=0)
+            for first, second, limit_ in zip(*ends.tolist(), d.tolist(), strict=True):
+                if first != second:
+                    least[first, second] = min(least.get((first, second), math.inf), limit_)
+        if not least or count < 2 or not all(math.isfinite(x) for x in least.values()):
+            return None
+        pairs = np.array(list(least), dtype=np.int64)
+        return pairs[:, 0], pairs[:, 1], np.array(list(least.values()))
+
+    def _whole(self, name: str, rows: Floats, total: float, least: float) -> Counted:
+        """Real rows as whole numbers on a grid, each with its scale; rows of noughts and ones need none."""
+        largest = np.abs(rows).max(axis=1)
+        rows, largest = rows[largest > 0], largest[largest > 0]
+        unit = rows / largest[:, None]
+        near = np.abs(unit - np.rint(unit)).max(axis=1) < 1e-12
+        bits = np.where(near, 0, _GRID_BITS)
+        whole = np.rint(unit * 2.0 ** bits[:, None]).astype(np.int64)
+        scales = 2.0**bits / largest
+        order = np.argsort(-bits, kind="stable")
+        questions: list[Asked] = []
+        for fine in (True, False):
+            chosen = order[(bits[order] > 0) == fine]
+            if len(chosen):
+                questions.append(self._question(whole[chosen], Fraction(1, 1 << _GRID_BITS if fine else 1)))
+        return Counted(tuple(questions), scales[order], name, total, least)
+
+    def _question(self, rows: Ints, factor: Fraction) -> Asked:
+        """Rows over the cells of this component as a question."""
+        universe, axes = self.workload.universe, self.part.axes
+        if len(axes) == 1:
+            return Steps.from_rows(universe.names[axes[0]], rows[:, classes_of(self.blocks, axes[0])], factor)
+        cells = np.arange(universe.cells, dtype=np.int64)
+        place = np.zeros(universe.cells, dtype=np.int64)
+        for axis in axes:
+            classes = classes_of(self.blocks, axis)
+            place = place * (int(classes.max()) + 1) + classes[universe.along(axis, cells)]
+        return Matrix(rows[:, place], factor)
+
+    # -- by tables
+
+    def _by_tables(self, seconds: float) -> Counted | None:
+        axes, blocks = self.part.axes, self.blocks
+        axis_metrics = present(self.metric).axes
+        asked = tables_of(blocks, ())
+        if asked is None or (axis_metrics is None and len(self.workload.universe.attributes) > 1):
+            return None
+        classes = [classes_of(blocks, axis) for axis in axes]
+        sizes = [int(c.max()) + 1 for c in classes]
+        budgets = []
+        for axis, c in zip(axes, classes, strict=True):
+            alone = self.metric if axis_metrics is None else axis_metrics[axis]
+            budgets.append(_least_between(alone, c) * float(self.share))
+        weights = []
+        for b, block in zip(self.part.asked, blocks, strict=True):
+            start = self.workload.offsets[b]
+            weights.append(float(self.importance[start : start + block.rows].mean()))
+        tables = [tuple(axes.index(a) for a in block.axes if a in axes) for block in blocks]
+        try:
+            chosen = choose_tables(sizes, budgets, tables, weights, seconds=seconds)
+        except (TooLarge, SeparatesIdentical):
+            return None
+        names = self.workload.universe.names
+        questions, scales = [], []
+        for table, scale in zip(chosen.tables, chosen.scales.tolist(), strict=True):
+            over = []
+            for a in table.attributes:
+                groups = np.zeros_like(classes[a]) if a in table.halved else classes[a]
+                signs = np.where(classes[a] == 0, 1, -1) if a in table.halved else np.ones_like(classes[a])
+                over.append(Groups(names[axes[a]], tuple(groups.tolist()), tuple(signs.tolist())))
+            questions.append(Tally(tuple(over)))
+            scales += [scale] * table.rows(sizes)
+        words = f"{len(questions)} weighted tables"
+        return Counted(tuple(questions), np.array(scales), words, chosen.total, chosen.limit)
+
+
+def _tally_of_cells(workload: Workload, blocks: Sequence[Block], axes: Sequence[int]) -> Workload:
+    """One row for each cell that some questions tell apart."""
+    over = []
+    for axis in axes:
+        classes = classes_of(blocks, axis)
+        over.append(Groups(workload.universe.names[axis], tuple(classes.tolist()), (1,) * len(classes)))
+    return Tally(tuple(over)).on(workload.universe)
+
+
+def _least_between(metric: Metric, classes: Ints) -> float:
+    """The least distance between values of different classes."""
+    least = math.inf
+    n = len(classes)
+    for u in range(n):
+        v = np.arange(u + 1, n)
+        v = v[classes[v] != classes[u]]
+        if len(v):
+            least = min(least, float(metric.pairwise(np.full(len(v), u), v).min()))
+    return least
+
+
+def question_of(block: Block) -> Asked:
+    """A question that asks for just these rows."""
+    names = block.universe.names
+    if isinstance(block, OneHot):
+        over = []
+        for axis in block.axes:
+            factor = block.factors[axis]
+            over.append(Groups(names[axis], tuple(factor.groups.tolist()), tuple(factor.values.tolist())))
+        return Tally(tuple(over))
+    if isinstance(block, AlongAxis):
+        return Steps.from_rows(names[block.axis], block.matrix, block.unit)
+    if block.rows * block.universe.size > 5_000_000:
+        raise NotCertified("too many entries for a plan with other rows")
+    return Matrix(block.dense(), block.unit)
