@@ -293,6 +293,9 @@ class _Cells(_Part):
         wanted = np.vstack([empty, *(b.columns(cells) for b in self.asked)])
         counted = np.vstack([empty, *(b.columns(cells) for b in self.counted)])
         self._back, self._constant = least_squares(wanted.astype(np.float64), counted.astype(np.float64), noises)
+        # What only exact rows and the total tell has no noise at all, not a little from rounding.
+        told = np.abs(self._back) * np.sqrt(noises)
+        self._back[told.max(axis=1, initial=0.0) < 1e-12 * told.max(initial=0.0)] *= noises == 0
 
     def variances(self) -> Floats:
         """Of weighted sums of independent noises."""

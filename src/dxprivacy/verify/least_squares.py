@@ -4,14 +4,18 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
+from typing import Protocol
 
 from dxprivacy.errors import Undecided
 from dxprivacy.verify.blocks import Block
 from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.tables import Tables, as_tables
 from dxprivacy.verify.universe import Universe
 
 Vector = dict[int, float]
-_MOST_CELLS = 500
+_AS_IT_IS = 1_500  # more cells than these are not solved for: what is asked is what is counted
+_MOST_CELLS = 500  # more than these would take too long here
+_ROUNDING = 1e-12
 _NOTHING = 1e-9  # so much smaller than it was, a pivot is nothing but rounding
 
 
@@ -21,10 +25,8 @@ def spreads(
     """The variance of the estimate of every row that was asked for."""
     out = [0.0] * sum(b.rows for b in asked)
     for part in _components(asked, counted, universe):
-        covariance = _Solved(part, noises).summed_covariance()
-        for row, entries in part.asked.items():
-            jumps = _jumps(entries, len(part.cells))
-            out[row] = max(sum(x * y * covariance[a][b] for a, x in jumps for b, y in jumps), 0.0)
+        for row, spread in part.solved(noises).variances().items():
+            out[row] = spread
     return out
 
 
@@ -43,40 +45,113 @@ def estimates(
         for row, x in block.column(first).items():
             out[row] = float(x * records)
     for part in _components(asked, counted, universe):
-        histogram = _Solved(part, noises).histogram(noisy, records)
-        for row, entries in part.asked.items():
-            out[row] = math.fsum(v * histogram[cell] for cell, v in entries.items())
+        for row, value in part.solved(noises).estimates(noisy, records).items():
+            out[row] = value
     return out
 
 
+class _Solution(Protocol):
+    """Variances and estimates of the rows of a component."""
+
+    def variances(self) -> dict[int, float]:
+        """Per row that was asked for."""
+
+    def estimates(self, noisy: Sequence[int], records: int) -> dict[int, float]:
+        """Per row that was asked for."""
+
+
 class _Component:
-    """Attributes that rows connect, the cells that those rows tell apart, and the rows over these cells."""
+    """Attributes that rows connect, and one value for each class of values that those rows tell apart."""
 
     def __init__(self, axes: set[int], asked: Sequence[Block], counted: Sequence[Block], universe: Universe) -> None:
-        blocks = [*asked, *counted]
-        firsts = []
+        self.asked, self.counted, self.universe = asked, counted, universe
+        self.firsts: dict[int, list[int]] = {}
         for axis in sorted(axes):
             seen: dict[tuple[object, ...], int] = {}
             for value in range(universe.shape[axis]):
-                seen.setdefault(tuple(b.moving(axis, value) for b in blocks), value)
-            firsts.append(list(seen.values()))
-        if math.prod(map(len, firsts)) > _MOST_CELLS:
-            raise Undecided("too many cells to repeat the least squares here", where="measured")
-        self.cells = []
-        for chosen in product(*firsts):
-            values = [0] * len(universe.shape)
-            for axis, value in zip(sorted(axes), chosen, strict=True):
-                values[axis] = value
-            self.cells.append(values)
-        self.asked, self.counted = self._rows(asked), self._rows(counted)
+                seen.setdefault(tuple(b.moving(axis, value) for b in (*asked, *counted)), value)
+            self.firsts[axis] = list(seen.values())
 
-    def _rows(self, blocks: Sequence[Block]) -> dict[int, Vector]:
-        out: dict[int, Vector] = {row: {} for b in blocks for row in range(b.first, b.first + b.rows)}
-        for k, values in enumerate(self.cells):
-            for block in blocks:
-                for row, x in block.column(values).items():
-                    out[row][k] = float(x)
+    def solved(self, noises: Sequence[float]) -> _Solution:
+        """By tables; over the cells; or as it is."""
+        tables = as_tables(self.asked, self.counted, self.firsts, noises)
+        if tables is not None:
+            return _ByTables(tables, noises)
+        cells = math.prod(map(len, self.firsts.values()))
+        if cells > _AS_IT_IS:
+            return _AsItIs(self.asked, self.counted, noises)
+        if cells > _MOST_CELLS:
+            raise Undecided("too many cells to repeat the least squares here", where="measured")
+        return _OverCells(self, noises)
+
+    def cells(self) -> list[list[int]]:
+        """A record for each combination of classes."""
+        out = []
+        for chosen in product(*self.firsts.values()):
+            values = [0] * len(self.universe.shape)
+            for axis, value in zip(self.firsts, chosen, strict=True):
+                values[axis] = value
+            out.append(values)
         return out
+
+
+class _ByTables:
+    def __init__(self, tables: Tables, noises: Sequence[float]) -> None:
+        self._tables, self._noises = tables, noises
+
+    def variances(self) -> dict[int, float]:
+        return self._tables.variances(self._noises)
+
+    def estimates(self, noisy: Sequence[int], records: int) -> dict[int, float]:
+        return self._tables.estimates(self._noises, noisy, records)
+
+
+class _AsItIs:
+    """Too many cells for least squares: what is counted must be what was asked."""
+
+    def __init__(self, asked: Sequence[Block], counted: Sequence[Block], noises: Sequence[float]) -> None:
+        mine, theirs = ([[list(a) for a in b.arrays()] for b in side] for side in (asked, counted))
+        if mine != theirs:
+            raise refuse("counts other rows than those asked for, over too many cells", "measured")
+        rows = [[r for b in side for r in range(b.first, b.first + b.rows)] for side in (asked, counted)]
+        self._pairs, self._noises = list(zip(*rows, strict=True)), noises
+
+    def variances(self) -> dict[int, float]:
+        return {row: self._noises[source] for row, source in self._pairs}
+
+    def estimates(self, noisy: Sequence[int], records: int) -> dict[int, float]:  # noqa: ARG002
+        return {row: float(noisy[source]) for row, source in self._pairs}
+
+
+class _OverCells:
+    def __init__(self, part: _Component, noises: Sequence[float]) -> None:
+        cells = part.cells()
+        self._asked, self._size = _rows(part.asked, cells), len(cells)
+        self._way = _Solved(_rows(part.counted, cells), len(cells), noises)
+
+    def variances(self) -> dict[int, float]:
+        covariance = self._way.summed_covariance()
+        out = {}
+        for row, entries in self._asked.items():
+            jumps = _jumps(entries, self._size)
+            parts = [x * y * covariance[a][b] for a, x in jumps for b, y in jumps]
+            spread = math.fsum(parts)
+            out[row] = spread if spread > _ROUNDING * math.fsum(map(abs, parts)) else 0.0
+        return out
+
+    def estimates(self, noisy: Sequence[int], records: int) -> dict[int, float]:
+        histogram = self._way.histogram(noisy, records)
+        return {row: math.fsum(v * histogram[k] for k, v in entries.items()) for row, entries in self._asked.items()}
+
+
+def _rows(blocks: Sequence[Block], cells: Sequence[Sequence[int]]) -> dict[int, Vector]:
+    """Rows over cells, sparse."""
+    out: dict[int, Vector] = {row: {} for b in blocks for row in range(b.first, b.first + b.rows)}
+    for k, values in enumerate(cells):
+        for block in blocks:
+            for row, x in block.column(values).items():
+                out[row][k] = float(x)
+    return out
 
 
 def _components(asked: Sequence[Block], counted: Sequence[Block], universe: Universe) -> Iterator[_Component]:
@@ -98,9 +173,12 @@ def _moves(block: Block, universe: Universe) -> set[int]:
 
 
 def _jumps(entries: Vector, size: int) -> list[tuple[int, float]]:
-    """Where a row changes, and by how much: few places, for intervals and single cells."""
-    out, before = [], 0.0
-    for k in range(size):
+    """Where a row changes, and by how much: few places, for intervals and single cells.
+
+    What it has at the first cell it has everywhere: that tells the total, which is known.
+    """
+    out, before = [], entries.get(0, 0.0)
+    for k in range(1, size):
         now = entries.get(k, 0.0)
         if now != before:
             out.append((k, now - before))
@@ -114,12 +192,12 @@ class _Solved:
     These determine some cells (pivots) by the others: x_p = sum_j T_pj e_j - sum_f E_pf x_f.
     """
 
-    def __init__(self, part: _Component, noises: Sequence[float]) -> None:
-        self.size = len(part.cells)
-        self.sure = [row for row in part.counted if noises[row] == 0]
-        self.noisy = {row: entries for row, entries in part.counted.items() if noises[row] > 0}
+    def __init__(self, counted: dict[int, Vector], size: int, noises: Sequence[float]) -> None:
+        self.size = size
+        self.sure = [row for row in counted if noises[row] == 0]
+        self.noisy = {row: entries for row, entries in counted.items() if noises[row] > 0}
         self.noises = noises
-        self.known = _eliminated([dict.fromkeys(range(self.size), 1.0), *(part.counted[r] for r in self.sure)])
+        self.known = _eliminated([dict.fromkeys(range(self.size), 1.0), *(counted[r] for r in self.sure)])
         pivots = {pivot for pivot, _, _ in self.known}
         self.free = [k for k in range(self.size) if k not in pivots]
         place = {cell: k for k, cell in enumerate(self.free)}
