@@ -1,4 +1,4 @@
-"""From the rows that were counted to those that were asked for (docs/formats.md, section 9)."""
+"""From the rows that were counted to those that were asked for (docs/formats.md, section 10)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

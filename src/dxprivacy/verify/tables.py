@@ -1,4 +1,4 @@
-"""Tables worked out from other tables, in closed form and plain Python (docs/formats.md, section 9)."""
+"""Tables worked out from other tables, in closed form and plain Python (docs/formats.md, section 10)."""
 
 import math
 from collections.abc import Sequence
