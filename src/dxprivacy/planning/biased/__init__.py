@@ -4,8 +4,9 @@ Numbers in, numbers out: nothing here knows of plans, policies or data, and what
 """
 
 from dxprivacy.planning.biased.lines import envelope
+from dxprivacy.planning.biased.many_rows import many
 from dxprivacy.planning.biased.one_row import single
 from dxprivacy.planning.biased.result import Biased
 from dxprivacy.planning.biased.smalldb import Envelope, surrogate
 
-__all__ = ["Biased", "Envelope", "envelope", "single", "surrogate"]
+__all__ = ["Biased", "Envelope", "envelope", "many", "single", "surrogate"]
