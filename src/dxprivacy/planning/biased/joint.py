@@ -67,7 +67,7 @@ def descend(
                 break  # past the lowest point
         if not best < loss:
             break
-        small = best > loss * (1 - 3e-5)
+        small = best > loss * (1 - (1e-4 if move_scales else 1e-3))
         shapes, scales, loss = found, found_scales, best
         progress(loss)
         if small:

@@ -27,6 +27,7 @@ MAJORISE, DESCENT = "majorise-minimise", "block coordinate descent"
 _ROUNDS = 12
 _PASSES = 3
 _FINALISTS = 3
+_SMALL = 400  # numbers in the rows, up to which several finalists are improved
 _NEAR = 1.3
 _FIRST = 12
 
@@ -112,7 +113,7 @@ def _best(problem: Problem, c0: Floats, plain: float, seconds: float, progress: 
         note(MAJORISE, rebalance(problem, alone, late), 1)
     shapes, rounds = descend(problem, start, left, move_scales=False, rounds=_ROUNDS, progress=tell(DESCENT))
     note(DESCENT, rebalance(problem, shapes, late), rounds)
-    for loss, name, shapes, rounds in _finalists(found):
+    for loss, name, shapes, rounds in _finalists(found, _FINALISTS if start.size <= _SMALL else 1):
         for _ in range(_PASSES):
             if late():
                 break
@@ -127,13 +128,13 @@ def _best(problem: Problem, c0: Floats, plain: float, seconds: float, progress: 
     return name, shapes, rounds
 
 
-def _finalists(found: list[_Found]) -> list[_Found]:
+def _finalists(found: list[_Found], count: int) -> list[_Found]:
     """The few best, without those that came to the same loss or stayed far above."""
     chosen: list[_Found] = []
     for one in sorted(found, key=lambda one: one[0]):
         if not chosen or one[0] > chosen[-1][0] * (1 + 1e-6):
             chosen.append(one)
-    return [one for one in chosen[:_FINALISTS] if one[0] <= chosen[0][0] * _NEAR]
+    return [one for one in chosen[:count] if one[0] <= chosen[0][0] * _NEAR]
 
 
 def _rows(problem: Problem, shapes: Floats) -> tuple[Floats, Floats]:
