@@ -13,8 +13,7 @@ import numpy as np
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.biased.pairs import ClosedPairs
 
-_GOLDEN = (5**0.5 - 1) / 2
-_STEPS = 80  # 0.618^80 is beyond the precision of floats
+_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,28 +49,31 @@ class Problem:
         return shapes / load if load > 0 else shapes
 
     def settle(self, shapes: Floats) -> tuple[Floats, float]:
-        """The best scale of each shape, 0 where a constant is better than any, and the loss."""
+        """The best scale of each shape, 0 where a constant is better than any, and the loss.
+
+        Half the range of `c X - Q` is the largest of many lines in c, so `n^2 half^2 + 2 c^2` is convex.  Between two
+        scales that enclose the best one, take the lowest point under their two lines; each try brings a new line, or
+        there is none above and the point is exact.
+        """
         n2 = self.n * self.n
-
-        def worst(c: Floats) -> Floats:
-            return np.asarray(n2 * self.half(c[:, None] * shapes - self.Q) ** 2 + 2 * c * c, dtype=np.float64)
-
-        zero = np.zeros(len(shapes))
-        guess = self._fit(shapes)
-        best, least = zero, worst(zero)
-        low, high = zero, np.sqrt(np.minimum(worst(guess), least) / 2)  # 2 c^2 alone is above that beyond it
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        at_left, at_right = worst(left), worst(right)
-        for _ in range(_STEPS):
-            down = at_left <= at_right
-            low, high = np.where(down, low, left), np.where(down, right, high)
-            fresh = np.where(down, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
-            value = worst(fresh)
-            left, right = np.where(down, fresh, right), np.where(down, left, fresh)
-            at_left, at_right = np.where(down, value, at_right), np.where(down, at_left, value)
-        for c in (guess, left, right):
-            value = worst(c)
-            best, least = np.where(value < least, c, best), np.minimum(value, least)
+        low = np.zeros(len(shapes))
+        low_at, low_slope = self._line(shapes, low)
+        least, best = n2 * low_at**2, low
+        high = self.n * low_at / 2**0.5  # beyond it 2 c^2 alone is more than a constant costs
+        high_at, high_slope = self._line(shapes, high)
+        guess = np.clip(self._fit(shapes), low, high)
+        for step in range(_STEPS):
+            c = _lowest(n2, low, low_at, low_slope, high, high_at, high_slope) if step else guess
+            if step and ((c <= low) | (c >= high)).all():
+                break
+            at, slope = self._line(shapes, c)
+            value = n2 * at**2 + 2 * c * c
+            better = value < least
+            best, least = np.where(better, c, best), np.where(better, value, least)
+            rising = n2 * at * slope + 2 * c > 0
+            low, high = np.where(rising, low, c), np.where(rising, c, high)
+            low_at, high_at = np.where(rising, low_at, at), np.where(rising, at, high_at)
+            low_slope, high_slope = np.where(rising, low_slope, slope), np.where(rising, slope, high_slope)
         return best, float(self.weights @ least)
 
     def _fit(self, shapes: Floats) -> Floats:
@@ -88,3 +90,31 @@ class Problem:
         fit = np.einsum("ki,ki->k", x, q)
         fits: Floats = np.divide(fit, below, out=np.zeros(len(x)), where=below > 0)
         return np.maximum(fits, 0.0)
+
+    def _line(self, shapes: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """Half the largest range of `c X - Q` within a class, and how it changes with c."""
+        order, starts = self._order
+        error = (c[:, None] * shapes - self.Q)[:, order]
+        if len(starts) > 1:
+            spread = np.maximum.reduceat(error, starts, axis=1) - np.minimum.reduceat(error, starts, axis=1)
+            chosen = self.pairs.classes[order][starts][spread.argmax(axis=1)]
+            widest = chosen[:, None] == self.pairs.classes[order]
+            top, bottom = np.where(widest, error, -np.inf), np.where(widest, error, np.inf)
+        else:
+            top = bottom = error
+        rows = np.arange(len(error))
+        high, low = order[top.argmax(axis=1)], order[bottom.argmin(axis=1)]
+        slope = (shapes[rows, high] - shapes[rows, low]) / 2
+        return (top.max(axis=1) - bottom.min(axis=1)) / 2, slope
+
+
+def _lowest(
+    n2: float, low: Floats, low_at: Floats, low_slope: Floats, high: Floats, high_at: Floats, high_slope: Floats
+) -> Floats:
+    """The lowest point of `n^2 h^2 + 2 c^2` from low to high, h being the larger of the two lines."""
+    first = -low_slope * (low_at - low_slope * low) / (low_slope**2 + 2 / n2)
+    last = -high_slope * (high_at - high_slope * high) / (high_slope**2 + 2 / n2)
+    turn = high_slope - low_slope
+    gap = low_at - high_at + high_slope * (high - low)  # from low, so that a far end is not rounded into the crossing
+    cross = low + np.divide(gap, turn, out=high - low, where=turn > 0)
+    return np.clip(np.where(first <= cross, first, np.maximum(last, cross)), low, high)

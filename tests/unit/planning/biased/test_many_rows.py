@@ -62,10 +62,10 @@ def check(found, Q, i, j, d, n, a, scales):
 
 
 @pytest.mark.parametrize("kind", ["uniform", "binary", "smooth"])
-@pytest.mark.parametrize("n", [1, 30, 10**4, 10**9])
+@pytest.mark.parametrize("n", [1, 30, 10**9])
 def test_it_is_sound_and_never_worse_than_no_bias(kind, n):
     rng = np.random.default_rng(n + len(kind))
-    for size, count, scale in ((2, 2, 1.0), (5, 3, 0.01), (8, 2, 0.003)):
+    for size, count, scale in ((2, 3, 1.0), (7, 2, 0.01)):
         i, j, d = points(rng, size, scale)
         Q = rows_of(rng, count, size, kind)
         a = rng.uniform(0.1, 5, count)
@@ -75,8 +75,8 @@ def test_it_is_sound_and_never_worse_than_no_bias(kind, n):
 
 def test_where_records_are_few_the_gain_is_large_and_where_they_are_many_there_is_none():
     rng = np.random.default_rng(3)
-    i, j, d = points(rng, 8, 0.01)
-    Q, a = rows_of(rng, 3, 8, "uniform"), np.ones(3)
+    i, j, d = points(rng, 7, 0.01)
+    Q, a = rows_of(rng, 3, 7, "uniform"), np.ones(3)
     scales = unbiased(Q, i, j, d, a)
     losses = [many(Q, i, j, d, n, a, scales, seconds=20).loss / (a @ (2 * scales**2)) for n in (10, 100, 10**8)]
     assert losses[0] < 0.5
@@ -100,14 +100,10 @@ def test_one_row_is_the_exact_optimum():
 
 def best_of_two_values(deltas, d, n, a):
     """Two elements: split d among the rows; each then costs 2 n^2 delta^2 / (n^2 b^2 + 8)."""
-    grid = np.linspace(0, d, 201)
-    best = np.inf
-    for split in itertools.product(grid, repeat=len(deltas) - 1):
-        last = d - sum(split)
-        if last >= -1e-12:
-            b = np.array([*split, last])
-            best = min(best, float(a @ (2 * n**2 * deltas**2 / (n**2 * b**2 + 8))))
-    return best
+    free = np.meshgrid(*[np.linspace(0, d, 201)] * (len(deltas) - 1))
+    b = np.stack([*free, d - sum(free)]).reshape(len(deltas), -1)
+    b = b[:, b[-1] >= -1e-12]
+    return float((a @ (2 * n**2 * deltas[:, None] ** 2 / (n**2 * b**2 + 8))).min())
 
 
 @pytest.mark.parametrize("n", [1, 3, 5, 20])
@@ -141,7 +137,7 @@ def test_a_general_solver_started_anywhere_finds_little_more():
         return np.concatenate([(d - apart).ravel(), (x[-4:-2, None] - error).ravel(), (x[-4:-2, None] + error).ravel()])
 
     best = np.inf
-    for _ in range(12):
+    for _ in range(8):
         start = np.r_[rng.normal(0, 0.2, count * size), np.ones(2), rng.uniform(0, 1, 2)]
         other = minimize(loss, start, constraints={"type": "ineq", "fun": limits}, method="SLSQP")
         if other.success and limits(other.x).min() > -1e-7:
