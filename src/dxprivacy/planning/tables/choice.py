@@ -56,7 +56,7 @@ def choose(
     >>> [(t.attributes, t.halved) for t in plan.tables]
     [((0,), (0,)), ((1,), (1,)), ((0, 1), (0, 1))]
     >>> round(plan.total, 3)
-    54.0
+    23.084
     """
     sizes = checked_sizes(sizes)
     budgets = _checked_budgets(budgets, sizes)
@@ -79,11 +79,10 @@ def choose(
         keys, values = list(merged), list(merged.values())
         system = build(sizes, budgets, keys, values)
         least = limit(sizes, budgets, keys, values)
-        point, finished = search(system, until, lambda total: progress(total, least) if progress else None)
-        for k in np.flatnonzero(point.w):
-            tables.append(system.tables[k])
-            scales.append(1 / float(point.w[k]))
-        total = point.error
+        found = search(system, until, lambda total: progress(total, least) if progress else None)
+        tables += found.tables
+        scales += [1 / float(w) for w in found.precisions]
+        total, finished = found.error, found.finished
     order = sorted(range(len(tables)), key=lambda k: (len(tables[k].attributes), tables[k]))
     return Chosen(
         tables=tuple(tables[k] for k in order),

@@ -54,5 +54,7 @@ def _maximised(c: Floats, reach: Floats, room: Floats) -> float:
     def start() -> Floats:
         return np.zeros(len(room))
 
-    found = minimize(value, start(), jac=True, method="L-BFGS-B", bounds=[(-60, 60)] * len(room), options={"maxiter": 500})
+    found = minimize(
+        value, start(), jac=True, method="L-BFGS-B", bounds=[(-60, 60)] * len(room), options={"maxiter": 500}
+    )
     return math.exp(-min(float(found.fun), value(start())[0]))

@@ -35,7 +35,7 @@ class Reconstruction:
     variance of 0 is an exact table, which settles its components alone.
 
     >>> answers = Reconstruction((2, 3), [(0,), (0, 1)], [Table((0,), (0,)), Table((0, 1))], [1.0, 1.0])
-    >>> [t.tolist() for t in answers.estimate([np.array([-2]), np.array([1, 0, 0, 0, 2, 1])], 4)]
+    >>> [t.round(9).tolist() for t in answers.estimate([np.array([-2]), np.array([1, 0, 0, 0, 2, 1])], 4)]
     [[1.0, 3.0], [1.0, 0.0, 0.0, 0.0, 2.0, 1.0]]
     >>> [round(v, 4) for v in answers.variance()]
     [0.2143, 0.6905]
@@ -95,13 +95,13 @@ class Reconstruction:
                 fourth[k] = self._cumulants[k] / (v * n) ** 4 * n
         found = []
         for asked, variance in zip(self.workload, variances, strict=True):
-            table = self._proper(asked)
-            inside, halved = has[:, list(table)], halves[:, list(table)]
+            proper = self._proper(asked)
+            inside, halved = has[:, list(proper)], halves[:, list(proper)]
             use = (halved.sum(axis=1) == halves.sum(axis=1)) & inside.any(axis=1) & (fourth > 0)
             patterns, which = np.unique(np.hstack([inside, halved])[use], axis=0, return_inverse=True)
             amounts = np.bincount(which.reshape(-1), fourth[use], minlength=len(patterns))
             parts = [
-                amount * self._fourth_powers(table, pattern[: len(table)], pattern[len(table) :])
+                amount * self._fourth_powers(proper, pattern[: len(proper)], pattern[len(proper) :])
                 for pattern, amount in zip(patterns, amounts, strict=True)
             ]
             found.append(math.fsum(parts) / variance**2 if variance > 0 else 0.0)
@@ -184,7 +184,7 @@ class Reconstruction:
         return np.ascontiguousarray(found.transpose(order)).reshape(-1)
 
     def _fourth_powers(self, asked: Attributes, inside: Floats, halved: Floats) -> float:
-        """Of tables that meet an asked one in `inside`, the sum over rows of the fourth powers of a cell's coefficients.
+        """Of tables that meet an asked one in `inside`: the fourth powers of a cell's coefficients, summed over rows.
 
         A row's coefficient depends only on where it agrees with the cell, so 2^attributes patterns stand for all rows;
         in units of the tables' weights to the fourth, and per row of the measured table.

@@ -49,7 +49,9 @@ class Table:
         checked_attributes(self.attributes, sizes)
         wrong = [a for a in self.halved if sizes[a] != 2]
         if wrong:
-            raise UsageError(f"only an attribute of two values can be halved; attribute {wrong[0]} has {sizes[wrong[0]]}")
+            raise UsageError(
+                f"only an attribute of two values can be halved; attribute {wrong[0]} has {sizes[wrong[0]]}"
+            )
 
 
 def cells(sizes: Sequence[int], attributes: Iterable[int]) -> int:
