@@ -1,8 +1,8 @@
 """Downhill to a local optimum of the tables' precisions, by majorising and minimising.
 
 `1/m_S`, with m_S a sum of squares, is at most `sum_T share_ST^2 / (gain_ST w_T^2)` for any shares that add up to 1,
-with equality at the present shares.  Minimising that instead, `sum_T a_T / w_T^2` under one linear constraint per attribute,
-is convex and separable, hence a concave problem in as many multipliers as there are attributes: a few Newton steps.
+with equality at the present shares.  Minimising that instead, `sum_T a_T / w_T^2` under one linear constraint per
+attribute, is convex and separable, hence a concave problem in one multiplier per attribute: a few Newton steps.
 Every step lowers the error; stretched steps are tried first.  A precision that is 0 stays 0, so the start decides which
 tables are in play, and a table that fades away is dropped.
 

@@ -126,15 +126,12 @@ def _start(system: System, halved: Iterable[int], factor: float = 1.0) -> Floats
 
 def _asked(system: System) -> Floats:
     """The asked tables themselves with the least noise that they could have without one another's help."""
-    own = np.array([t.attributes in system.asked and not t.halved for t in system.tables])
-    alone = np.asarray(system.gains.T @ system.importance) * own  # a stand-in for the cells that a table serves
-    w = np.zeros(len(own))
-    at = np.flatnonzero(own)
-    if len(at):
-        a = alone[at] * np.max(system.loads[:, at], axis=0) ** 2
-        unit = 1 / np.max(system.loads[:, at], axis=0)
-        first = np.full(len(system.loads), 2.0 / len(system.loads))
-        w[at] = unit * separable(system.loads[:, at] * unit, a / a.sum(), first, 1e-9)[0]
+    at = [k for k, t in enumerate(system.tables) if t.attributes in system.asked and not t.halved]
+    unit = 1 / np.max(system.loads[:, at], axis=0)
+    a = np.array([system.asked[t.attributes] * t.rows(system.sizes) for t in (system.tables[k] for k in at)]) / unit**2
+    first = np.full(len(system.loads), 2.0 / len(system.loads))
+    w = np.zeros(len(system.tables))
+    w[at] = unit * separable(system.loads[:, at] * unit, a / a.sum(), first, 1e-9)[0]
     return w
 
 

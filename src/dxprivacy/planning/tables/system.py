@@ -38,7 +38,7 @@ class System:
     """Minimise `2 sum_S importance_S / (gains @ w^2)_S` under `loads @ w <= 1`."""
 
     sizes: tuple[int, ...]
-    asked: frozenset[Attributes]
+    asked: dict[Attributes, float]  # the weight of each asked table
     parts: dict[Attributes, int]
     limits: dict[int, float]
     importance: Floats
@@ -116,7 +116,8 @@ def importances(
         for s in subsets(table, 1):
             if s in at:
                 found[at[s]] += weight / cells(sizes, table)
-    return found * np.array([float(math.prod(sizes[a] - 1 for a in s)) for s in parts])
+    dimensions: Floats = np.array([float(math.prod(sizes[a] - 1 for a in s)) for s in parts])
+    return found * dimensions
 
 
 def build(
@@ -128,7 +129,7 @@ def build(
     parts = [s for s in everything if any(a in private for a in s)]
     empty = System(
         sizes=tuple(sizes),
-        asked=frozenset(workload),
+        asked=dict(zip(workload, weights, strict=True)),
         parts={s: k for k, s in enumerate(parts)},
         limits={a: budgets[a] for a in private},
         importance=importances(sizes, workload, weights, parts),
