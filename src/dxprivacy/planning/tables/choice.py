@@ -62,7 +62,7 @@ def choose(
     budgets = _checked_budgets(budgets, sizes)
     asked = [checked_attributes(t, sizes) for t in workload]
     weights = checked_positive(weights, "weights", len(asked))
-    if not (seconds >= 0):
+    if not (isinstance(seconds, int | float) and seconds >= 0):
         raise UsageError("seconds must be at least 0")
     until = time.perf_counter() + seconds
     merged: dict[Attributes, float] = {}

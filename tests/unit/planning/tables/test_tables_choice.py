@@ -86,7 +86,7 @@ def test_the_same_problem_has_the_same_answer():
 
 def test_it_is_never_worse_than_the_asked_tables_with_least_squares():
     rng = np.random.default_rng(8)
-    for _ in range(6):
+    for _ in range(4):
         sizes = [int(n) for n in rng.integers(2, 6, rng.integers(2, 5))]
         budgets = 10 ** rng.uniform(-2, 1, len(sizes))
         asked = ways(sizes, min(2, len(sizes)))
@@ -258,3 +258,37 @@ def test_all_three_way_tables_of_twenty_attributes_are_planned_and_reconstructed
     assert all(0 < e < 3 for e in answers.excess())
     zero = answers.estimate([np.zeros(t.rows(sizes)) for t in plan.tables], 0)
     assert max(np.abs(z).max() for z in zero) == 0
+
+
+def check_random_problems(seed, count):
+    """Sizes from 1 up, budgets over nine decades or public, tables of any order, weights over six decades."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        d = int(rng.integers(1, 7))
+        sizes = [int(n) for n in rng.choice([1, 2, 2, 3, 4, 7, 20], d)]
+        decades = (-6, 3) if rng.random() < 0.5 else (-1, 0.3)
+        budgets = np.where(rng.random(d) < 0.15, np.inf, 10 ** rng.uniform(*decades, d))
+        k = int(rng.integers(1, 8))
+        asked = [tuple(int(a) for a in rng.permutation(d)[: rng.integers(0, min(d, 4) + 1)]) for _ in range(k)]
+        weights = 10 ** rng.uniform(-3, 3, k)
+        plan = choose(sizes, budgets, asked, weights, seconds=60)
+        assert plan.finished
+        used = list(zip(plan.tables, plan.scales, strict=True))
+        for a in range(d):
+            assert sum(2 / s for t, s in used if a in t.attributes and s > 0) <= budgets[a] * (1 + 1e-12)
+            assert np.isinf(budgets[a]) or all(s > 0 for t, s in used if a in t.attributes)
+        answers = Reconstruction(sizes, asked, plan.tables, 2 * plan.scales**2, 12 * plan.scales**4)
+        sums = [
+            w * math.prod(sizes[a] for a in t) * v for w, t, v in zip(weights, asked, answers.variance(), strict=True)
+        ]
+        assert sum(sums) == pytest.approx(plan.total, rel=1e-8)
+        assert all(0 <= e <= 3 + 1e-9 for e in answers.excess())  # a mixture of Laplace draws
+
+
+def test_random_problems_are_solved_within_their_budgets():
+    check_random_problems(7, 12)
+
+
+@pytest.mark.soak
+def test_many_random_problems_are_solved_within_their_budgets():
+    check_random_problems(70, 300)

@@ -113,6 +113,17 @@ def test_an_exact_table_settles_its_components_alone():
     assert found[1].reshape(3, 2).sum(axis=1) == pytest.approx([5, 3, 2])
 
 
+def test_noise_that_is_never_there_and_noise_beyond_all_bounds_stay_within_floats():
+    sizes, asked, tables = (3, 2), [(0,), (0, 1)], [Table((0,)), Table((0, 1))]
+    nothing = Reconstruction(sizes, asked, tables, [1e-217, 2.0], [1e-217, 5.0])
+    exact = Reconstruction(sizes, asked, tables, [0.0, 2.0], [0.0, 5.0])
+    assert nothing.variance() == exact.variance()
+    assert nothing.excess() == exact.excess()
+    assert all(np.isfinite(Reconstruction(sizes, asked, tables, [1e-39, 1e59], [1e-39, 1e119]).excess()))
+    with pytest.raises(UsageError, match="variances"):
+        Reconstruction(sizes, asked, tables, [1.0, 1e61])
+
+
 def test_simulated_variance_and_kurtosis_are_the_stated_ones():
     sizes, asked = (2, 3, 2), [(0, 1), (1, 2), (0, 2)]
     tables = [Table((0, 1), (0,)), Table((1, 2)), Table((0, 2), (0, 2)), Table((0, 1, 2))]
