@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dxprivacy.model.universe import Universe as Universe
     from dxprivacy.planning import Certificate as Certificate
     from dxprivacy.planning import Plan as Plan
+    from dxprivacy import plots as plots
     from dxprivacy.planning import make_plan as plan  # noqa: F401
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
@@ -79,6 +80,7 @@ _HOME = {
     "marginals": ("model.questions", "marginals"),
     "metrics": ("model.metrics", ""),
     "plan": ("planning", "make_plan"),
+    "plots": ("plots", ""),
     "sensitivity": ("bounds", "sensitivity"),
     "sum_of": ("model.questions", "sum_of"),
     "table": ("model.questions", "table"),
