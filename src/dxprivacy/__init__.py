@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dxprivacy import errors as errors
+    from dxprivacy import plots as plots
     from dxprivacy.bounds import Bound as Bound
     from dxprivacy.bounds import max_ratio as max_ratio
     from dxprivacy.bounds import sensitivity as sensitivity
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from dxprivacy.model.universe import Universe as Universe
     from dxprivacy.planning import Certificate as Certificate
     from dxprivacy.planning import Plan as Plan
-    from dxprivacy import plots as plots
     from dxprivacy.planning import make_plan as plan  # noqa: F401
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions

@@ -32,7 +32,7 @@ class ErrorRow:
     target: float | None
     least_gain: float
     most_gain: float
-    exact: bool
+    silent: bool  # no noise: exact, or so much allowed that no noise is to be expected
     count: int = 1
 
 
@@ -62,15 +62,14 @@ def answer_rows(plan: Plan) -> list[ErrorRow]:
             None if answer.within is None else float(answer.within),
             gains[k],
             gains[k],
-            exact=error.rmse == 0,
+            silent=error.rmse == 0,
         )
         for k, (answer, error) in enumerate(zip(plan.workload.answers, plan.errors, strict=True))
     ]
 
 
-def panels(plan: Plan) -> list[Panel]:
-    """All answers of a plan, in panels of few rows; those of one kind and unit stand together."""
-    rows = answer_rows(plan)
+def panels(plan: Plan, rows: Sequence[ErrorRow]) -> list[Panel]:
+    """The rows of all answers, in panels of few; those of one kind and unit stand together."""
     members: dict[int, list[ErrorRow]] = {}
     units: dict[int, str] = {}
     for answer, row in zip(plan.workload.answers, rows, strict=True):
@@ -114,7 +113,7 @@ def _fitted(rows: Sequence[ErrorRow], room: int) -> tuple[ErrorRow, ...]:
     if len(ordered) > room:
         alike: dict[tuple[object, ...], list[ErrorRow]] = {}
         for row in ordered:
-            alike.setdefault((row.middle, row.strict, row.loose, row.target, row.exact), []).append(row)
+            alike.setdefault((row.middle, row.strict, row.loose, row.target, row.silent), []).append(row)
         ordered = [_together(group, _several(group, len(rows))) for group in alike.values()]
     if len(ordered) > room:
         easy, hard = ordered[: len(ordered) - room + 1], ordered[len(ordered) - room + 1 :]
@@ -145,7 +144,7 @@ def _together(group: Sequence[ErrorRow], label: str) -> ErrorRow:
         _middle([r.target for r in group]),
         min(r.least_gain for r in finite),
         max(r.most_gain for r in finite),
-        all(r.exact for r in group),
+        all(r.silent for r in group),
         sum(r.count for r in group),
     )
 

@@ -31,7 +31,8 @@ def plan_picture(plan: Plan) -> Picture:
     Picture('As much noise as plain DP as strict as our closest pair')
     """
     require_plan(plan)
-    every = panels(plan)
+    rows = answer_rows(plan)
+    every = panels(plan, rows)
     shown = every[:PANELS]
     logs: dict[tuple[str, str], Log] = {}
     for panel in shown:
@@ -47,7 +48,7 @@ def plan_picture(plan: Plan) -> Picture:
     return Picture.of(
         {
             "description": "Error per question",
-            "title": headed(_finding(plan), _reading(plan, shown, len(every) - len(shown))),
+            "title": headed(_finding(rows), _reading(plan, shown, len(every) - len(shown))),
             "spacing": 22,
             "vconcat": views,
             "resolve": {"scale": {"x": "independent", "y": "independent"}},
@@ -64,7 +65,7 @@ def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> 
     """One panel: rows from top to bottom, every mark in its own layer."""
     rows = panel.rows
     order = [r.label for r in rows]
-    noisy = [r for r in rows if not r.exact]
+    noisy = [r for r in rows if not r.silent]
 
     def layer(
         which: Sequence[ErrorRow],
@@ -126,7 +127,7 @@ def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> 
             [r for r in rows if r.middle <= 0],
             {"type": "text", "align": "left", "dx": 2, "color": ACCENT, "fontWeight": "bold"},
             lambda _: log.low,
-            t=lambda r: "exact" if r.exact else "± 0",
+            t=lambda r: "no noise" if r.silent else "± 0",
         ),
     ]
     full = [each for each in layers if each["data"]["values"]]
@@ -139,7 +140,7 @@ def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> 
 
 def _gain(row: ErrorRow) -> str:
     """How much less noise than plain DP as strict; nothing where there is no such thing."""
-    if row.exact or not row.strict or not math.isfinite(row.least_gain):
+    if row.silent or not row.strict or not math.isfinite(row.least_gain):
         return ""
     low, high = times(row.least_gain), times(row.most_gain)
     return low if low == high else f"{low[:-1]} – {high}"
@@ -170,11 +171,10 @@ def _axis_title(plan: Plan, panel: Panel) -> str:
     return f"± {clean(what)}, 95 % (log)" if what else "± 95 % (log)"
 
 
-def _finding(plan: Plan) -> str:
-    rows = answer_rows(plan)
-    noisy = [r for r in rows if not r.exact]
+def _finding(rows: Sequence[ErrorRow]) -> str:
+    noisy = [r for r in rows if not r.silent]
     if not noisy:
-        return "Exact: the policy calls these answers public, or they are the same for all records"
+        return "No noise: the answers are public, alike for all records, or hardly limited by the policy"
     asked = [r for r in rows if r.target is not None]
     missed = [r for r in asked if r.target is not None and r.middle > r.target * (1 + 1e-9)]
     if asked and not missed:
@@ -206,7 +206,7 @@ def _finding(plan: Plan) -> str:
 def _reading(plan: Plan, shown: Sequence[Panel], hidden: int) -> str:
     rows = [r for panel in shown for r in panel.rows]
     parts = []
-    if any(not r.exact for r in rows):
+    if any(not r.silent for r in rows):
         parts.append("● this plan")
     if any(r.strict for r in rows):
         parts.append("○ plain DP, as strict as our closest pair (× more noise)")

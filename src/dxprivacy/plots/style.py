@@ -14,7 +14,7 @@ from dxprivacy.wording import UNPRINTABLE, short, wrap
 ACCENT, INK, GREY, PALE, TINT = "#0b5fa5", "#222222", "#767676", "#d4d4d4", "#c9dcee"
 WIDTH = 560
 LABEL = 40
-_TITLE, _SUBTITLE = 76, 104  # characters that fit on one line above a picture of this width
+_TITLE, _SUBTITLE = 76, 116  # characters that fit on one line above a picture of this width
 _PER_CHARACTER = 5.7  # pixels, at the size of marks' labels
 
 CONFIG: dict[str, Any] = {
@@ -90,24 +90,25 @@ class Log:
 
     >>> log = Log.over([10, 1500], WIDTH)
     >>> log.ticks
-    (10, 30, 100, 300, 1000)
-    >>> Log.over([], WIDTH).low
-    0.5
+    (10.0, 30.0, 100.0, 300.0, 1000.0)
+    >>> Log.over([], WIDTH).ticks
+    (0.5, 1.0, 2.0)
     """
 
     low: float
     high: float
     pixels: float
+    apart: float = 58  # pixels between ticks, at least: labels side by side need more than labels above each other
 
     @classmethod
-    def over(cls, values: Iterable[float], pixels: float, *, room: float = 0.06) -> "Log":
+    def over(cls, values: Iterable[float], pixels: float, *, room: float = 0.06, apart: float = 58) -> "Log":
         """Around these values; those without a logarithm are passed over."""
         usable = [x for x in values if 1e-300 < x < 1e300]
         low, high = (min(usable), max(usable)) if usable else (1.0, 1.0)
         if high / low < 4:
             low, high = low / 2, high * 2
         margin = (high / low) ** room
-        return cls(low / margin, high * margin, pixels)
+        return cls(low / margin, high * margin, pixels, apart)
 
     @property
     def ticks(self) -> tuple[float, ...]:
@@ -118,8 +119,8 @@ class Log:
         if decades < 1.3:
             steps: Sequence[int] = (1, 2, 3, 5)
         else:
-            steps = (1, 3) if per > 90 else (1,)
-        stride = max(1, math.ceil(58 / per)) if len(steps) == 1 else 1
+            steps = (1, 3) if per > 1.6 * self.apart else (1,)
+        stride = max(1, math.ceil(self.apart / per)) if len(steps) == 1 else 1
         found = [_power(s, k) for k in range(first, last + 1) if k % stride == 0 for s in steps]
         return tuple(x for x in found if self.low <= x <= self.high)
 
@@ -130,7 +131,7 @@ class Log:
 
     def axis(self, title: str | None) -> dict[str, Any]:
         """For an encoding; `title` says already that it is log."""
-        plain = 1e-5 <= self.low and self.high <= 1e8
+        plain = self.low >= 1e-5 and self.high <= 1e8
         return {"title": title, "values": list(self.ticks), "format": ",~r" if plain else "~e"}
 
     def at(self, x: float) -> float:
@@ -139,11 +140,15 @@ class Log:
 
     def pixel(self, x: float) -> float:
         """How far from the left."""
-        return self.pixels * math.log(self.at(x) / self.low) / math.log(self.high / self.low)
+        return float(self.pixels * math.log(self.at(x) / self.low) / math.log(self.high / self.low))
+
+    def below_top(self, x: float) -> float:
+        """How far from the top, for an axis that stands."""
+        return self.pixels - self.pixel(x)
 
 
 def _power(step: int, k: int) -> float:
-    return step * 10**k if k >= 0 else step / 10**-k
+    return float(step * 10**k if k >= 0 else step / 10**-k)
 
 
 @dataclass(frozen=True)
