@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dxprivacy import errors as errors
+    from dxprivacy import plots as plots
     from dxprivacy.bounds import Bound as Bound
     from dxprivacy.bounds import max_ratio as max_ratio
     from dxprivacy.bounds import sensitivity as sensitivity
@@ -79,6 +80,7 @@ _HOME = {
     "marginals": ("model.questions", "marginals"),
     "metrics": ("model.metrics", ""),
     "plan": ("planning", "make_plan"),
+    "plots": ("plots", ""),
     "sensitivity": ("bounds", "sensitivity"),
     "sum_of": ("model.questions", "sum_of"),
     "table": ("model.questions", "table"),

@@ -56,13 +56,13 @@ def choose(
     >>> [(t.attributes, t.halved) for t in plan.tables]
     [((0,), (0,)), ((1,), (1,)), ((0, 1), (0, 1))]
     >>> round(plan.total, 3)
-    54.0
+    23.084
     """
     sizes = checked_sizes(sizes)
     budgets = _checked_budgets(budgets, sizes)
     asked = [checked_attributes(t, sizes) for t in workload]
     weights = checked_positive(weights, "weights", len(asked))
-    if not (seconds >= 0):
+    if not (isinstance(seconds, int | float) and seconds >= 0):
         raise UsageError("seconds must be at least 0")
     until = time.perf_counter() + seconds
     merged: dict[Attributes, float] = {}
@@ -79,11 +79,10 @@ def choose(
         keys, values = list(merged), list(merged.values())
         system = build(sizes, budgets, keys, values)
         least = limit(sizes, budgets, keys, values)
-        point, finished = search(system, until, lambda total: progress(total, least) if progress else None)
-        for k in np.flatnonzero(point.w):
-            tables.append(system.tables[k])
-            scales.append(1 / float(point.w[k]))
-        total = point.error
+        found = search(system, until, lambda total: progress(total, least) if progress else None)
+        tables += found.tables
+        scales += [1 / float(w) for w in found.precisions]
+        total, finished = found.error, found.finished
     order = sorted(range(len(tables)), key=lambda k: (len(tables[k].attributes), tables[k]))
     return Chosen(
         tables=tuple(tables[k] for k in order),

@@ -1,8 +1,8 @@
 """Downhill to a local optimum of the tables' precisions, by majorising and minimising.
 
-`1/m_S`, with m_S a sum of squares, is at most `sum_T share_ST^2 / (gain_ST w_T^2)` for any shares that add up to 1, with
-equality at the present shares.  Minimising that instead, `sum_T a_T / w_T^2` under one linear constraint per attribute,
-is convex and separable, hence a concave problem in as many multipliers as there are attributes: a few Newton steps.
+`1/m_S`, with m_S a sum of squares, is at most `sum_T share_ST^2 / (gain_ST w_T^2)` for any shares that add up to 1,
+with equality at the present shares.  Minimising that instead, `sum_T a_T / w_T^2` under one linear constraint per
+attribute, is convex and separable, hence a concave problem in one multiplier per attribute: a few Newton steps.
 Every step lowers the error; stretched steps are tried first.  A precision that is 0 stays 0, so the start decides which
 tables are in play, and a table that fades away is dropped.
 
@@ -11,6 +11,7 @@ Invariant: every point that is returned keeps all constraints (`fill` makes it s
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -109,13 +110,13 @@ def fill(loads: Floats, w: Floats) -> Floats:
     return w
 
 
-def _error(gains: Floats, c: Floats, w: Floats) -> float:
+def _error(gains: Any, c: Floats, w: Floats) -> float:
     measured = gains @ (w * w)
     return 2 * float((c / measured).sum()) if (measured > 0).all() else np.inf
 
 
-def _largest_shares(gains: Floats, w: Floats) -> Floats:
+def _largest_shares(gains: Any, w: Floats) -> Floats:
     """Of each table, the largest part that it has in what is known of a component."""
     measured = gains @ (w * w)
-    by_entry = gains.data / measured[gains.indices]  # type: ignore[attr-defined]
-    return np.asarray(w * w * np.maximum.reduceat(by_entry, gains.indptr[:-1]))  # type: ignore[attr-defined]
+    by_entry = gains.data / measured[gains.indices]
+    return np.asarray(w * w * np.maximum.reduceat(by_entry, gains.indptr[:-1]))

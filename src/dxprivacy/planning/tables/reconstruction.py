@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.model.arrays import Floats
+from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.tables.system import Attributes, components, subsets
 from dxprivacy.planning.tables.table import (
     Table,
@@ -27,6 +27,9 @@ from dxprivacy.planning.tables.table import (
     whole_number,
 )
 
+_NOTHING = 1e-40  # whole-number noise of such a variance is 0 but for a chance below it: the table counts as exact
+_LARGEST = 1e60  # so that fourth powers stay within floats
+
 
 class Reconstruction:
     """How the asked tables follow from the measured ones.
@@ -35,7 +38,7 @@ class Reconstruction:
     variance of 0 is an exact table, which settles its components alone.
 
     >>> answers = Reconstruction((2, 3), [(0,), (0, 1)], [Table((0,), (0,)), Table((0, 1))], [1.0, 1.0])
-    >>> [t.tolist() for t in answers.estimate([np.array([-2]), np.array([1, 0, 0, 0, 2, 1])], 4)]
+    >>> [t.round(9).tolist() for t in answers.estimate([np.array([-2]), np.array([1, 0, 0, 0, 2, 1])], 4)]
     [[1.0, 3.0], [1.0, 0.0, 0.0, 0.0, 2.0, 1.0]]
     >>> [round(v, 4) for v in answers.variance()]
     [0.2143, 0.6905]
@@ -54,7 +57,10 @@ class Reconstruction:
         self.tables = tuple(tables)
         for table in self.tables:
             table.check(self.sizes)
-        self._variances = checked_positive(variances, "variances", len(self.tables), zero=True)
+        spread = checked_positive(variances, "variances", len(self.tables), zero=True)
+        if max(spread, default=0.0) > _LARGEST:
+            raise UsageError(f"variances above {_LARGEST:g} are not noise that anybody adds")
+        self._variances = tuple(v if v > _NOTHING else 0.0 for v in spread)
         self._cumulants = None
         if cumulants is not None:
             self._cumulants = checked_positive(cumulants, "fourth cumulants", len(self.tables), zero=True)
@@ -95,13 +101,14 @@ class Reconstruction:
                 fourth[k] = self._cumulants[k] / (v * n) ** 4 * n
         found = []
         for asked, variance in zip(self.workload, variances, strict=True):
-            table = self._proper(asked)
-            inside, halved = has[:, list(table)], halves[:, list(table)]
-            use = (halved.sum(axis=1) == halves.sum(axis=1)) & inside.any(axis=1) & (fourth > 0)
-            patterns, which = np.unique(np.hstack([inside, halved])[use], axis=0, return_inverse=True)
-            amounts = np.bincount(which.reshape(-1), fourth[use], minlength=len(patterns))
+            proper = self._proper(asked)
+            use = (halves[:, list(proper)].sum(axis=1) == halves.sum(axis=1)) & (fourth > 0)
+            bits = 1 << np.arange(len(proper))
+            code = has[:, list(proper)] @ bits + (halves[:, list(proper)] @ bits << len(proper))
+            patterns, which = np.unique(code[use], return_inverse=True)
+            amounts = np.bincount(which, fourth[use], minlength=len(patterns))
             parts = [
-                amount * self._fourth_powers(table, pattern[: len(table)], pattern[len(table) :])
+                amount * self._fourth_powers(proper, int(pattern))
                 for pattern, amount in zip(patterns, amounts, strict=True)
             ]
             found.append(math.fsum(parts) / variance**2 if variance > 0 else 0.0)
@@ -183,33 +190,32 @@ class Reconstruction:
         order = [table.index(a) for a in asked if self.sizes[a] > 1]
         return np.ascontiguousarray(found.transpose(order)).reshape(-1)
 
-    def _fourth_powers(self, asked: Attributes, inside: Floats, halved: Floats) -> float:
-        """Of tables that meet an asked one in `inside`, the sum over rows of the fourth powers of a cell's coefficients.
+    def _fourth_powers(self, asked: Attributes, pattern: int) -> float:
+        """Of tables that share attributes with an asked one: a cell's coefficients to the fourth, summed over rows.
 
-        A row's coefficient depends only on where it agrees with the cell, so 2^attributes patterns stand for all rows;
-        in units of the tables' weights to the fourth, and per row of the measured table.
+        A row's coefficient depends only on where it agrees with the cell, so 2^attributes cases stand for all rows; in
+        units of the tables' weights to the fourth, and per row of the measured table.
         """
-        base = tuple(a for a, i, h in zip(asked, inside, halved, strict=True) if i and not h)
-        halves = tuple(a for a, h in zip(asked, halved, strict=True) if h)
-        n = cells(self.sizes, asked)
-        coefficients = np.zeros([2] * len(base))
-        for rest in subsets(base):
-            s = tuple(sorted(rest + halves))
+        inside = [a for k, a in enumerate(asked) if pattern >> k & 1]
+        halves = tuple(a for k, a in enumerate(asked) if pattern >> len(asked) + k & 1)
+        base = tuple(a for a in inside if a not in halves)
+        n = cells(self.sizes, asked) * 2 ** len(halves)
+        values = np.zeros(1 << len(base))
+        for at in range(len(values)):
+            s = tuple(a for a in inside if a in halves or at >> base.index(a) & 1)
             if s:
-                at = tuple(int(a in rest) for a in base)
-                coefficients[at] = self._spread(s) * cells(self.sizes, s) / n / 2 ** len(halves)
-        counts = np.ones([1] * len(base))
-        for k, a in enumerate(base):
-            size = self.sizes[a]
-            apart, contrast = np.split(coefficients, 2, axis=k)
-            coefficients = np.concatenate([apart - contrast / size, apart + contrast * (1 - 1 / size)], axis=k)
-            shape = [2 if j == k else 1 for j in range(len(base))]
-            counts = counts * np.array([1 - 1 / size, 1 / size]).reshape(shape)
-        return float((coefficients**4 * counts).sum())
+                values[at] = self._spread(s) * cells(self.sizes, s) / n
+        counts = np.ones(1)
+        for k, a in enumerate(base):  # from (mean, contrast) along a to (another value, the cell's value)
+            both = values.reshape(-1, 2, 1 << k)
+            both[:, 0] -= both[:, 1] / self.sizes[a]
+            both[:, 1] += both[:, 0]
+            counts = np.concatenate([counts * (1 - 1 / self.sizes[a]), counts / self.sizes[a]])
+        return float(values**4 @ counts)
 
 
-def _memberships(sets: Sequence[Attributes], attributes: int) -> Floats:
-    found = np.zeros((len(sets), attributes))
+def _memberships(sets: Sequence[Attributes], attributes: int) -> Ints:
+    found = np.zeros((len(sets), attributes), dtype=np.int64)
     for k, members in enumerate(sets):
-        found[k, list(members)] = 1.0
+        found[k, list(members)] = 1
     return found

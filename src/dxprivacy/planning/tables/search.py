@@ -1,23 +1,25 @@
 """From local optima to a good one: starts that cover the kinds of plan that win, then single changes while they help.
 
-A start says which attributes are halved and which orders of tables are favoured.  A change takes one table out or puts
-one in; the multipliers of the local optimum price every change at once, and the most promising are tried.  What is
-tried depends on the problem alone, so the same problem has the same answer unless the clock cuts the search short.
+A start says which attributes are halved and which orders of tables are favoured.  The changes are those of `moves`, the
+most promising first.  What is tried depends on the problem alone, so the same problem has the same answer unless the
+clock cuts the search short.
 """
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dxprivacy.model.arrays import Floats
 from dxprivacy.planning.tables.descent import Point, descend, separable
+from dxprivacy.planning.tables.moves import MOST_ROWS, moves
 from dxprivacy.planning.tables.system import System
+from dxprivacy.planning.tables.table import Table, cells
 
 _TRIES = 400_000  # tables x descents that the search may make; a descent costs about 20 microseconds a table
 _PATIENCE = 25
 _FAVOURED = 0.02  # how much less the other codings have at the start
-_PUT_IN = np.array([0.03, 0.1, 0.3, 0.6])  # parts of what a table could have alone
 
 
 class Search:
@@ -29,6 +31,7 @@ class Search:
         self.improved = improved
         self.left = int(np.clip(_TRIES / max(len(system.tables), 1), 40, 600))
         self.best: Point | None = None
+        self.places = {t: k for k, t in enumerate(system.tables)}
 
     @property
     def cut(self) -> bool:
@@ -39,6 +42,15 @@ class Search:
     def over(self) -> bool:
         """Whether no further descent may be made."""
         return self.best is not None and (self.left <= 0 or self.cut)
+
+    def place(self, table: Table) -> int:
+        """Where a table is among the candidates; it becomes one if it was not."""
+        if table not in self.places:
+            self.places[table] = len(self.system.tables)
+            self.system = self.system.extended([table])
+            if self.best is not None:
+                self.best = replace(self.best, w=np.append(self.best.w, 0.0))
+        return self.places[table]
 
     def try_from(self, start: Floats) -> bool:
         """Descend from a start; whether that is a new best."""
@@ -53,22 +65,34 @@ class Search:
         return True
 
 
-def search(system: System, until: float, improved: Callable[[float], None]) -> tuple[Point, bool]:
-    """The best point found, and whether the clock left time for everything that was to be tried."""
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best tables and precisions, their error, and whether the clock left time for all that was to be tried."""
+
+    tables: tuple[Table, ...]
+    precisions: Floats
+    error: float
+    finished: bool
+
+
+def search(system: System, until: float, improved: Callable[[float], None]) -> Found:
+    """Starts, then moves, then the last digits."""
     state = Search(system, until, improved)
     halved = _codings(state)
     for factor in (0.5, 2.0, 0.2):
         state.try_from(_start(system, halved, factor))
+    _chain(state)
     while _change(state):
         pass
     if state.best is None:
         raise RuntimeError("a start that measures every component was not tried")
-    found = state.best
-    if not state.cut:
-        polished = descend(system, found.w, tolerance=1e-11, until=until)
-        if polished is not None and polished.error < found.error:
-            found = polished
-    return found, not state.cut
+    best, finished = state.best, not state.cut
+    if finished:
+        polished = descend(state.system, best.w, tolerance=1e-11, until=until)
+        if polished is not None and polished.error < best.error:
+            best = polished
+    used = np.flatnonzero(best.w)
+    return Found(tuple(state.system.tables[k] for k in used), best.w[used], best.error, finished)
 
 
 def _codings(state: Search) -> frozenset[int]:
@@ -102,57 +126,53 @@ def _start(system: System, halved: Iterable[int], factor: float = 1.0) -> Floats
 
 def _asked(system: System) -> Floats:
     """The asked tables themselves with the least noise that they could have without one another's help."""
-    own = np.array([t.attributes in system.asked and not t.halved for t in system.tables])
-    alone = np.asarray(system.gains.T @ system.importance) * own  # a stand-in for the cells that a table serves
-    w = np.zeros(len(own))
-    at = np.flatnonzero(own)
-    if len(at):
-        a = alone[at] * np.max(system.loads[:, at], axis=0) ** 2
-        unit = 1 / np.max(system.loads[:, at], axis=0)
-        first = np.full(len(system.loads), 2.0 / len(system.loads))
-        w[at] = unit * separable(system.loads[:, at] * unit, a / a.sum(), first, 1e-9)[0]
+    at = [k for k, t in enumerate(system.tables) if t.attributes in system.asked and not t.halved]
+    unit = 1 / np.max(system.loads[:, at], axis=0)
+    a = np.array([system.asked[t.attributes] * t.rows(system.sizes) for t in (system.tables[k] for k in at)]) / unit**2
+    first = np.full(len(system.loads), 2.0 / len(system.loads))
+    w = np.zeros(len(system.tables))
+    w[at] = unit * separable(system.loads[:, at] * unit, a / a.sum(), first, 1e-9)[0]
     return w
 
 
+def _chain(state: Search) -> None:
+    """From the table over all attributes, which the least budget limits, drop the most limited attribute every time.
+
+    Every attribute pays for each of its tables once, and all budgets are used up: hard to beat on a small universe.
+    """
+    system = state.system
+    order = sorted(system.limits, key=lambda a: (system.limits[a], a))
+    free = {a for s in system.parts for a in s if a not in system.limits}
+    if cells(system.sizes, {*order, *free}) > MOST_ROWS:
+        return
+    chain, steps, spent = [], [], 0.0
+    for k, a in enumerate(order):
+        step = system.limits[a] - spent
+        if step > 1e-9 * system.limits[a]:
+            chain.append(Table(tuple(sorted({*order[k:], *free})), (a,) if system.sizes[a] == 2 else ()))
+            steps.append(step / 2)
+            spent = system.limits[a]
+    # Halved, a table tells only of what involves the attribute that drops out next; where budgets are equal the next
+    # table may be missing, and then the chain of whole tables is the one that measures everything.
+    for tables in (chain, [Table(t.attributes) for t in chain]):
+        at = [state.place(t) for t in tables]
+        start = np.zeros(len(state.system.tables))
+        start[at] = steps
+        state.try_from(start)
+
+
 def _change(state: Search) -> bool:
-    """Try the most promising single changes of the best point; whether one of them helped."""
-    system, best = state.system, state.best
+    """Try the most promising moves from the best point; whether one of them helped."""
+    best = state.best
     if best is None or state.over:
         return False
-    worth, precision = _priced(system, best)
-    for k in np.argsort(-worth, kind="stable")[:_PATIENCE]:
-        if not np.isfinite(worth[k]):
-            break
+    for move in moves(state.system, best, _PATIENCE):
         start = best.w.copy()
-        start[k] = precision[k]
+        start[list(move.out)] = 0.0
+        if move.into is not None:
+            k = state.place(move.into)
+            start = np.append(start, np.zeros(len(state.system.tables) - len(start)))
+            start[k] = max(move.precision, start[k])
         if state.try_from(start):
             return True
     return False
-
-
-def _priced(system: System, point: Point) -> tuple[Floats, Floats]:
-    """What each change would bring at today's prices, and the precision that the table would then have.
-
-    Exact in what the components gain or lose while all other tables stay; the load it frees or takes is at the margin.
-    """
-    gains, c, w = system.gains, system.importance, point.w
-    measured = gains @ (w * w)
-    load = system.loads.T @ point.prices / 2
-    column = np.repeat(np.arange(len(w)), np.diff(gains.indptr))
-    held, weight = measured[gains.indices], c[gains.indices]
-
-    def worth_of(new: Floats) -> Floats:
-        change = gains.data * (new**2 - w**2)[column]
-        after = held + change
-        lost = np.where(after > 1e-9 * held, weight / np.maximum(after, 1e-9 * held), np.inf) - weight / held
-        return np.asarray(-np.bincount(column, lost, minlength=len(w)) - load * (new - w))
-
-    alone = 1 / system.loads.max(axis=0)
-    worth, precision = worth_of(np.zeros(len(w))), np.zeros(len(w))
-    worth[w == 0] = -np.inf
-    for part in _PUT_IN:
-        new = np.where(w == 0, part * alone, w)
-        value = np.where(w == 0, worth_of(new), -np.inf)
-        better = value > worth
-        worth, precision = np.where(better, value, worth), np.where(better, new, precision)
-    return worth, precision

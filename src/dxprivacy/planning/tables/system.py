@@ -5,7 +5,8 @@ beyond all smaller tables (contrasts along S, means elsewhere), of dimension pro
 attributes T, halved H and precision w = 1/s informs exactly the components with H <= S <= T, each by w^2 / rows (in
 units of the universe's size); noise in different components is uncorrelated.  With
 
-    m_S = sum over tables of gains[S, table] w^2,      c_S = prod_S (n_a - 1) * sum over asked tables W >= S of weight_W / n_W
+    m_S = sum over tables of gains[S, table] w^2
+    c_S = prod_S (n_a - 1) * sum over asked tables W >= S of weight_W / n_W
 
 the least-squares answers have a weighted squared error of `2 sum_S c_S / m_S` in all, and privacy asks for
 `sum over tables with a of 2 w <= budget_a`: one constraint per attribute, exact (see `table`).  (MATH 3f.)
@@ -16,7 +17,7 @@ Attributes without a limit are *public*: what involves only them is measured exa
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,19 +37,52 @@ Attributes = tuple[int, ...]
 class System:
     """Minimise `2 sum_S importance_S / (gains @ w^2)_S` under `loads @ w <= 1`."""
 
+    sizes: tuple[int, ...]
+    asked: dict[Attributes, float]  # the weight of each asked table
+    parts: dict[Attributes, int]
+    limits: dict[int, float]
+    importance: Floats
     tables: tuple[Table, ...]
-    asked: frozenset[Attributes]
-    binary: tuple[int, ...]
     gains: Any  # sparse, components x tables, by columns
     loads: Floats  # attributes that limit x tables
-    importance: Floats
 
-    def error(self, w: Floats) -> float:
-        """The weighted squared error, infinite where a component is not measured."""
-        measured = self.gains @ (w * w)
-        if not (measured > 0).all():
-            return math.inf
-        return 2 * float((self.importance / measured).sum())
+    @property
+    def binary(self) -> Attributes:
+        """The attributes that can be halved."""
+        return tuple(sorted({a for s in self.parts for a in s if self.sizes[a] == 2}))
+
+    def informed(self, table: Table) -> list[int]:
+        """The components that a table tells about, all equally well."""
+        if 2.0 ** len(table.whole) > 4 * len(self.parts):
+            inside, least = set(table.attributes), set(table.halved)
+            return [k for s, k in self.parts.items() if least <= set(s) <= inside]
+        found = (self.parts.get(tuple(sorted(rest + table.halved))) for rest in subsets(table.whole))
+        return [k for k in found if k is not None]
+
+    def load(self, table: Table) -> Floats:
+        """What a unit of its precision takes of each attribute's limit."""
+        return np.array([2 / limit if a in table.attributes else 0.0 for a, limit in self.limits.items()])
+
+    def extended(self, tables: Sequence[Table]) -> "System":
+        """The same problem with more tables to choose from."""
+        from scipy.sparse import csc_array, hstack
+
+        values: list[float] = []
+        rows: list[int] = []
+        starts = [0]
+        for table in tables:
+            informed = self.informed(table)
+            rows += informed
+            values += [1 / table.rows(self.sizes)] * len(informed)
+            starts.append(len(rows))
+        more = csc_array((values, rows, starts), shape=(len(self.parts), len(tables)), dtype=np.float64)
+        loads = np.array([self.load(t) for t in tables]).reshape(len(tables), len(self.limits)).T
+        return replace(
+            self,
+            tables=(*self.tables, *tables),
+            gains=hstack([self.gains, more], format="csc") if self.tables else more,
+            loads=np.hstack([self.loads, loads]),
+        )
 
 
 def subsets(attributes: Attributes, least: int = 0) -> Iterator[Attributes]:
@@ -82,7 +116,8 @@ def importances(
         for s in subsets(table, 1):
             if s in at:
                 found[at[s]] += weight / cells(sizes, table)
-    return found * np.array([float(math.prod(sizes[a] - 1 for a in s)) for s in parts])
+    dimensions: Floats = np.array([float(math.prod(sizes[a] - 1 for a in s)) for s in parts])
+    return found * dimensions
 
 
 def build(
@@ -92,33 +127,17 @@ def build(
     everything = components(workload)
     private = tuple(a for a in sorted({a for s in everything for a in s}) if math.isfinite(budgets[a]))
     parts = [s for s in everything if any(a in private for a in s)]
-    tables = _candidates(sizes, parts)
-    at = {s: k for k, s in enumerate(parts)}
-    rows, columns, values = [], [], []
-    for k, table in enumerate(tables):
-        gain = 1 / table.rows(sizes)
-        for rest in subsets(table.whole):
-            s = tuple(sorted(rest + table.halved))
-            if s in at:
-                rows.append(at[s])
-                columns.append(k)
-                values.append(gain)
-    from scipy.sparse import csc_array
-
-    line = {a: k for k, a in enumerate(private)}
-    loads = np.zeros((len(private), len(tables)))
-    for k, table in enumerate(tables):
-        for a in table.attributes:
-            if a in line:
-                loads[line[a], k] = 2 / budgets[a]
-    return System(
-        tables=tuple(tables),
-        asked=frozenset(workload),
-        binary=tuple(sorted({a for s in parts for a in s if sizes[a] == 2})),
-        gains=csc_array((values, (rows, columns)), shape=(len(parts), len(tables))),
-        loads=loads,
+    empty = System(
+        sizes=tuple(sizes),
+        asked=dict(zip(workload, weights, strict=True)),
+        parts={s: k for k, s in enumerate(parts)},
+        limits={a: budgets[a] for a in private},
         importance=importances(sizes, workload, weights, parts),
+        tables=(),
+        gains=None,
+        loads=np.zeros((len(private), 0)),
     )
+    return empty.extended(_candidates(sizes, parts))
 
 
 def _candidates(sizes: Sequence[int], parts: list[Attributes]) -> list[Table]:

@@ -1,0 +1,250 @@
+"""`plots.trade`: what is given up and what is gained, against plain DP with the same worst case (UX `trade`).
+
+The policy, this plan and plain DP against distance.  Where the policy's line crosses plain DP's is the headline: pairs
+closer than that are promised more than plain DP promises, pairs beyond it less.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from dxprivacy.planning import Plan
+from dxprivacy.planning.words import pair_words
+from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.plan_error import require_plan
+from dxprivacy.plots.profiles import PRESENCE, Point, Profile, profiles
+from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, TINT, Log, clean, headed, written
+from dxprivacy.wording import digits, plural
+
+PANELS = 9
+_NAMED = 3
+_DECADES = 1e8
+
+
+def trade_picture(plan: Plan) -> Picture:
+    """Policy, plan and plain DP against distance; one panel per attribute.  Nothing is spent.
+
+    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy.planning import make_plan
+    >>> trade_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
+    Picture('No pair is better protected than by plain DP with the same worst case')
+    """
+    require_plan(plan)
+    every = profiles(plan)
+    shown = sorted(every, key=lambda p: not any(q.used > 0 for q in p.points))[:PANELS]
+    worst = plan.baselines.worst_epsilon
+    heights = [y for p in shown for q in (*p.points, *p.ends) for y in (q.policy, q.used)] + [worst]
+    usable = [y for y in heights if 0 < y < math.inf]
+    floor = max(usable, default=1.0) / _DECADES
+    alone = len(shown) == 1
+    y = Log.over([h for h in usable if h > floor], 290 if alone else 150, apart=26)
+    spec: dict[str, Any] = {
+        "description": "Policy, plan and plain DP by distance",
+        "title": headed(_finding(plan, every), _reading(plan, every, shown)),
+        "config": CONFIG,
+    }
+    if alone:
+        return Picture.of({**spec, **_view(plan, shown[0], y, 600, alone=True)})
+    views = [_view(plan, p, y, 270, alone=False) for p in shown]
+    return Picture.of({**spec, "concat": views, "columns": 2, "spacing": 26})
+
+
+def _view(plan: Plan, profile: Profile, y: Log, width: int, *, alone: bool) -> dict[str, Any]:
+    worst = plan.baselines.worst_epsilon
+    x = Log.over([q.x for q in profile.ends], width)
+    encoding: dict[str, Any] = {
+        "x": {"field": "x", "type": "quantitative", "scale": x.scale, "axis": x.axis(_distance(profile, alone))},
+        "y": {
+            "field": "y",
+            "type": "quantitative",
+            "scale": y.scale,
+            "axis": y.axis("ε: how far the two can be told apart (log)" if alone else "ε (log)"),
+        },
+    }
+
+    def layer(values: list[dict[str, Any]], mark: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {"data": {"values": values}, "mark": mark, "encoding": {**encoding, **more}}
+
+    plain = 0 < worst < math.inf
+    line = _policy_line(profile, x)
+    layers: list[dict[str, Any]] = []
+    if plain and profile.below and (under := _under(line, worst)):
+        area = [{"x": a, "y": y.at(b), "y2": y.at(worst)} for a, b in under]
+        layers.append(layer(area, {"type": "area", "color": TINT, "opacity": 0.6}, y2={"field": "y2"}))
+    if plain:
+        dashed = [{"x": end, "y": y.at(worst)} for end in (x.low, x.high)]
+        layers.append(layer(dashed, {"type": "line", "color": GREY, "strokeDash": [5, 4], "strokeWidth": 1.8}))
+    if line:
+        ends = [{"x": a, "y": y.at(b)} for a, b in line]
+        layers.append(layer(ends, {"type": "line", "color": ACCENT, "strokeWidth": 2.5}))
+    drawn = [_drawn(plan, q, y) for q in profile.points]
+    if any(q.used > 0 for q in profile.points):
+        dots = [d for d, q in zip(drawn, profile.points, strict=True) if q.used > 0]
+        tooltip = [{"field": f, "type": "nominal"} for f in ("pair", "policy allows", "used")]
+        layers.append(layer(dots, {"type": "line", "color": INK, "strokeWidth": 1.4}))
+        layers.append(layer(dots, {"type": "circle", "size": 22, "color": INK, "opacity": 1}, tooltip=tooltip))
+        none = [d for d, q in zip(drawn, profile.points, strict=True) if q.used <= 0]
+        if none:
+            hollow = {"type": "point", "filled": True, "fill": "white", "stroke": INK, "size": 22, "strokeWidth": 1.2}
+            layers.append(layer(none, hollow, tooltip=tooltip))
+    layers += _labels(plan, profile, x, y, line, alone=alone)
+    view: dict[str, Any] = {"width": width, "height": y.pixels, "layer": layers}
+    if not alone:
+        view["title"] = {"text": clean(profile.name), "fontSize": 12, "offset": 6}
+    return view
+
+
+def _drawn(plan: Plan, point: Point, y: Log) -> dict[str, Any]:
+    words = clean(pair_words(plan.metric, point.pair), 90)
+    allows, used = digits(point.policy), digits(point.used)
+    return {"x": point.x, "y": y.at(point.used), "pair": words, "policy allows": allows, "used": used}
+
+
+def _policy_line(profile: Profile, x: Log) -> list[tuple[float, float]]:
+    """Through real pairs; where the distance is the policy's own ε it is the diagonal."""
+    if not profile.points:
+        return []
+    if not profile.measured:
+        return [(x.low, x.low), (x.high, x.high)]
+    known = sorted({(q.x, q.policy) for q in (*profile.points, *profile.ends)})
+    return [(x.low, profile.rate * x.low), *known]
+
+
+def _under(line: Sequence[tuple[float, float]], worst: float) -> list[tuple[float, float]]:
+    """The part of the policy's line below plain DP's, with the point where they cross."""
+    out: list[tuple[float, float]] = []
+    for k, (a, b) in enumerate(line):
+        if b < worst:
+            out.append((a, b))
+            continue
+        if out and b > worst:
+            a0, b0 = line[k - 1]
+            share = math.log(worst / b0) / math.log(b / b0)
+            out.append((a0 * (a / a0) ** share, worst))
+        break
+    return out if len(out) > 1 else []
+
+
+def _labels(
+    plan: Plan, profile: Profile, x: Log, y: Log, line: Sequence[tuple[float, float]], *, alone: bool
+) -> list[dict[str, Any]]:
+    """What the lines are, on a picture of its own; in one of many only what cannot be drawn."""
+    if not profile.points:
+        text = "public: no limit" if profile.public else "nothing to tell apart"
+        return [written(text, 8, y.pixels / 2, color=GREY)]
+    none = all(q.used <= 0 for q in profile.points)
+    nothing = written("this plan: 0", x.pixels - 6, y.pixels - 6, color=INK, align="right", baseline="bottom")
+    if not alone:
+        return [nothing] if none else []
+    out = [nothing] if none else []
+    name, right = _policy_name(profile), x.low * (x.high / x.low) ** 0.78
+    height = _height(line, right)
+    right_above = {"align": "right", "baseline": "bottom"}
+    out.append(
+        written(
+            name, x.pixel(right) - 4, max(y.below_top(height) - 5, 12), **right_above, color=ACCENT, fontWeight="bold"
+        )
+    )
+    worst = plan.baselines.worst_epsilon
+    if 0 < worst < math.inf:
+        text = f"plain DP, ε {digits(worst)}"
+        crowded = abs(y.below_top(worst) - y.below_top(line[0][1])) < 14
+        place = x.pixels - 6 if crowded else 6
+        side = "right" if crowded else "left"
+        out.append(written(text, place, y.below_top(worst) - 4, color=GREY, align=side, baseline="bottom"))
+    if not none:
+        middle = [q for q in profile.points if q.used > 0]
+        chosen = min(middle, key=lambda q: abs(x.pixel(q.x) - 0.45 * x.pixels))
+        lowest = min(q.used for q in middle if q.x >= chosen.x)
+        top = min(y.below_top(lowest) + 9, y.pixels - 14)
+        words = "this plan, at most" if profile.bounded else "this plan, worst pair at each distance"
+        out.append(written(words, x.pixel(chosen.x), top, color=INK, baseline="top"))
+    return out
+
+
+def _height(line: Sequence[tuple[float, float]], at: float) -> float:
+    """The line's height somewhere."""
+    for (a, b), (c, d) in pairwise(line):
+        if a <= at <= c and c > a:
+            return float(b * (d / b) ** (math.log(at / a) / math.log(c / a)))
+    return line[-1][1]
+
+
+def _policy_name(profile: Profile) -> str:
+    if not profile.measured:
+        return "policy"
+    unit = profile.unit or "unit of distance"
+    per = 10.0 ** max(0, math.ceil(-math.log10(profile.rate) - 1e-9))
+    amount = unit if per == 1 else f"{digits(per)} {unit}"
+    return f"policy: ε {digits(profile.rate * per)} per {amount}"
+
+
+def _distance(profile: Profile, alone: bool) -> str:
+    if not profile.measured:
+        return "ε that the policy allows the two (log)"
+    unit = f", {clean(profile.unit)}" if profile.unit else ""
+    name = f"{clean(profile.name)}: " if alone and profile.name not in ("", "element", "point") else ""
+    return f"{name}distance between the two{unit} (log)"
+
+
+def _finding(plan: Plan, every: Sequence[Profile]) -> str:
+    worst = plan.baselines.worst_epsilon
+    if math.isinf(worst):
+        return "Public differences are told apart without limit; plain DP has nothing like it"
+    if worst == 0:
+        return "Nothing is told apart: these answers are the same for all records"
+    better = "better protected than plain DP with the same worst case"
+    parts = [text for p in every if (text := _closer(p, worst, alone=len(every) == 1))]
+    if not parts:
+        return "No pair is better protected than by plain DP with the same worst case"
+    if len(every) > 1:
+        more = f" and {plural(len(parts) - _NAMED, 'other')}" if len(parts) > _NAMED else ""
+        return f"B{better[1:]}: {', '.join(parts[:_NAMED])}{more}"
+    return f"{parts[0]}: {better}"
+
+
+def _closer(profile: Profile, worst: float, *, alone: bool) -> str:
+    """Which pairs along an attribute are promised more than plain DP promises them; empty if none are."""
+    name = clean(profile.name, 24)
+    if not profile.points or not profile.below:
+        return ""
+    if profile.below == profile.pairs:
+        return "All pairs" if alone else name if name == PRESENCE else f"all of {name}"
+    if profile.measured:
+        where = f"loser than {digits(worst / profile.rate)} {profile.unit}".rstrip()
+        return f"C{where}" if alone else f"{name} c{where}"
+    if profile.pairs > 99:
+        some = f"{digits(100 * profile.below / profile.pairs)} % of pairs"
+    else:
+        some = f"{profile.below:,} of {plural(profile.pairs, 'pair')}"
+    return some if alone else f"{some} of {name}"
+
+
+def _reading(plan: Plan, every: Sequence[Profile], shown: Sequence[Profile]) -> str:
+    worst = plan.baselines.worst_epsilon
+    alone = len(shown) == 1
+    plain = 0 < worst < math.inf
+    parts = []
+    if not alone:
+        dashed = f" · dashed: plain DP, ε {digits(worst)}" if plain else ""
+        parts.append(f"Blue: the policy · black: this plan, worst pair at each distance{dashed}")
+        parts.append("Pairs alike except in one attribute")
+    if plain and any(p.below for p in shown):
+        parts.append("Left of the crossing the policy promises more than plain DP, right of it less")
+    if plain and alone:
+        parts.append("The plan is never above either line")
+    if any(any(q.used <= 0 for q in p.points) and any(q.used > 0 for q in p.points) for p in shown):
+        parts.append("Hollow: 0")
+    if any(p.public for p in shown):
+        parts.append("Public differences, without limit, are not drawn")
+    if any(p.bounded for p in shown):
+        parts.append("Where the pairs are too many, the plan is drawn at what its certificate allows at most")
+    if not all(p.complete or p.bounded for p in shown):
+        looked = sum(p.pairs for p in shown)
+        parts.append(f"Worst of the {looked:,} pairs looked at, not of all")
+    if plan.share != 1:
+        parts.append(f"The plan may use {digits(100 * float(plan.share))} % of the policy")
+    if len(shown) < len(every):
+        parts.append(f"{len(shown)} of {len(every)} panels shown")
+    return ". ".join(parts) + "." if parts else "Nothing to compare."

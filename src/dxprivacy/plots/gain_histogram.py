@@ -1,0 +1,88 @@
+"""`plots.gain`: how much noise is saved, over all answers of a plan (UX `gain_histogram`)."""
+
+import math
+from statistics import median_low
+from typing import Any
+
+from dxprivacy.planning import Plan
+from dxprivacy.plots.error_rows import ErrorRow, answer_rows
+from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.plan_error import require_plan
+from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, Log, Tip, clean, headed, tips, written
+from dxprivacy.wording import digits, plural, times
+
+BINS = 40
+_WIDE, _TALL = 600, 220
+
+
+def gain_picture(plan: Plan) -> Picture:
+    """A histogram of plain DP's noise divided by ours, the least and the most gained named.  Nothing is spent.
+
+    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy.planning import make_plan
+    >>> gain_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
+    Picture('Noise saved: 1×')
+    """
+    require_plan(plan)
+    rows = answer_rows(plan)
+    compared = [r for r in rows if r.strict and not r.silent and 0 < r.least_gain < math.inf]
+    title = headed(_finding(compared), _reading(plan, rows, compared))
+    spec: dict[str, Any] = {"description": "Noise saved", "title": title, "config": CONFIG}
+    if not compared:
+        nothing = written("no noise to compare", 8, 20, color=GREY)
+        return Picture.of({**spec, "width": _WIDE, "height": 40, "layer": [nothing]})
+    return Picture.of({**spec, "width": _WIDE, "height": _TALL, "layer": _layers(compared)})
+
+
+def _layers(compared: list[ErrorRow]) -> list[dict[str, Any]]:
+    gains = [r.least_gain for r in compared]
+    log = Log.over([1.0, *gains], _WIDE, room=0.03)
+    edges = [log.low * (log.high / log.low) ** (k / BINS) for k in range(BINS + 1)]
+    counts = [0] * BINS
+    for gain in gains:
+        counts[min(int(BINS * log.pixel(gain) / _WIDE), BINS - 1)] += 1
+    bars = [{"lo": edges[k], "hi": edges[k + 1], "n": n} for k, n in enumerate(counts) if n]
+    x = {"type": "quantitative", "scale": log.scale, "axis": log.axis("times less noise than plain DP (log)")}
+    top = max(counts)
+    y = {
+        "field": "n",
+        "type": "quantitative",
+        "scale": {"domain": [0, 1.08 * top], "nice": False},
+        "axis": {"title": "answers", "format": ",d", "tickCount": min(4, top)},
+    }
+    least, most = min(compared, key=lambda r: r.least_gain), max(compared, key=lambda r: r.least_gain)
+    named = [Tip(f"{clean(least.label, 30)}: {times(least.least_gain)}", log.pixel(least.least_gain), ACCENT)]
+    if most.least_gain > 1.02 * least.least_gain:
+        named.append(Tip(f"{clean(most.label, 30)}: {times(most.least_gain)}", log.pixel(most.least_gain), ACCENT))
+    above, _ = tips(named, _WIDE)
+    return [
+        {
+            "data": {"values": bars},
+            "mark": {"type": "bar", "color": ACCENT, "stroke": "white", "strokeWidth": 0.6},
+            "encoding": {"x": {**x, "field": "lo"}, "x2": {"field": "hi"}, "y": y, "y2": {"datum": 0}},
+        },
+        {
+            "data": {"values": [{"x": 1}]},
+            "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
+            "encoding": {"x": {**x, "field": "x"}},
+        },
+        *above,
+    ]
+
+
+def _finding(compared: list[ErrorRow]) -> str:
+    if not compared:
+        return "No answer gets noise that plain DP could be compared with"
+    gains = [r.least_gain for r in compared]
+    low, middle, high = (times(f(gains)) for f in (min, median_low, max))
+    if low == high:
+        return f"Noise saved: {low}"
+    return f"Noise saved: {middle} for the median answer, from {low} to {high}"
+
+
+def _reading(plan: Plan, rows: list[ErrorRow], compared: list[ErrorRow]) -> str:
+    epsilon = plan.baselines.strict_epsilon
+    closest = f", {digits(epsilon)}" if math.isfinite(epsilon) else ""
+    text = f"Noise of plain DP (ε of our closest pair{closest}) ÷ noise of this plan; {plural(len(compared), 'answer')}"
+    left = len(rows) - len(compared)
+    return f"{text}, {left:,} without noise left out" if left else text

@@ -1,0 +1,224 @@
+"""`plots.plan`: how wrong each answer will be, beside both readings of plain DP and the target (UX `plan_error`)."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dxprivacy.errors import UsageError
+from dxprivacy.planning import Plan
+from dxprivacy.plots.error_rows import PANELS, ErrorRow, Panel, answer_rows, panels
+from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, PALE, TINT, WIDTH, Log, Tip, clean, headed, tips
+from dxprivacy.wording import digits, plural, times
+
+STEP = 20
+
+
+def require_plan(plan: object) -> None:
+    """Our error for anything else."""
+    if not isinstance(plan, Plan):
+        raise UsageError(
+            f"a plan is needed, not a {type(plan).__name__}", hints=["dx.plots.plan(session.plan(…))", "dx.plan(Q, d)"]
+        )
+
+
+def plan_picture(plan: Plan) -> Picture:
+    """Error per answer, both baselines and the targets; from public facts, nothing is spent.
+
+    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy.planning import make_plan
+    >>> plan_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
+    Picture('As much noise as plain DP as strict as our closest pair')
+    """
+    require_plan(plan)
+    rows = answer_rows(plan)
+    every = panels(plan, rows)
+    shown = every[:PANELS]
+    logs: dict[tuple[str, str], Log] = {}
+    for panel in shown:
+        family = [r for p in shown if (p.kind, p.unit) == (panel.kind, panel.unit) for r in p.rows]
+        logs.setdefault((panel.kind, panel.unit), Log.over(_numbers(family), WIDTH))
+    views = []
+    for k, panel in enumerate(shown):
+        log = logs[panel.kind, panel.unit]
+        following = shown[k + 1] if k + 1 < len(shown) else None
+        last = following is None or (following.kind, following.unit) != (panel.kind, panel.unit)
+        labels = _tips(plan, panel.rows, log) if not k else []
+        views.append(_view(panel, log, _axis_title(plan, panel) if last else None, labels))
+    return Picture.of(
+        {
+            "description": "Error per question",
+            "title": headed(_finding(rows), _reading(plan, shown, len(every) - len(shown))),
+            "spacing": 22,
+            "vconcat": views,
+            "resolve": {"scale": {"x": "independent", "y": "independent"}},
+            "config": CONFIG,
+        }
+    )
+
+
+def _numbers(rows: Sequence[ErrorRow]) -> list[float]:
+    return [x for r in rows for x in (r.least, r.middle, r.most, r.strict, r.loose, r.target) if x]
+
+
+def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> dict[str, Any]:
+    """One panel: rows from top to bottom, every mark in its own layer."""
+    rows = panel.rows
+    order = [r.label for r in rows]
+    noisy = [r for r in rows if not r.silent]
+
+    def layer(
+        which: Sequence[ErrorRow],
+        mark: dict[str, Any],
+        x: Callable[[ErrorRow], float],
+        **more: Callable[[ErrorRow], Any],
+    ) -> dict[str, Any]:
+        values = [{"q": r.label, "x": log.at(x(r)), **{k: f(r) for k, f in more.items()}} for r in which]
+        encoding: dict[str, Any] = {
+            "y": {"field": "q", "type": "nominal", "sort": order, "axis": {"title": None, "grid": False}},
+            "x": {"field": "x", "type": "quantitative", "scale": log.scale, "axis": log.axis(axis_title)},
+        }
+        if "x2" in more:
+            encoding["x2"] = {"field": "x2"}
+        if "t" in more:
+            encoding["text"] = {"field": "t", "type": "nominal"}
+        return {"data": {"values": values}, "mark": mark, "encoding": encoding}
+
+    layers = [
+        layer(
+            [r for r in rows if r.loose],
+            {"type": "tick", "orient": "vertical", "size": STEP, "thickness": 5, "color": PALE, "opacity": 1},
+            lambda r: r.loose or 0,
+        ),
+        layer(
+            [r for r in rows if r.target],
+            {"type": "tick", "orient": "vertical", "size": STEP - 6, "thickness": 1.5, "color": INK, "opacity": 1},
+            lambda r: r.target or 0,
+        ),
+        layer(
+            [r for r in noisy if r.strict],
+            {"type": "rule", "color": PALE, "strokeWidth": 1.2},
+            lambda r: r.middle,
+            x2=lambda r: log.at(r.strict or 0),
+        ),
+        layer(
+            [r for r in noisy if r.most > r.least],
+            {"type": "rule", "color": TINT, "strokeWidth": 8, "opacity": 1},
+            lambda r: r.least,
+            x2=lambda r: log.at(r.most),
+        ),
+        layer(
+            [r for r in rows if r.strict],
+            {"type": "point", "filled": True, "fill": "white", "stroke": GREY, "size": 55, "strokeWidth": 1.6},
+            lambda r: r.strict or 0,
+        ),
+        layer(
+            [r for r in noisy if r.middle > 0],
+            {"type": "circle", "color": ACCENT, "size": 75, "opacity": 1},
+            lambda r: r.middle,
+        ),
+        layer(
+            rows,
+            {"type": "text", "align": "left", "dx": 9, "color": GREY},
+            lambda r: max([r.most, r.strict or 0, r.target or 0, r.loose or 0]),
+            t=_gain,
+        ),
+        layer(
+            [r for r in rows if r.middle <= 0],
+            {"type": "text", "align": "left", "dx": 2, "color": ACCENT, "fontWeight": "bold"},
+            lambda _: log.low,
+            t=lambda r: "no noise" if r.silent else "± 0",
+        ),
+    ]
+    full = [each for each in layers if each["data"]["values"]]
+    above, lines = tips(labels, WIDTH)
+    view: dict[str, Any] = {"width": WIDTH, "height": STEP * len(rows), "layer": [*full, *above]}
+    if panel.name:
+        view["title"] = {"text": panel.name, "fontSize": 12, "offset": 12 + 14 * lines if lines else 6}
+    return view
+
+
+def _gain(row: ErrorRow) -> str:
+    """How much less noise than plain DP as strict; nothing where there is no such thing."""
+    if row.silent or not row.strict or not math.isfinite(row.least_gain):
+        return ""
+    low, high = times(row.least_gain), times(row.most_gain)
+    return low if low == high else f"{low[:-1]} – {high}"
+
+
+def _tips(plan: Plan, rows: Sequence[ErrorRow], log: Log) -> list[Tip]:
+    """What the marks of the first row are."""
+    row = next((r for r in rows if r.strict or r.loose or r.target), None)
+    if row is None:
+        return []
+    base = plan.baselines
+    out = []
+    if row.target:
+        out.append(Tip("you asked", log.pixel(row.target), INK))
+    if row.loose:
+        out.append(Tip(f"plain DP, ε {digits(base.worst_epsilon)}", log.pixel(row.loose), GREY))
+    if row.strict:
+        out.append(Tip(f"plain DP, ε {digits(base.strict_epsilon)}", log.pixel(row.strict), GREY))
+    return out
+
+
+def _axis_title(plan: Plan, panel: Panel) -> str:
+    what = panel.unit
+    if panel.kind == "count" and not what:
+        what = f"records of {plan.rows:,}" if plan.rows and plan.metric.universe.absent is None else "records"
+    if panel.kind == "sum":
+        what = f"{what} in the sum".strip()
+    return f"± {clean(what)}, 95 % (log)" if what else "± 95 % (log)"
+
+
+def _finding(rows: Sequence[ErrorRow]) -> str:
+    noisy = [r for r in rows if not r.silent]
+    if not noisy:
+        return "No noise: the answers are public, alike for all records, or hardly limited by the policy"
+    asked = [r for r in rows if r.target is not None]
+    missed = [r for r in asked if r.target is not None and r.middle > r.target * (1 + 1e-9)]
+    if asked and not missed:
+        which = "The answer reaches" if len(rows) == 1 else f"All {len(asked):,} answers with a target reach"
+        which = f"All {len(rows):,} answers reach" if len(asked) == len(rows) > 1 else which
+        return f"{which} what was asked"
+    compared = [r for r in noisy if r.strict and math.isfinite(r.least_gain)]
+    if missed:
+        worst = max(missed, key=lambda r: r.middle / (r.target or math.inf))
+        of = f"{len(asked) - len(missed):,} of {plural(len(asked), 'answer')} reach what was asked"
+        got, wanted = digits(worst.middle), digits(worst.target or 0)
+        return f"{of}; hardest: {clean(worst.label, 30)}, ± {got} instead of {wanted}"
+    if not compared:
+        worst = max(noisy, key=lambda r: r.middle)
+        return f"Errors up to ± {digits(worst.middle)}; the policy has no closest pair to compare plain DP with"
+    hardest = min(compared, key=lambda r: r.least_gain)
+    low, high = hardest.least_gain, max(r.most_gain for r in compared)
+    if high < 1.05:
+        few = "As much noise as" if low > 0.95 else f"Up to {times(1 / low)} more noise than"
+        return f"{few} plain DP as strict as our closest pair"
+    if math.isclose(low, high, rel_tol=0.02):
+        return f"{times(high)} less noise than plain DP as strict as our closest pair"
+    if low < 0.95:
+        more = f"{clean(hardest.label, 30)} gets {times(1 / low)} more"
+        return f"Up to {times(high)} less noise than plain DP as strict; {more}"
+    return f"{times(low)} to {times(high)} less noise than plain DP as strict; least gain: {clean(hardest.label, 30)}"
+
+
+def _reading(plan: Plan, shown: Sequence[Panel], hidden: int) -> str:
+    rows = [r for panel in shown for r in panel.rows]
+    parts = []
+    if any(not r.silent for r in rows):
+        parts.append("● this plan")
+    if any(r.strict for r in rows):
+        parts.append("○ plain DP, as strict as our closest pair (× more noise)")
+    if any(r.loose for r in rows):
+        parts.append("grey bar: plain DP, our worst case")
+    if any(r.target for r in rows):
+        parts.append("dark tick: asked")
+    text = " · ".join(parts)
+    if any(r.most > r.least for r in rows):
+        text += ". Rows for several answers: dot at their median, blue bar from least to most"
+    if any(r.count > 1 for r in rows) or hidden:
+        text += f". {plural(len(plan.workload.answers), 'answer')} in all"
+    if hidden:
+        text += f", {plural(hidden, 'panel')} left out"
+    return text or "No noise is needed"

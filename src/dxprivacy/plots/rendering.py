@@ -1,0 +1,40 @@
+"""Turning a Vega-Lite specification into an image: the only file that knows vl-convert (extra `plots`).
+
+Nothing is fetched: the data are in the specification, and addresses are refused.
+"""
+
+import importlib.util
+from typing import Any
+
+from dxprivacy.errors import UsageError
+
+VEGA_LITE = "5.20"  # known to every version of vl-convert that the extra allows
+_INSTALL = 'pip install "dxprivacy[plots]"'
+
+
+def can_render() -> bool:
+    """Whether vl-convert is installed."""
+    return importlib.util.find_spec("vl_convert") is not None
+
+
+def to_png(spec: dict[str, Any], scale: float) -> bytes:
+    """The picture as PNG, `scale` pixels for every unit of length."""
+    found: bytes = _converter().vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, allowed_base_urls=[])
+    return found
+
+
+def to_svg(spec: dict[str, Any]) -> str:
+    """The picture as SVG."""
+    found: str = _converter().vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=[])
+    return found
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError:
+        raise UsageError(
+            "pictures need vl-convert, which is not installed",
+            hints=[(_INSTALL, "draws PNG, SVG and HTML, offline"), ('picture.save("x.json")', "works without it")],
+        ) from None
+    return vl_convert
