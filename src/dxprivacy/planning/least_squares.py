@@ -17,9 +17,10 @@ import numpy as np
 
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.blocks import Block, OneHot, joint_classes
+from dxprivacy.model.blocks import Block, OneHot
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Workload
+from dxprivacy.planning.cells import cells_told_apart, classes_of, moves, representatives
 from dxprivacy.planning.laws import Blend, Laplace, Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.noise_law import variance
@@ -41,48 +42,15 @@ def components(asked: Sequence[Block], counted: Sequence[Block]) -> list[Compone
     """The finest partition in which blocks with a common attribute stay together, in order of their attributes."""
     groups: list[set[int]] = []
     for block in (*asked, *counted):
-        mine = {a for a in block.axes if block.moving(a).any()}
+        mine = moves(block)
         touching = [g for g in groups if g & mine]
         groups = [g for g in groups if not g & mine]
         if mine:
             groups.append(mine.union(*touching))
     out = []
     for group in sorted(groups, key=min):
-        chosen = [tuple(k for k, b in enumerate(blocks) if _moves(b) & group) for blocks in (asked, counted)]
+        chosen = [tuple(k for k, b in enumerate(blocks) if moves(b) & group) for blocks in (asked, counted)]
         out.append(Component(tuple(sorted(group)), chosen[0], chosen[1]))
-    return out
-
-
-def _moves(block: Block) -> set[int]:
-    return {a for a in block.axes if block.moving(a).any()}
-
-
-def classes_of(blocks: Sequence[Block], axis: int) -> Ints:
-    """Values of an attribute that no block tells apart, numbered in the order of the values."""
-    size = blocks[0].universe.shape[axis]
-    found = joint_classes([b.moving(axis) for b in blocks], size)
-    first = np.full(int(found.max(initial=0)) + 1, size)
-    np.minimum.at(first, found, np.arange(size))
-    rank = np.empty_like(first)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[found].astype(np.int64)
-
-
-def representatives(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
-    """One cell for each combination of classes, the last attribute fastest; others at their first value."""
-    universe = blocks[0].universe
-    cells = np.zeros(1, dtype=np.int64)
-    for axis in axes:
-        first = np.unique(classes_of(blocks, axis), return_index=True)[1].astype(np.int64)
-        cells = (cells[:, None] + first * universe.strides[axis]).ravel()
-    return cells
-
-
-def cells_told_apart(blocks: Sequence[Block], axes: Sequence[int]) -> int:
-    """How many combinations of classes there are."""
-    out = 1
-    for axis in axes:
-        out *= int(classes_of(blocks, axis).max(initial=0)) + 1
     return out
 
 

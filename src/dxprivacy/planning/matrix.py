@@ -13,32 +13,22 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.bounds import cover
-from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageError
+from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
-from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric, present
 from dxprivacy.model.questions import Asked, Matrix, Stack
 from dxprivacy.model.strategy import Groups, Steps, Tally
 from dxprivacy.model.workload import Workload
+from dxprivacy.planning.cells import Cells, cells_told_apart, classes_of
 from dxprivacy.planning.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
-from dxprivacy.planning.least_squares import (
-    Component,
-    LeastSquares,
-    cells_told_apart,
-    classes_of,
-    components,
-    representatives,
-    tables_of,
-)
+from dxprivacy.planning.least_squares import Component, LeastSquares, components, tables_of
 from dxprivacy.planning.strategies import Problem, choose
 from dxprivacy.planning.strategies.limits import limit
 from dxprivacy.planning.tables import choose as choose_tables
 
 MOST_CELLS = 320
 _GRID_BITS = 20
-_MOST_PAIRS = 200_000
 Progress = Callable[[str, float], None]
 
 
@@ -152,47 +142,22 @@ class _Part:
     # -- over the cells
 
     def _by_cells(self, seconds: float, *, thorough: bool, progress: Progress | None) -> Counted | None:
-        axes, blocks = self.part.axes, self.blocks
-        if cells_told_apart(blocks, axes) > MOST_CELLS:
+        blocks = self.blocks
+        if cells_told_apart(blocks, self.part.axes) > MOST_CELLS:
             return None
-        cells = representatives(blocks, axes)
-        pairs = self._pairs(len(cells))
-        if pairs is None:
+        cells = Cells.of(blocks, self.metric, self.share)
+        if cells.limits is None or cells.public or cells.count < 2:
             return None
-        wanted = np.vstack([b.columns(cells) for b in blocks]).astype(np.float64)
+        wanted = np.vstack([b.columns(cells.representatives) for b in blocks]).astype(np.float64)
         wanted *= np.sqrt(self.importance[self.rows])[:, None]
-        try:
-            problem = Problem(wanted.T @ wanted, *pairs)
-        except UsageError:
-            return None  # public differences: what is left falls apart
+        problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
+        least = limit(problem, seconds=0.2 * seconds).value
         found = choose(problem, wanted, seconds=0.8 * seconds, thorough=thorough, progress=progress)
         if not np.isfinite(found.total) or not len(found.rows):
             return None
-        least = limit(problem, seconds=0.2 * seconds).value
-        return self._whole(found.name, found.rows, found.total, least)
+        return self._whole(cells, found.name, found.rows, found.total, least)
 
-    def _pairs(self, count: int) -> tuple[Ints, Ints, Floats] | None:
-        """The pairs of cells that span the policy, with what each may show; None where a difference is public."""
-        tally = _tally_of_cells(self.workload, self.blocks, self.part.axes)
-        apart = LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0))
-        covering = cover(apart, self.metric)
-        if not covering.tight or covering.size > _MOST_PAIRS:
-            return None
-        least: dict[tuple[int, int], float] = {}
-        block = tally.blocks[0]
-        for i, j in covering.pairs():
-            d = self.metric.pairwise(i, j) * float(self.share)
-            a, b = (block.columns(x).argmax(axis=0) for x in (i, j))
-            ends = np.sort(np.stack([a, b]), axis=0)
-            for first, second, limit_ in zip(*ends.tolist(), d.tolist(), strict=True):
-                if first != second:
-                    least[first, second] = min(least.get((first, second), math.inf), limit_)
-        if not least or count < 2 or not all(math.isfinite(x) for x in least.values()):
-            return None
-        pairs = np.array(list(least), dtype=np.int64)
-        return pairs[:, 0], pairs[:, 1], np.array(list(least.values()))
-
-    def _whole(self, name: str, rows: Floats, total: float, least: float) -> Counted:
+    def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float) -> Counted:
         """Real rows as whole numbers on a grid, each with its scale; rows of noughts and ones need none."""
         largest = np.abs(rows).max(axis=1)
         rows, largest = rows[largest > 0], largest[largest > 0]
@@ -206,20 +171,9 @@ class _Part:
         for fine in (True, False):
             chosen = order[(bits[order] > 0) == fine]
             if len(chosen):
-                questions.append(self._question(whole[chosen], Fraction(1, 1 << _GRID_BITS if fine else 1)))
+                factor = Fraction(1, 1 << _GRID_BITS if fine else 1)
+                questions.append(cells.question(whole[chosen], factor))
         return Counted(tuple(questions), scales[order], name, total, least)
-
-    def _question(self, rows: Ints, factor: Fraction) -> Asked:
-        """Rows over the cells of this component as a question."""
-        universe, axes = self.workload.universe, self.part.axes
-        if len(axes) == 1:
-            return Steps.from_rows(universe.names[axes[0]], rows[:, classes_of(self.blocks, axes[0])], factor)
-        cells = np.arange(universe.cells, dtype=np.int64)
-        place = np.zeros(universe.cells, dtype=np.int64)
-        for axis in axes:
-            classes = classes_of(self.blocks, axis)
-            place = place * (int(classes.max()) + 1) + classes[universe.along(axis, cells)]
-        return Matrix(rows[:, place], factor)
 
     # -- by tables
 
@@ -256,15 +210,6 @@ class _Part:
             scales += [scale] * table.rows(sizes)
         words = f"{len(questions)} weighted tables"
         return Counted(tuple(questions), np.array(scales), words, chosen.total, chosen.limit)
-
-
-def _tally_of_cells(workload: Workload, blocks: Sequence[Block], axes: Sequence[int]) -> Workload:
-    """One row for each cell that some questions tell apart."""
-    over = []
-    for axis in axes:
-        classes = classes_of(blocks, axis)
-        over.append(Groups(workload.universe.names[axis], tuple(classes.tolist()), (1,) * len(classes)))
-    return Tally(tuple(over)).on(workload.universe)
 
 
 def _least_between(metric: Metric, classes: Ints) -> float:
