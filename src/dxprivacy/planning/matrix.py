@@ -185,10 +185,9 @@ class _Part:
             return None
         classes = [classes_of(blocks, axis) for axis in axes]
         sizes = [int(c.max()) + 1 for c in classes]
-        budgets = []
-        for axis, c in zip(axes, classes, strict=True):
-            alone = self.metric if axis_metrics is None else axis_metrics[axis]
-            budgets.append(_least_between(alone, c) * float(self.share))
+        alone = [self.metric if axis_metrics is None else axis_metrics[axis] for axis in axes]
+        ends = [_between(metric, c) for metric, c in zip(alone, classes, strict=True)]
+        budgets = [least * float(self.share) for least, _ in ends]
         weights = []
         for b, block in zip(self.part.asked, blocks, strict=True):
             start = self.workload.offsets[b]
@@ -208,20 +207,22 @@ class _Part:
                 over.append(Groups(names[axes[a]], tuple(groups.tolist()), tuple(signs.tolist())))
             questions.append(Tally(tuple(over)))
             scales += [scale] * table.rows(sizes)
+        even = all(least == most for least, most in ends)  # otherwise other strategies may be better than any tables
         words = f"{len(questions)} weighted tables"
-        return Counted(tuple(questions), np.array(scales), words, chosen.total, chosen.limit)
+        return Counted(tuple(questions), np.array(scales), words, chosen.total, chosen.limit if even else None)
 
 
-def _least_between(metric: Metric, classes: Ints) -> float:
-    """The least distance between values of different classes."""
-    least = math.inf
+def _between(metric: Metric, classes: Ints) -> tuple[float, float]:
+    """The least and the largest distance between values of different classes."""
+    least, most = math.inf, 0.0
     n = len(classes)
     for u in range(n):
         v = np.arange(u + 1, n)
         v = v[classes[v] != classes[u]]
         if len(v):
-            least = min(least, float(metric.pairwise(np.full(len(v), u), v).min()))
-    return least
+            distances = metric.pairwise(np.full(len(v), u), v)
+            least, most = min(least, float(distances.min())), max(most, float(distances.max()))
+    return least, most
 
 
 def question_of(block: Block) -> Asked:
