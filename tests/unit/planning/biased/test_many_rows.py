@@ -106,7 +106,7 @@ def best_of_two_values(deltas, d, n, a):
     return float((a @ (2 * n**2 * deltas[:, None] ** 2 / (n**2 * b**2 + 8))).min())
 
 
-@pytest.mark.parametrize("n", [1, 3, 5, 20])
+@pytest.mark.parametrize("n", [1, 5, 20])
 def test_two_elements_reach_the_best_split_although_the_problem_has_several_minima(n):
     for deltas in (np.array([1.0, 1.02]), np.array([1.0, 3.0]), np.array([2.0, 0.5, 1.0])):
         a = np.arange(1.0, len(deltas) + 1)
