@@ -117,7 +117,7 @@ def _towards(
 def _point(problem: Problem, shapes: Floats, scales: Floats, kept: Ints) -> _Point:
     c, wide, a = scales[kept], problem.ranges[kept], problem.weights[kept]
     rows = c[:, None] * shapes[kept]
-    bias = problem.half(_widen(problem, rows, kept))[kept]
+    bias = problem.half(rows - problem.Q[kept])
     units = np.minimum(np.sqrt(2) * c / (problem.n * wide), 0.5)
     price = np.stack([a * (problem.n * wide * units) ** 2, 2 * a * c * c])
     rows, asked = rows / wide[:, None], problem.Q[kept] / wide[:, None]
@@ -130,12 +130,6 @@ def _point(problem: Problem, shapes: Floats, scales: Floats, kept: Ints) -> _Poi
         price / price.sum(),
         bias / wide / units,
     )
-
-
-def _widen(problem: Problem, rows: Floats, kept: Ints) -> Floats:
-    error = np.zeros_like(problem.Q)
-    error[kept] = rows - problem.Q[kept]
-    return error
 
 
 def _solve(

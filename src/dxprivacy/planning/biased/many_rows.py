@@ -13,11 +13,12 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Floats
+from dxprivacy.planning.biased.allot import leftovers, refit
 from dxprivacy.planning.biased.joint import descend
 from dxprivacy.planning.biased.one_row import single
 from dxprivacy.planning.biased.pairs import ClosedPairs, close, enough, numbers, records
 from dxprivacy.planning.biased.problem import Problem
-from dxprivacy.planning.biased.rebalance import leftovers, rebalance, refit, search
+from dxprivacy.planning.biased.rebalance import rebalance, search
 from dxprivacy.planning.biased.result import Biased
 
 Progress = Callable[[str, float], None]
