@@ -63,7 +63,9 @@ def objective(space: Space, p: int, y: Floats) -> tuple[float, Floats]:
     T, D, v = _parts(space, p, y)
     a = (1 - v) * space.budgets * D
     base = space.base
-    value, by_a, by_F = cells_and_rows(a, np.vstack([T * a, v * base]) if len(base) else T * a, space.gram, free=space.free)
+    value, by_a, by_F = cells_and_rows(
+        a, np.vstack([T * a, v * base]) if len(base) else T * a, space.gram, free=space.free
+    )
     along = by_F[:p]
     straight = along * a
     shrink = a * D * (by_a + (along * T).sum(axis=0))
