@@ -5,6 +5,7 @@ here certifies: totals are computed from the rows in floats, and what becomes of
 """
 
 from dxprivacy.planning.strategies.choose import choose
+from dxprivacy.planning.strategies.limits import Limit, limit
 from dxprivacy.planning.strategies.problem import Found, Problem
 
-__all__ = ["Found", "Problem", "choose"]
+__all__ = ["Found", "Limit", "Problem", "choose", "limit"]

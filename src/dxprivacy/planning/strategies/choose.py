@@ -1,4 +1,4 @@
-"""The best strategy for a small universe that the known recipes find: structure first, searches after, the minimum kept.
+"""The best strategy for a small universe that known recipes find: structure first, searches after, the minimum kept.
 
 The order is that of the recipes' promise, so that a short time still gives the best of the closed forms: the workload
 itself, the sides of a tree's edges, cells, ramps; then searches for mixtures.  All work is limited by iterations and
@@ -6,18 +6,23 @@ itself, the sides of a tree's edges, cells, ramps; then searches for mixtures.  
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from dxprivacy.errors import UsageError
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.arrays import Floats
+from dxprivacy.planning.strategies.limits import l2_limit, principal
 from dxprivacy.planning.strategies.mixtures import Space, cell_budgets, cell_space, edge_space, mixtures
 from dxprivacy.planning.strategies.problem import Clock, Found, Problem, Progress
 from dxprivacy.planning.strategies.ramps import best_ramps
 from dxprivacy.planning.strategies.reweight import distinct_rows, fits, reweighted
-from dxprivacy.planning.strategies.structure import threshold, tree
+from dxprivacy.planning.strategies.search import search
+from dxprivacy.planning.strategies.structure import Tree, nested_ranges, seriation, threshold, tree
 
 Candidate = tuple[str, Floats]
+_NEAR = 1.05  # times the limit: near enough not to search
+_NEAREST = 1.005  # and not to polish, even for those who can wait
 
 
 def choose(
@@ -37,41 +42,102 @@ def choose(
     clock = Clock.of(seconds)
     if not len(problem.root):
         return Found("nothing to ask", np.zeros((0, problem.cells)), 0.0)
-    unit = problem.normalised
-    rows = None if workload_rows is None else _checked(problem, workload_rows)
+    order = seriation(problem)  # so that the names of the cells do not matter
+    unit = problem.normalised.renamed(order)
+    back = np.argsort(order)
+    workload = None if workload_rows is None else _checked(problem, workload_rows)[:, order]
     best: Found | None = None
-    for name, proposed in _candidates(unit, rows, clock):
-        found = unit.found(name, proposed)
+
+    def keep(found: Found) -> None:
+        nonlocal best
         if best is None or found.total < best.total * (1 - 1e-9):
             best = found
-            if progress is not None:
-                progress(name, problem.found(name, found.rows).total)
-        if clock.out and np.isfinite(best.total):
+            if progress is not None and np.isfinite(found.total):
+                progress(found.name, problem.total(found.rows[:, back]))
+
+    for name, rows in _closed_forms(unit, workload, clock):
+        keep(unit.found(name, rows))
+    spectrum = l2_limit(unit, iterations=30, tolerance=1e-3, clock=clock.part(0.2))
+    limit = spectrum.value
+    for name, rows in _searches(unit, spectrum.moments, clock):
+        keep(unit.found(name, rows))
+        if best is not None and (best.total <= limit * _NEAR or (clock.out and best.total < np.inf)):
             break
     if best is None:
         raise RuntimeError("no strategy was tried")
-    return problem.found(best.name, best.rows)
+    if thorough and not clock.out and best.total > limit * _NEAREST:
+        for name, rows in _polished(unit, best, clock):
+            keep(unit.found(name, rows))
+    return problem.found(best.name, best.rows[:, back])
 
 
-def _candidates(problem: Problem, workload: Floats | None, clock: Clock) -> Iterator[Candidate]:
-    """Closed forms first, then searches."""
+def _closed_forms(problem: Problem, workload: Floats | None, clock: Clock) -> Iterator[Candidate]:
+    """What needs no search, or a short one."""
     edges = tree(problem)
     if edges is not None:
-        name = "prefix counts" if edges.path else "one side of every pair"
-        yield name, edges.sides * edges.limits[:, None]
-    budgets = cell_budgets(problem)
-    yield "cells", np.diag(budgets)
+        yield _tree_name(edges), edges.sides * edges.limits[:, None]
+    yield "cells", np.diag(cell_budgets(problem))
     if workload is not None:
         yield from _workload(problem, workload, clock)
     ordered = threshold(problem)
     if ordered is not None and 1 < ordered[1] < problem.cells - 1:
-        yield from _ramps(problem, *ordered, clock)
+        ramps = best_ramps(problem, *ordered, clock.part(0.5))[0]
+        yield (
+            "ramps and cells",
+            np.vstack([ramps.share * ramps.rows, (1 - ramps.share) * np.diag(cell_budgets(problem))]),
+        )
+    if edges is None:
+        for branches in (2, 4):
+            rows, levels = nested_ranges(problem.cells, branches)
+            parts = np.ones(int(levels.max()) + 1)
+            yield (
+                "nested ranges",
+                reweighted(problem, rows, parts=parts, groups=levels, rounds=8, clock=clock.part(0.2)),
+            )
+
+
+def _searches(problem: Problem, moments: Floats, clock: Clock) -> Iterator[Candidate]:
+    """Directions of the limit; mixtures in the space that suits the pairs; weighted cuts where no structure is known."""
+    directions = principal(moments)
+    yield "principal directions", directions
+    edges, ordered = tree(problem), threshold(problem)
+    cells = cell_space(problem)
     if edges is not None:
-        space = edge_space(edges)
-        for count, rows in _mixed(space, clock.part(0.5)):
-            yield f"{name} and {count} mixtures", rows @ edges.sides
-    for count, rows in _mixed(cell_space(problem, budgets), clock):
+        for count, rows in _mixed(edge_space(edges), clock.part(0.6)):
+            yield f"{_tree_name(edges)} and {count} mixtures", rows @ edges.sides
+    if ordered is not None and 1 < ordered[1] < problem.cells - 1:
+        for ramps in best_ramps(problem, *ordered, clock.part(0.2))[:2]:
+            for count, rows in _mixed(replace(cells, base=ramps.rows), clock.part(0.3), ramps.share):
+                yield f"ramps, cells and {count} mixtures", rows
+    for count, rows in _mixed(cells, clock.part(0.5)):
         yield f"cells and {count} mixtures", rows
+    if edges is None and ordered is None:
+        yield from _weighted(problem, "principal directions, weighted", directions, clock)
+        n = problem.cells
+        prefixes, nested = np.tril(np.ones((n, n)))[:-1], nested_ranges(n, 2)[0]
+        yield from _weighted(problem, "weighted ranges", np.vstack([np.eye(n), prefixes, nested]), clock)
+
+
+def _weighted(problem: Problem, name: str, rows: Floats, clock: Clock) -> Iterator[Candidate]:
+    """The rows with a weight each, if they are few enough."""
+    rows = distinct_rows(rows)[0]
+    if fits(problem, rows) and not clock.out:
+        yield name, reweighted(problem, rows, parts=np.ones(len(rows)), rounds=20, clock=clock.part(0.5))
+
+
+def _polished(problem: Problem, best: Found, clock: Clock) -> Iterator[Candidate]:
+    """A search over all entries, with a few more rows and with many."""
+    n = problem.cells
+    for extra, size in ((n // 16, 0.02), (n // 2, 0.05)):
+        if clock.out:
+            return
+        more = size * np.random.default_rng(extra).uniform(0, 1, (max(extra, 2), n))
+        rows = search(problem, np.vstack([best.rows, more]), iterations=800, clock=clock)
+        yield f"{best.name}, polished", rows
+
+
+def _tree_name(edges: Tree) -> str:
+    return "prefix counts" if edges.path else "one side of every pair"
 
 
 def _workload(problem: Problem, workload: Floats, clock: Clock) -> Iterator[Candidate]:
@@ -80,17 +146,6 @@ def _workload(problem: Problem, workload: Floats, clock: Clock) -> Iterator[Cand
     if fits(problem, rows):
         clock = clock.part(0.3)
         yield "the questions, weighted", reweighted(problem, rows, parts=parts, rounds=20, clock=clock)
-
-
-def _ramps(problem: Problem, order: Ints, reach: int, clock: Clock) -> Iterator[Candidate]:
-    shapes = best_ramps(problem, order, reach, clock.part(0.5))
-    budgets = np.full(problem.cells, problem.limits.min() / 2)
-    for ramps in shapes[:1]:
-        yield "ramps and cells", np.vstack([ramps.share * ramps.rows, (1 - ramps.share) * np.diag(budgets)])
-    for ramps in shapes[:2]:
-        space = Space(problem.centred, budgets, free=True, base=ramps.rows)
-        for count, rows in _mixed(space, clock.part(0.5), ramps.share):
-            yield f"ramps, cells and {count} mixtures", rows
 
 
 def _mixed(space: Space, clock: Clock, share: float = 0.0) -> Iterator[tuple[int, Floats]]:

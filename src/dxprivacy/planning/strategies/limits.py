@@ -52,12 +52,13 @@ def limit(problem: Problem, *, seconds: float) -> Limit:
         return Limit(0.0, "l2")
     unit = problem.normalised
     back = float(np.trace(problem.centred)) / float(problem.limits.max()) ** 2
-    round_ones = l2_limit(unit, iterations=600, tolerance=1e-4, clock=clock.part(0.4))
-    best = Limit(round_ones.value * back, "l2")
     odd = [c for c in classes(unit) if not bipartite(unit.cells, unit.first[c], unit.second[c])]
-    if not odd or len(odd) > _MOST_CLASSES:
+    by_cuts = 0 < len(odd) <= _MOST_CLASSES
+    iterations, tolerance = (40, 1e-2) if by_cuts else (1000, 1e-4)
+    best = Limit(l2_limit(unit, iterations=iterations, tolerance=tolerance, clock=clock.part(0.4)).value * back, "l2")
+    if not by_cuts:
         return best
-    value = _laplace_limit(unit, odd, round_ones.multipliers, clock) * back
+    value = _laplace_limit(unit, odd, clock) * back
     return Limit(value, "laplace") if value > best.value else best
 
 
@@ -88,6 +89,13 @@ def l2_limit(problem: Problem, *, iterations: int, tolerance: float, clock: Cloc
     return Spectrum(best.multipliers, best.value, upper / best.value - 1, best.moments)
 
 
+def principal(moments: Floats) -> Floats:
+    """Rows A with A'A = these moments, at right angles: few where the workload is smooth."""
+    values, vectors = np.linalg.eigh(moments)
+    keep = values > values[-1] * 1e-12
+    return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T[::-1], dtype=np.float64)
+
+
 def laplacian(problem: Problem, mu: Floats) -> Floats:
     """L with x'Lx = sum of mu (x_i - x_j)^2."""
     n = problem.cells
@@ -103,8 +111,8 @@ def pair_values(problem: Problem, M: Floats) -> Floats:
     return np.asarray(diagonal[i] + diagonal[j] - 2 * M[i, j], dtype=np.float64)
 
 
-def _laplace_limit(problem: Problem, odd: list[Ints], mu: Floats, clock: Clock) -> float:
-    """The limit by cuts, from the multipliers of the other one."""
+def _laplace_limit(problem: Problem, odd: list[Ints], clock: Clock) -> float:
+    """The limit by cuts.  Multipliers start equal: from those of the l2 limit, many of them tiny, it went less far."""
     from scipy.optimize import minimize
 
     def stop(_: Floats) -> None:
@@ -112,13 +120,14 @@ def _laplace_limit(problem: Problem, odd: list[Ints], mu: Floats, clock: Clock) 
             raise StopIteration
 
     n = problem.cells
-    start = [np.log(np.maximum(mu / mu.max(), 1e-4))]
+    mu = 1 / problem.limits**2
+    start = [np.log(mu)]
     for c in odd:
         degree = np.bincount(problem.first[c], mu[c], n) + np.bincount(problem.second[c], mu[c], n)
         start.append(np.log(np.maximum(degree / degree.max(), 1e-4)))
     y = np.concatenate(start)
     best = cut_limit(problem, odd, y, None)[0]
-    for power, iterations in ((20, 150), (100, 150), (500, 150)):
+    for power, iterations in ((50, 150), (400, 300)):
         done = minimize(
             lambda y, power=power: tuple(-x for x in cut_limit(problem, odd, y, power)),
             y,

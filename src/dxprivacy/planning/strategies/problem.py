@@ -16,8 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Floats, Ints
@@ -85,6 +87,12 @@ class Problem:
         scale = max(float(np.trace(self.centred)), np.finfo(float).tiny)
         return Problem(self.centred / scale, self.first, self.second, self.limits / self.limits.max())
 
+    def renamed(self, order: Ints) -> "Problem":
+        """The same problem with cell `order[k]` called k."""
+        place = np.empty(self.cells, dtype=np.int64)
+        place[order] = np.arange(self.cells)
+        return Problem(self.gram[np.ix_(order, order)], place[self.first], place[self.second], self.limits)
+
     def load(self, rows: Floats) -> float:
         """The largest part of any pair's limit that the rows use, with noise of scale 1."""
         worst = 0.0
@@ -105,7 +113,7 @@ class Problem:
         X = rows / load
         X = X - X.mean(axis=1, keepdims=True)
         if len(X) > self.cells:
-            X = np.linalg.qr(X, mode="r")
+            X = np.asarray(np.linalg.qr(X, mode="r"))
         _, sizes, vectors = np.linalg.svd(X)
         seen = sizes > sizes[0] * _RANK
         parts = ((self.root @ vectors.T) ** 2).sum(axis=0)
@@ -162,9 +170,9 @@ class Clock:
         return Clock(monotonic() + share * self.left)
 
 
-def _array(value: object, kind: type, dimensions: int, name: str) -> np.ndarray:  # type: ignore[type-arg]
+def _array(value: object, kind: type, dimensions: int, name: str) -> NDArray[Any]:
     try:
-        array = np.array(value, dtype=kind)
+        array: NDArray[Any] = np.array(value, dtype=kind)
     except (TypeError, ValueError, OverflowError):
         raise UsageError(f"{name} must be numbers") from None
     if array.ndim != dimensions:

@@ -1,9 +1,9 @@
 """Ramps for a threshold policy: smooth prefix counts every so many cells, together with the cells themselves.
 
-With pairs at most T apart at one limit, a prefix count costs each pair across its border the whole limit, wherever the
-pair stands.  A prefix smeared over about T positions (a ramp) costs a pair only the part of the ramp that it spans; ramps
-every T cells then cost every pair the same, and together see far.  The cells see near.  What part the ramps get is a
-search in one variable.
+With pairs at most T apart at one limit, a prefix count costs each pair across its border the same, however close its
+cells are.  A prefix smeared over about T positions (a ramp) costs a pair only the part of the ramp that it spans, and
+ramps every T cells then cost every pair of one width the same: they see far.  The cells see near.  What part of the
+limits the ramps get is a search in one variable.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def ramp_rows(n: int, every: int, width: int, offset: int, *, smooth: bool) -> F
 
 def best_ramps(problem: Problem, order: Ints, reach: int, clock: Clock) -> list[Ramps]:
     """Ramps of some widths, distances and offsets, the least error first."""
-    found = []
+    found: list[Ramps] = []
     for every, width, offset, smooth in _shapes(reach):
         if found and clock.out:
             break

@@ -1,18 +1,18 @@
 """Given rows, the best weights: least squares and the least noise in turn, which never makes the error larger.
 
 For fixed weights w, least squares gives each row's part in the workload's error; for a fixed reconstruction the error
-is a sum of parts / w^2, convex under the pairs' limits, and `optimise` solves it.  Each step minimises the same function
-in one of its two arguments.
+is a sum of parts / w^2, convex under the pairs' limits, and `optimise` solves it.  Each step minimises the same
+function in one of its two arguments.
 """
 
 import numpy as np
 
-from dxprivacy.model.arrays import Floats
+from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.optimal import SparsePairs, optimise
 from dxprivacy.planning.strategies.problem import Clock, Problem
 
 MOST_ROWS = 600
-_MOST_LOADS = 30_000_000
+_MOST_LOADS = 4_000_000
 
 
 def fits(problem: Problem, rows: Floats) -> bool:
@@ -35,37 +35,40 @@ def distinct_rows(rows: Floats) -> tuple[Floats, Floats]:
     first = np.abs(np.round(rows, 9)).argmax(axis=1)
     rows = rows * np.sign(rows[np.arange(len(rows)), first])[:, None]
     _, at, kind = np.unique(np.round(rows, 9) + 0.0, axis=0, return_index=True, return_inverse=True)
-    parts = np.bincount(kind.ravel(), (high - low) ** 2)
+    parts = np.bincount(kind.ravel(), (high - low) ** 2).astype(np.float64)
     order = np.argsort(at)
     return np.asarray(rows[at[order]] + 0.0, dtype=np.float64), parts[order]
 
 
-def reweighted(problem: Problem, rows: Floats, *, parts: Floats | None, rounds: int, clock: Clock) -> Floats:
-    """The rows times their best weights; `parts` are the rows' parts in the error of the first solve (None: equal)."""
+def reweighted(
+    problem: Problem, rows: Floats, *, parts: Floats, groups: Ints | None = None, rounds: int, clock: Clock
+) -> Floats:
+    """The rows times their best weights, one for each group of rows (each row by itself where that is None).
+
+    `parts` are the groups' parts in the error of the first solve.
+    """
     from scipy.sparse import csr_matrix
 
-    loads = csr_matrix(np.abs(rows[:, problem.first] - rows[:, problem.second]).T)
+    groups = np.arange(len(rows)) if groups is None else groups
+    gather = csr_matrix((np.ones(len(rows)), (np.arange(len(rows)), groups)))
+    loads = csr_matrix(csr_matrix(np.abs(rows[:, problem.first] - rows[:, problem.second]).T) @ gather)
     X = rows - rows.mean(axis=1, keepdims=True)
-    least, best, weights = np.inf, rows, np.ones(len(rows))
-    errors = np.ones(len(rows)) if parts is None else parts
+    least, best = np.inf, rows
     for _ in range(rounds):
-        keep = errors > errors.max() * 1e-12
-        found = optimise(
-            SparsePairs(loads[:, keep], problem.limits),
-            errors[keep],
-            2,
-            np.full(int(keep.sum()), np.inf),
-            tolerance=1e-5,
-        )
-        weights = np.zeros(len(rows))
-        weights[keep] = found.w
-        total = problem.total(rows * weights[:, None])
-        if not total < least * (1 - 1e-4):
+        keep = parts > parts.max() * 1e-12
+        free = np.full(int(keep.sum()), np.inf)
+        weights = np.zeros(len(parts))
+        pairs = SparsePairs(loads[:, keep], problem.limits)
+        weights[keep] = optimise(pairs, parts[keep], 2, free, tolerance=1e-5).w
+        each = weights[groups]
+        total = problem.total(rows * each[:, None])
+        if not total < least:
             break
-        least, best = total, rows[keep] * weights[keep, None]
-        if clock.out:
+        slow = total > least * (1 - 1e-4)
+        least, best = total, rows[each > 0] * each[each > 0, None]
+        if slow or clock.out:
             break
-        errors = _parts(problem, X, weights)
+        parts = np.asarray(gather.T @ _parts(problem, X, each), dtype=np.float64)
     return best
 
 

@@ -5,6 +5,7 @@ proposal is checked against the list.  Duplicate pairs count once, with the smal
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -124,3 +125,22 @@ def bipartite(n: int, first: Ints, second: Ints) -> bool:
 
 def _equal(limits: Floats) -> bool:
     return bool(limits.max() <= limits.min() * (1 + 1e-12))
+
+
+def nested_ranges(n: int, branches: int) -> tuple[Floats, Ints]:
+    """Ranges along the cells, halved (or divided by more) down to single cells; and the level of each.
+
+    >>> nested_ranges(4, 2)[1]
+    array([0, 0, 1, 1, 1, 1])
+    """
+    rows: list[Floats] = []
+    levels: list[int] = []
+    borders = [0, n]
+    while len(borders) <= n:
+        finer = {int(x) for a, b in pairwise(borders) for x in np.linspace(a, b, branches + 1).round()}
+        level = max(levels, default=-1) + 1
+        borders = sorted(finer)
+        for a, b in pairwise(borders):
+            rows.append(((np.arange(n) >= a) & (np.arange(n) < b)).astype(np.float64))
+            levels.append(level)
+    return np.array(rows), np.array(levels, dtype=np.int64)
