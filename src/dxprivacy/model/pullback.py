@@ -124,9 +124,9 @@ class PulledBack(Block):
         sources = np.array([-1 if s is None else s for s in self.by.sources], dtype=np.int64)
         return (*self.inner.parts(), sources, *self.by.values)
 
-    def dense(self) -> Ints:
+    def columns(self, cells: Ints) -> Ints:
         """Old columns, chosen by the map."""
-        return self.inner.dense()[:, self.by.cells(np.arange(self.universe.size, dtype=np.int64))]
+        return self.inner.columns(self.by.cells(cells))
 
 
 def pull_back(cost: LaplaceCost, by: Pullback) -> LaplaceCost:

@@ -127,6 +127,10 @@ class Workload:
                 out.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
         return out.hexdigest()
 
+    def columns(self, cells: Ints) -> Ints:
+        """Q_i of some cells, side by side."""
+        return np.vstack([b.columns(cells) for b in self.blocks])
+
     def dense(self) -> Ints:
         """The whole matrix; for tests and small universes."""
         return np.vstack([b.dense() for b in self.blocks])
