@@ -29,6 +29,7 @@ def _differences_match(workload, Q, rng) -> None:
     assert (amount > 0).all()
     np.add.at(dense, (pair, row), amount)
     assert np.array_equal(dense, np.abs(Q[:, i] - Q[:, j]).T)
+    assert np.array_equal(workload.columns(i), Q[:, i])
     weights = rng.uniform(0.1, 5, workload.rows)
     expected = np.abs(Q[:, i] - Q[:, j]).T @ weights
     assert np.allclose(workload.loads(i, j, weights), expected, rtol=1e-12)

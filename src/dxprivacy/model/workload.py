@@ -128,7 +128,7 @@ class Workload:
         return out.hexdigest()
 
     def columns(self, cells: Ints) -> Ints:
-        """The columns of some cells, dense."""
+        """Q_i of some cells, side by side."""
         return np.vstack([b.columns(cells) for b in self.blocks])
 
     def dense(self) -> Ints:

@@ -1,6 +1,6 @@
 """Certificates: the proof that a plan keeps the policy, computed independently of whoever proposed the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +20,9 @@ class Certificate:
     rule: str
     metric: str
     norm: str = "l1"
-    lower_bound: float | None = None  # of the loss that was made least, over all scales for the same rows
-    gap: float | None = None  # how far the plan is above it, at most, relatively
+    # How good the plan is, where planning knew: no part of the proof, and not kept in files.
+    lower_bound: float | None = field(default=None, compare=False)  # of the loss, over all scales for the same rows
+    gap: float | None = field(default=None, compare=False)  # how far the plan is above it, at most, relatively
 
     def require(self, at_most: Fraction) -> "Certificate":
         """Refuse unless the ratio is at most the share of the policy that was granted."""

@@ -8,64 +8,17 @@ to keep every pair in floats, and certified by nobody here.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.planning.pairs import Pairs
+from dxprivacy.planning.watch import Watch
 
 POWERS = {"l2": 2, "l1": 1, "geomean": 0}
 _ROUNDS = 60
 _NEWTON = 60
 _STEPS = 400
-
-
-class Pairs(Protocol):
-    """The pairs of records that limit the precision."""
-
-    @property
-    def count(self) -> int:
-        """How many variables there are."""
-
-    def used(self, w: Floats) -> Floats:
-        """Which part of each pair's limit w uses."""
-
-    def rows(self, chosen: Ints) -> Floats:
-        """The dense rows of some pairs: w uses `rows @ w` of their limits."""
-
-    def own(self) -> tuple[Floats, Ints]:
-        """What each variable could have alone, and the pair that limits it."""
-
-
-@dataclass(frozen=True, eq=False)
-class SparsePairs:
-    """Pairs as a sparse system `loads @ w <= limits`, all limits positive."""
-
-    loads: Any
-    limits: Floats
-
-    @property
-    def count(self) -> int:
-        """Columns."""
-        return int(self.loads.shape[1])
-
-    def used(self, w: Floats) -> Floats:
-        """Loads over limits."""
-        return np.asarray(self.loads @ w / self.limits, dtype=np.float64)
-
-    def rows(self, chosen: Ints) -> Floats:
-        """Some rows, divided by their limits."""
-        return np.asarray(self.loads[chosen].toarray() / self.limits[chosen, None], dtype=np.float64)
-
-    def own(self) -> tuple[Floats, Ints]:
-        """The least limit over load of each column."""
-        coo = self.loads.tocoo()
-        room = self.limits[coo.row] / coo.data
-        order = np.lexsort((room, coo.col))
-        columns, first = np.unique(coo.col[order], return_index=True)
-        best, at = np.full(self.count, np.inf), np.zeros(self.count, dtype=np.int64)
-        best[columns], at[columns] = room[order][first], coo.row[order][first]
-        return best, at
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +50,13 @@ def lower_bound(rows: Floats, multipliers: Floats, a: Floats, p: int) -> float:
     return float(np.sum(a ** (1 / (p + 1)) * u ** (p / (p + 1))) ** (p + 1))
 
 
-def optimise(pairs: Pairs, a: Floats, p: int, caps: Floats, *, tolerance: float = 1e-9) -> Optimum:
+def optimise(
+    pairs: Pairs, a: Floats, p: int, caps: Floats, *, tolerance: float = 1e-9, watch: Watch | None = None
+) -> Optimum:
     """Minimise the loss; `caps` are upper bounds on w, infinite where there are none.
 
-    Every variable must be limited, by a pair or by its cap, and every `a` positive.
+    Every variable must be limited, by a pair or by its cap, and every `a` positive.  Where the time is up, the best w
+    so far comes back, with its gap.
     """
     own, at = pairs.own()
     scale = np.minimum(own, caps)  # then all variables run from 0 to 1
@@ -112,34 +68,41 @@ def optimise(pairs: Pairs, a: Floats, p: int, caps: Floats, *, tolerance: float 
     bounds = np.zeros((len(capped), len(a)))
     bounds[np.arange(len(capped)), capped] = scale[capped] / caps[capped]
     work = np.unique(at[own <= caps])
+    size = float(weights.sum())
     v = np.ones(len(a))
     many = max(20, 2 * len(a))
-    best: Optimum | None = None
-    floor = -np.inf
+    used = pairs.used(v * scale)
+    w = v / max(float(used.max(initial=0.0)), float((bounds @ v).max(initial=0.0)))
+    loss, floor, rounds = loss_of(w, weights, p), -np.inf, 0
     for turn in range(1, _ROUNDS + 1):
-        used = pairs.used(v * scale)
+        if watch is not None and watch.over:
+            break
+        rounds = turn
         work = np.union1d(work, _most(used, work, many if turn == 1 else max(many // 2, 10)))
         rows = np.vstack([pairs.rows(work) * scale, bounds])
         start = 0.9 * v / max(float((rows @ v).max()), 1e-300)
-        v, multipliers = _barrier(rows, weights, p, start, tolerance * 1e-2)
+        with np.errstate(all="ignore"):  # what overflows is no number, and no number is never better
+            v, multipliers = _barrier(rows, weights, p, start, tolerance * 1e-2, watch)
         floor = max(floor, lower_bound(rows, multipliers, weights, p))
-        everything = max(float(pairs.used(v * scale).max(initial=0.0)), float((bounds @ v).max(initial=0.0)))
+        used = pairs.used(v * scale)
+        everything = max(float(used.max(initial=0.0)), float((bounds @ v).max(initial=0.0)))
         feasible = v / everything
-        loss = loss_of(feasible, weights, p)
-        gap = (loss - floor) / (loss if p else float(weights.sum()))
-        if best is None or loss < best.loss:
-            best = Optimum(feasible, loss, floor, gap, turn)
-        if (best.loss - floor) / (best.loss if p else float(weights.sum())) <= tolerance:
-            break
-        if everything <= 1 + 1e-13:
+        if (here := loss_of(feasible, weights, p)) < loss:
+            w, loss = feasible, here
+        gap = gap_of(loss, floor, size, p)
+        if watch is not None:
+            watch.gap(gap)
+        if gap <= tolerance or everything <= 1 + 1e-13:
             break
         slack = rows[: len(work)] @ v
         work = work[(multipliers[: len(work)] > 1e-9 * multipliers.max()) | (slack > 0.9)]
-    if best is None:
-        raise RuntimeError("no round was made")
-    gap = max((best.loss - floor) / (best.loss if p else float(weights.sum())), 0.0)
     back = unit if p else 1.0
-    return Optimum(best.w * scale, best.loss * back + shift, floor * back + shift, gap, best.rounds)
+    return Optimum(w * scale, loss * back + shift, floor * back + shift, gap_of(loss, floor, size, p), rounds)
+
+
+def gap_of(loss: float, floor: float, size: float, p: int) -> float:
+    """How far a loss is above its lower bound: relatively, or for p = 0, which is a logarithm, per weight."""
+    return max((loss - floor) / (size if p == 0 else loss), 0.0)
 
 
 def _most(used: Floats, known: Ints, count: int) -> Ints:
@@ -150,7 +113,9 @@ def _most(used: Floats, known: Ints, count: int) -> Ints:
     return top[fresh[top] > (1 + 1e-13 if len(known) and (fresh > 1 + 1e-13).any() else 0)].astype(np.int64)
 
 
-def _barrier(rows: Floats, a: Floats, p: int, v: Floats, tolerance: float) -> tuple[Floats, Floats]:
+def _barrier(
+    rows: Floats, a: Floats, p: int, v: Floats, tolerance: float, watch: Watch | None
+) -> tuple[Floats, Floats]:
     """min sum a f(v) under rows @ v <= 1, v > 0; returns v and multipliers of the rows.
 
     t f(v) - sum log(1 - rows v) - sum log v is self-concordant up to a constant, so damped Newton converges globally.
@@ -160,7 +125,7 @@ def _barrier(rows: Floats, a: Floats, p: int, v: Floats, tolerance: float) -> tu
     t = float(m + n)
     best = (np.inf, v, np.ones(m))
     steps = stalled = 0
-    while steps < _STEPS and stalled < 3:
+    while steps < _STEPS and stalled < 3 and not (watch is not None and watch.over):
         for _ in range(_NEWTON):
             steps += 1
             moved = _newton(rows, a, p, v, t)

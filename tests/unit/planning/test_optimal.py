@@ -12,7 +12,8 @@ import dxprivacy as dx
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import DxError, SeparatesIdentical, UsageError
 from dxprivacy.planning import make_plan
-from dxprivacy.planning.optimal import SparsePairs, loss_of, lower_bound, optimise
+from dxprivacy.planning.optimal import loss_of, lower_bound, optimise
+from dxprivacy.planning.pairs import SparsePairs
 
 
 def instance(rng, n, k, kind):
@@ -105,9 +106,7 @@ def test_duplicated_and_wildly_scaled_rows_are_solved():
     assert plan.scales[18] == 0  # constant over the universe: exact
 
 
-@pytest.mark.parametrize(
-    ("method", "loss"), [("optimal", "l3"), ("fill", "l1"), ("auto", "geomean"), ("optimal", None)]
-)
+@pytest.mark.parametrize(("method", "loss"), [("optimal", "l3"), ("fill", "l1"), ("psa", "geomean"), ("optimal", None)])
 def test_losses_that_nobody_knows_are_refused(method, loss):
     with pytest.raises(UsageError, match="no loss"):
         make_plan([[1, 0]], dx.metrics.constant(2, 1), method=method, loss=loss)

@@ -15,9 +15,9 @@ from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import DxError, NotCertified, QuestionError, SeparatesIdentical, UsageError
 from dxprivacy.model.canonical import sealed
-from dxprivacy.planning import load_plan, make_plan, parse_share
+from dxprivacy.planning import METHODS, load_plan, make_plan, parse_share
 from dxprivacy.planning.noise_law import half_width, mean_absolute, scale_for, variance
-from dxprivacy.planning.scales import constraints, fill, own_precision
+from dxprivacy.planning.scales import constraints, fill, fixed
 
 
 @settings(max_examples=80, deadline=None)
@@ -26,7 +26,7 @@ def test_every_plan_keeps_its_share_on_all_pairs_in_fractions(rng):
     metric = random_metric(rng)
     questions = random_questions(rng, metric.universe)
     share = F(rng.randint(1, 10), 10)
-    method = rng.choice(["auto", "same-scale", "equal-split", "fill"])
+    method = rng.choice(METHODS)
     try:
         plan = make_plan(questions, metric, method=method, share=share, rows=1000)
     except SeparatesIdentical:
@@ -45,16 +45,16 @@ def test_filling_is_never_worse_than_the_strategy_whose_proportions_it_takes(rng
     workload = random_questions(rng, metric.universe).on(metric.universe)
     system = constraints(workload, metric, F(1))
     assert system is not None
-    own = own_precision(system)
+    own = system.pairs.own()[0]
     finite = np.isfinite(own)
     if not finite.any():
         return
     caps = np.where(finite, np.inf, 0.0)
     own = np.where(finite, own, 0.0)
-    assert (fill(system, own, caps) >= own / finite.sum() * (1 - 1e-9)).all()
+    assert (fill(system.pairs, fixed(own), caps) >= own / finite.sum() * (1 - 1e-9)).all()
     ones = np.where(finite, 1.0, 0.0)
-    same = 1 / max((system.loads @ ones) / system.limits)
-    assert (fill(system, ones, caps)[finite] >= same * (1 - 1e-9)).all()
+    same = 1 / system.pairs.used(ones).max()
+    assert (fill(system.pairs, fixed(ones), caps)[finite] >= same * (1 - 1e-9)).all()
 
 
 def test_uniform_metric_recovers_the_plain_laplace_scale():

@@ -1,0 +1,240 @@
+"""The ways to share a budget: each proposes scales, all are certified alike.
+
+`MAKERS` lists them in the order in which `method="auto"` tries them.  To add one, add a `Maker`: its name, whether it
+applies to a task, and what it proposes.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.model.arrays import Floats
+from dxprivacy.model.numbers import round_up
+from dxprivacy.planning.optimal import POWERS, optimise
+from dxprivacy.planning.pairs import Pairs
+from dxprivacy.planning.scales import Constraints, fill, fixed, of_what_is_left
+from dxprivacy.planning.task import Candidate, Task
+
+_SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
+CLOSE = 1e-6  # a gap at which nothing is left to be gained
+MAX_NEWTON = 300_000_000  # operations of one Newton step
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Scales to be certified; `floor` is not above the loss of any scales for the same rows, where that is known."""
+
+    scales: Floats
+    floor: float | None = None
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A method: its name, where it applies, what it proposes."""
+
+    name: str
+    applies: Callable[[Task], bool]
+    propose: Callable[[Task], Iterator[Proposal]]
+    in_auto: bool = True
+
+
+def try_maker(task: Task, maker: Maker) -> tuple[Candidate, float | None]:
+    """The best certified proposal of one method, and a lower bound on the loss, where it found one."""
+    if not maker.applies(task):
+        raise NotCertified(
+            f"too many pairs or rows for method “{maker.name}”", hints=[("method=same-scale", "works at any size")]
+        )
+    best: Candidate | None = None
+    floor: float | None = None
+    for proposal in maker.propose(task):
+        found = task.certified(maker.name, proposal.scales)
+        floor = proposal.floor if floor is None else floor
+        if best is None or task.better(task.merit(found.scales), task.merit(best.scales)):
+            best = found
+        if task.watch.over:
+            break
+    if best is None:
+        raise NotCertified(f"method “{maker.name}” found nothing", hints=[("method=same-scale", "works at any size")])
+    return best, floor
+
+
+def best_of_all(task: Task) -> Candidate:
+    """The best certified plan of all methods that apply; of equally good ones the first.
+
+    Once the gap is closed and no targets are given, no method can gain anything: the rest is not tried.  With targets
+    the number that are met comes first, which is no convex question, so all are tried.
+    """
+    best: Candidate | None = None
+    floor: float | None = None
+    for maker in MAKERS:
+        if not maker.in_auto or not maker.applies(task) or (best is not None and task.watch.over):
+            continue
+        found, bound = try_maker(task, maker)
+        floor = bound if floor is None else floor
+        if best is None or task.better(task.merit(found.scales), task.merit(best.scales)):
+            best = found
+        gap = task.measured(best, floor).certificate.gap
+        if gap is not None:
+            task.watch.gap(gap)
+            if gap <= CLOSE and (len(best.scales) == 1 or not (task.targets > 0).any()):
+                break
+    if best is None:
+        raise NotCertified("no method applies", hints=["this is a bug: please report it"])
+    return task.measured(best, floor)
+
+
+def _same_scale(task: Task) -> Iterator[Proposal]:
+    """Strategy 2: one scale, in the answers' units, equal to the joint sensitivity; exact, rounded up once."""
+    exact = Fraction(task.joint.upper) / task.share
+    if task.spent is not None:
+        exact = max(exact, Fraction(task.joint_beside * _SAFETY))
+    by_relative = {r: round_up(exact * Fraction(r)) if r else 0.0 for r in set(task.alike)}
+    scales = np.array([by_relative[r] for r in task.alike])
+    scales = np.where(scales > 0, np.maximum(scales, task.targets), 0.0)
+    alone = len(scales) == 1 and task.joint.exact and task.spent is None
+    yield Proposal(scales, _just_below(task.loss_of(scales)) if alone else None)  # one row: the closed form
+
+
+def _equal_split(task: Task) -> Iterator[Proposal]:
+    """Strategy 1: every row that needs noise gets the same part of the budget, or one that follows its weight."""
+    system = _system(task)
+    own = system.pairs.own()[0]
+    parts = float(task.pull[np.isfinite(own[system.variable])].sum())
+    yield Proposal(_as_scales(task, own * _per_variable(task.pull, system) / (parts or 1.0), system))
+
+
+def _psa(task: Task) -> Iterator[Proposal]:
+    """Strategy 3: in rounds, each row its part of what is left on its own pairs."""
+    system = _system(task)
+    caps = _caps(task, system)
+    pull = _per_variable(task.pull, system)
+    rounds = of_what_is_left(system.pairs, pull)
+    w = fill(system.pairs, rounds, np.where(_limited(system), caps, 0.0), jointly=False, watch=task.watch)
+    yield Proposal(_as_scales(task, np.where(_limited(system), w, np.inf), system))
+
+
+def _filled(task: Task) -> Iterator[Proposal]:
+    """Progressive filling, in the proportions of strategy 1, of strategy 2 and of the targets."""
+    system = _system(task)
+    pairs, limited = system.pairs, _limited(system)
+    wanted = _caps(task, system)
+    caps = np.where(limited, wanted, 0.0)
+    pull = _per_variable(task.pull, system)
+    own = np.where(limited, pairs.own()[0], 0.0) * pull
+    proportions = [own, np.where(limited, _per_variable(task.units, system) * pull, 0.0)]
+    if np.isfinite(wanted).any():
+        proportions.append(np.where(limited, np.where(np.isfinite(wanted), wanted * pull, own), 0.0))
+    for p in proportions:
+        w = fill(pairs, fixed(p), caps, watch=task.watch)
+        yield Proposal(_as_scales(task, np.where(limited, w, np.inf), system))
+    targeted = np.isfinite(wanted) & limited
+    if targeted.any() and not targeted[limited].all():  # targets first, but a tenth of every pair is kept for the rest
+        first = fill(pairs, fixed(own), np.where(targeted, caps, 0.0), part=0.9, watch=task.watch)
+        w = fill(pairs, fixed(own), caps, first, watch=task.watch)
+        yield Proposal(_as_scales(task, np.where(limited, w, np.inf), system))
+
+
+def _optimal(task: Task) -> Iterator[Proposal]:
+    """The least loss, with a lower bound on that of any other scales for the same rows."""
+    system = _system(task)
+    limited = np.flatnonzero(_limited(system))
+    w = np.full(system.count, np.inf)
+    if not len(limited):
+        yield Proposal(_as_scales(task, w, system), 0.0)
+        return
+    pairs, caps = system.pairs.among(limited), _caps(task, system)[limited]
+    if task.loss == "linf":
+        w[limited], floor = _least_largest(pairs, _per_variable(task.reference, system)[limited], caps)
+    elif len(limited) == 1 and system.by_row and task.spent is None:  # one row: the closed form, exactly
+        (closed,) = _same_scale(task)
+        yield Proposal(closed.scales, _just_below(task.loss_of(closed.scales)))
+        return
+    else:
+        power = POWERS[task.loss]
+        a = np.zeros(system.count)
+        np.add.at(a, system.variable, task.weights / task.reference**power)
+        found = optimise(pairs, a[limited], power, caps, watch=task.watch)
+        w[limited], floor = found.w, found.lower_bound
+        if power == 0:  # measured by the references too
+            noisy = np.isin(system.variable, limited)
+            floor -= float(task.weights[noisy] @ np.log(task.reference[noisy]))
+    # Where rows share a variable, others that do not might do better: then nobody knows a bound.
+    yield Proposal(_as_scales(task, w, system), floor if system.by_row else None)
+
+
+def _just_below(loss: float) -> float:
+    """The loss before roundings."""
+    return loss - abs(loss) * 2.0**-48 - 2.0**-48
+
+
+def _least_largest(pairs: Pairs, reference: Floats, caps: Floats) -> tuple[Floats, float]:
+    """All rows alike, measured by their references: one factor for all, which is strategy 2."""
+    even = np.minimum(1.0 / reference, caps)
+    most = float(pairs.used(even).max(initial=0.0))
+    w = np.minimum(even / most, caps) if most else even
+    # A largest loss t means w >= 1 / (t reference), so used(1 / reference) / t <= 1; caps ask for more, if anything.
+    return w, float(pairs.used(1.0 / reference).max(initial=0.0)) * (1 - 1e-12)
+
+
+def _system(task: Task) -> Constraints:
+    if task.system is None:
+        raise NotCertified("too many pairs for this method", hints=[("method=same-scale", "works at any size")])
+    return task.system
+
+
+def _limited(system: Constraints) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Which variables any pair limits; the others are answered exactly."""
+    return np.asarray(np.isfinite(system.pairs.own()[0]))
+
+
+def _per_variable(values: Floats, system: Constraints) -> Floats:
+    """From rows to variables: the largest."""
+    out = np.zeros(system.count)
+    np.maximum.at(out, system.variable, values)
+    return out
+
+
+def _caps(task: Task, system: Constraints) -> Floats:
+    """The precision that is good enough, infinite where no target was given."""
+    caps = np.full(system.count, np.inf)
+    with np.errstate(divide="ignore"):
+        np.minimum.at(caps, system.variable, np.where(task.targets > 0, 1.0 / task.targets, np.inf))
+    return caps
+
+
+def _as_scales(task: Task, precision: Floats, system: Constraints) -> Floats:
+    """From w per variable to scales per row: safely larger, never below the target, 0 where nothing limits."""
+    w = precision[system.variable]
+    with np.errstate(divide="ignore"):
+        scales = np.where(np.isfinite(w), _SAFETY / w, 0.0)
+    scales = np.where(scales <= task.targets * _SAFETY**2, task.targets, scales)
+    return np.where(np.isfinite(w), scales, 0.0)
+
+
+def _any(task: Task) -> bool:  # noqa: ARG001
+    return True
+
+
+def _has_system(task: Task) -> bool:
+    return task.system is not None
+
+
+def _can_optimise(task: Task) -> bool:
+    """Where a Newton step is small enough; each is quadratic in the smaller of variables and pairs in play."""
+    if not _has_system(task):
+        return False
+    pairs = _system(task).pairs
+    rows = min(pairs.size, 3 * pairs.count)
+    return task.loss == "linf" or min(rows, pairs.count) ** 2 * max(rows, pairs.count) <= MAX_NEWTON
+
+
+MAKERS = (
+    Maker("same-scale", _any, _same_scale),
+    Maker("optimal", _can_optimise, _optimal),
+    Maker("fill", _has_system, _filled),
+    Maker("psa", _has_system, _psa),
+    Maker("equal-split", _has_system, _equal_split, in_auto=False),  # filling in its proportions is never worse
+)
