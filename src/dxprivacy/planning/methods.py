@@ -14,45 +14,51 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.numbers import round_up
 from dxprivacy.planning.optimal import POWERS, optimise
+from dxprivacy.planning.other_rows import by_shifting, by_strategy, may_be_shifted, may_use_strategy
 from dxprivacy.planning.pairs import Pairs
 from dxprivacy.planning.scales import Constraints, fill, fixed, of_what_is_left
-from dxprivacy.planning.task import Candidate, Task
+from dxprivacy.planning.task import Candidate, Proposal, Task
 
 _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
+WORTH_IT = 0.02  # of the loss, which is the square of the error
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
 MAX_NEWTON = 300_000_000  # operations of one Newton step
 
 
 @dataclass(frozen=True)
-class Proposal:
-    """Scales to be certified; `floor` is not above the loss of any scales for the same rows, where that is known."""
-
-    scales: Floats
-    floor: float | None = None
-
-
-@dataclass(frozen=True)
 class Maker:
-    """A method: its name, where it applies, what it proposes."""
+    """A method: its name, where it applies, what it proposes.
+
+    Those that count other rows than the ones asked for (`instead`) start from the best that was found for these.
+    """
 
     name: str
     applies: Callable[[Task], bool]
-    propose: Callable[[Task], Iterator[Proposal]]
+    propose: Callable[[Task], Iterator[Proposal]] | None = None
+    instead: Callable[[Task, Candidate], Iterator[Proposal]] | None = None
     in_auto: bool = True
 
+    def proposals(self, task: Task, own: Candidate | None) -> Iterator[Proposal]:
+        """What it proposes."""
+        if self.propose is not None:
+            return self.propose(task)
+        if self.instead is None:
+            raise TypeError("a maker proposes something")
+        return self.instead(task, best_of_own_rows(task)[0] if own is None else own)
 
-def try_maker(task: Task, maker: Maker) -> tuple[Candidate, float | None]:
+
+def try_maker(task: Task, maker: Maker, own: Candidate | None = None) -> tuple[Candidate, float | None]:
     """The best certified proposal of one method, and a lower bound on the loss, where it found one."""
-    if not maker.applies(task):
+    if maker.propose is not None and not maker.applies(task):
         raise NotCertified(
             f"too many pairs or rows for method “{maker.name}”", hints=[("method=same-scale", "works at any size")]
         )
     best: Candidate | None = None
     floor: float | None = None
-    for proposal in maker.propose(task):
-        found = task.certified(maker.name, proposal.scales)
+    for proposal in maker.proposals(task, own):
+        found = task.certified(maker.name, proposal)
         floor = proposal.floor if floor is None else floor
-        if best is None or task.better(task.merit(found.scales), task.merit(best.scales)):
+        if best is None or task.better(task.merit(found), task.merit(best)):
             best = found
         if task.watch.over:
             break
@@ -64,17 +70,39 @@ def try_maker(task: Task, maker: Maker) -> tuple[Candidate, float | None]:
 def best_of_all(task: Task) -> Candidate:
     """The best certified plan of all methods that apply; of equally good ones the first.
 
+    Other rows than those asked for are taken only where they are better by more than a percent.
+    """
+    own, floor = best_of_own_rows(task)
+    best = own
+    if (task.targets > 0).any() and task.merit(own)[0] == 0:
+        return task.measured(own, floor)  # good enough: what is left of the budget is kept
+    for maker in MAKERS:
+        if maker.instead is None or not maker.in_auto or task.watch.over or not maker.applies(task):
+            continue
+        try:
+            found, _ = try_maker(task, maker, own)
+        except NotCertified:
+            continue
+        if task.better(task.merit(found), task.merit(best), by=WORTH_IT):
+            best = found
+    return task.measured(best, floor)
+
+
+def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
+    """The best certified scales for the rows that were asked for, and a lower bound on the loss of any.
+
     Once the gap is closed and no targets are given, no method can gain anything: the rest is not tried.  With targets
     the number that are met comes first, which is no convex question, so all are tried.
     """
     best: Candidate | None = None
     floor: float | None = None
     for maker in MAKERS:
-        if not maker.in_auto or not maker.applies(task) or (best is not None and task.watch.over):
+        late = best is not None and task.watch.over
+        if maker.propose is None or not maker.in_auto or late or not maker.applies(task):
             continue
         found, bound = try_maker(task, maker)
         floor = bound if floor is None else floor
-        if best is None or task.better(task.merit(found.scales), task.merit(best.scales)):
+        if best is None or task.better(task.merit(found), task.merit(best)):
             best = found
         gap = task.measured(best, floor).certificate.gap
         if gap is not None:
@@ -83,7 +111,7 @@ def best_of_all(task: Task) -> Candidate:
                 break
     if best is None:
         raise NotCertified("no method applies", hints=["this is a bug: please report it"])
-    return task.measured(best, floor)
+    return best, floor
 
 
 def _same_scale(task: Task) -> Iterator[Proposal]:
@@ -237,4 +265,6 @@ MAKERS = (
     Maker("fill", _has_system, _filled),
     Maker("psa", _has_system, _psa),
     Maker("equal-split", _has_system, _equal_split, in_auto=False),  # filling in its proportions is never worse
+    Maker("matrix", may_use_strategy, instead=by_strategy),
+    Maker("biased", may_be_shifted, instead=by_shifting),
 )

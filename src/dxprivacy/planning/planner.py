@@ -92,7 +92,10 @@ def chosen(task: Task, method: str) -> Candidate:
 
 def finish(asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "") -> Plan:
     """Certified scales as a plan."""
-    plan = Plan(asked, task.workload, task.metric, found.scales, task.share, found.method, task.rows, title, dataset)
+    plan = Plan(
+        asked, task.workload, task.metric, found.scales, task.share, found.method, task.rows, title, dataset,
+        found.measured, found.about,
+    )  # fmt: skip
     plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
     return plan
 

@@ -72,6 +72,15 @@ def propose(
     return Shifted(RowForRow(workload, Stack(tuple(questions))), np.concatenate(scales), about)
 
 
+def applies(workload: Workload, records: int | None) -> bool:
+    """Whether a biased plan can be made."""
+    return (
+        bool(records)
+        and workload.universe.absent is None
+        and all(isinstance(a.recipe, Linear) for a in workload.answers)
+    )
+
+
 def require_applicable(workload: Workload, records: int | None) -> int:
     """The number of records, which a biased plan needs; or why it cannot be made."""
     if workload.universe.absent is not None:

@@ -22,6 +22,8 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import all_expected, groups_per_question, target_scales
+from dxprivacy.planning.laws import Law
+from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.optimal import POWERS, gap_of, loss_of
 from dxprivacy.planning.refusals import nothing_left, separates
 from dxprivacy.planning.scales import Constraints, constraints, limits_of, together
@@ -31,12 +33,27 @@ _REPAIRS = 12
 
 
 @dataclass(frozen=True)
+class Proposal:
+    """Scales to be certified; `floor` is not above the loss of any scales for the same rows, where that is known.
+
+    `measured` are the rows that the scales belong to, where these are not the rows asked for, and `about` says why.
+    """
+
+    scales: Floats
+    floor: float | None = None
+    measured: Measured | None = None
+    about: str = ""
+
+
+@dataclass(frozen=True)
 class Candidate:
-    """Scales with their certificate, and the method that proposed them."""
+    """Scales with their certificate, and the method that proposed them; for other rows than those asked for, these."""
 
     method: str
     scales: tuple[float, ...]
     certificate: Certificate
+    measured: Measured | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +67,7 @@ class Task:
     loss: str = "l2"
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
+    thorough: bool = False  # whether to search longer for other rows
 
     @cached_property
     def targets(self) -> Floats:
@@ -156,18 +174,19 @@ class Task:
             most = max(most, float((load[moved] / limits[moved]).max(initial=0.0)))
         return most
 
-    def certified(self, method: str, scales: Floats | Sequence[float]) -> Candidate:
+    def certified(self, method: str, proposal: Proposal) -> Candidate:
         """Repair by the common factor that is missing, if any, and certify."""
-        scales = np.asarray(scales, dtype=np.float64)
+        rows = self.workload if proposal.measured is None else proposal.measured.workload
+        scales = np.asarray(proposal.scales, dtype=np.float64)
         for _ in range(_REPAIRS):
-            proposal = tuple(scales.tolist())
-            cost = LaplaceCost(self.workload, proposal)
+            found = tuple(scales.tolist())
+            cost = LaplaceCost(rows, found)
             certificate = certify(cost, self.metric)
             if certificate.ratio == math.inf:
                 break
             missing = max(Fraction(certificate.ratio) / self.share, self._missing(cost, certificate))
             if missing <= 1:
-                return Candidate(method, proposal, certificate)
+                return Candidate(method, found, certificate, proposal.measured, proposal.about)
             scales = scales * (round_up(missing) * (1 + 2.0**-51))
         raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
 
@@ -194,14 +213,30 @@ class Task:
             )
         return max(Fraction(certificate.ratio) / (1 - Fraction(before)), 1 + Fraction(1, 1 << 40))
 
-    def merit(self, scales: Sequence[float]) -> tuple[int, float]:
+    def merit(self, found: Candidate) -> tuple[int, float]:
         """How many answers miss their target, then the loss: the less the better."""
         misses = 0
         if (self.targets > 0).any():
-            errors = all_expected(self.workload, tuple(scales), self.rows)
+            laws, shifts = self._noise(found)
+            errors = all_expected(self.workload, laws, self.rows, shifts)
             wanted = ((e.half_width, a.within) for a, e in zip(self.workload.answers, errors, strict=True))
             misses = sum(within is not None and width > float(within) * (1 + 1e-9) for width, within in wanted)
-        return misses, self.loss_of(scales)
+        return misses, self.loss_of(self.effective(found))
+
+    def _noise(self, found: Candidate) -> tuple[Sequence[Law | float], Sequence[float] | None]:
+        if found.measured is None:
+            return found.scales, None
+        return found.measured.laws(found.scales), found.measured.shifts
+
+    def effective(self, found: Candidate) -> Floats:
+        """Per row asked for the scale whose noise would err as much as what it gets, bias included."""
+        if found.measured is None:
+            return np.asarray(found.scales)
+        laws, shifts = self._noise(found)
+        squares = np.array([law.variance if not isinstance(law, float) else 0.0 for law in laws])
+        if shifts is not None:
+            squares += (np.asarray(shifts) * (self.rows or 0)) ** 2
+        return np.sqrt(squares / 2)
 
     def loss_of(self, scales: Sequence[float] | Floats) -> float:
         """The loss of the rows with noise, each measured by its reference and counted as often as its weight says."""
@@ -213,16 +248,16 @@ class Task:
             return 0.0
         return loss_of(1.0 / s[noisy], self.weights[noisy], POWERS[self.loss])
 
-    def better(self, one: tuple[int, float], other: tuple[int, float]) -> bool:
-        """Whether one merit is better than another by more than roundings."""
+    def better(self, one: tuple[int, float], other: tuple[int, float], *, by: float = 1e-9) -> bool:
+        """Whether one merit is better than another by more than roundings, or by so much."""
         if one[0] != other[0]:
             return one[0] < other[0]
         size = float(self.weights.sum()) if self.loss == "geomean" else abs(other[1])
-        return one[1] < other[1] - 1e-9 * size
+        return one[1] < other[1] - by * size
 
     def measured(self, found: Candidate, floor: float | None) -> Candidate:
         """With a lower bound on the loss of any scales for these rows, and how far above it these are."""
-        if floor is None or not math.isfinite(floor):
+        if floor is None or not math.isfinite(floor) or found.measured is not None:
             return found
         loss, power = self.loss_of(found.scales), POWERS.get(self.loss, 1)
         noisy = np.asarray(found.scales) > 0

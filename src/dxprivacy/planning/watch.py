@@ -30,6 +30,11 @@ class Watch:
         """Whether the time is up."""
         return time.monotonic() - self.started > self.seconds
 
+    @property
+    def left(self) -> float:
+        """How much time is left."""
+        return max(self.started + self.seconds - time.monotonic(), 0.0)
+
     def gap(self, gap: float) -> None:
         """Tell how far from the best we are."""
         if self.tell is not None:

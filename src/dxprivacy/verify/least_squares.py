@@ -1,4 +1,4 @@
-"""Least squares in plain Python: estimates and their variances, component by component (docs/formats.md, section 10)."""
+"""Least squares in plain Python: estimates and variances, component by component (docs/formats.md, section 10)."""
 
 import math
 from collections.abc import Iterator, Sequence

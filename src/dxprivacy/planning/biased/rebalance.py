@@ -76,7 +76,8 @@ def _share(problem: Problem, shapes: Floats, weights: Floats) -> Floats:
     """The multiples of the shapes with the least `sum weights / multiple^2`; faded rows are dropped."""
     from scipy.sparse import csr_array
 
-    from dxprivacy.planning.optimal import SparsePairs, optimise
+    from dxprivacy.planning.optimal import optimise
+    from dxprivacy.planning.pairs import SparsePairs
 
     first, second, d = problem.pairs.essential
     loads = np.abs(shapes[:, first] - shapes[:, second])

@@ -12,6 +12,7 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Floats
+from dxprivacy.planning.strategies.hub import hub
 from dxprivacy.planning.strategies.limits import l2_limit, principal
 from dxprivacy.planning.strategies.mixtures import Space, cell_budgets, cell_space, edge_space, mixtures
 from dxprivacy.planning.strategies.problem import Clock, Found, Problem, Progress
@@ -55,6 +56,11 @@ def choose(
             if progress is not None and np.isfinite(found.total):
                 progress(found.name, problem.total(found.rows[:, back]))
 
+    centre = hub(unit)
+    if centre is not None:
+        rest = choose(centre.rest, seconds=0.5 * clock.left, thorough=thorough)
+        if np.isfinite(rest.total):
+            keep(unit.found(rest.name, centre.extended(unit, rest.rows)))
     for name, rows in _closed_forms(unit, workload, clock):
         keep(unit.found(name, rows))
     spectrum = l2_limit(unit, iterations=30, tolerance=1e-3, clock=clock.part(0.2))
@@ -97,7 +103,7 @@ def _closed_forms(problem: Problem, workload: Floats | None, clock: Clock) -> It
 
 
 def _searches(problem: Problem, moments: Floats, clock: Clock) -> Iterator[Candidate]:
-    """Directions of the limit; mixtures in the space that suits the pairs; weighted cuts where no structure is known."""
+    """Directions of the limit; mixtures in the space that suits the pairs; weighted cuts where there is none."""
     directions = principal(moments)
     yield "principal directions", directions
     edges, ordered = tree(problem), threshold(problem)

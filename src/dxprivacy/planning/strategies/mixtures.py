@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dxprivacy.model.arrays import Floats
-from dxprivacy.planning.optimal import SparsePairs, optimise
+from dxprivacy.planning.optimal import optimise
+from dxprivacy.planning.pairs import SparsePairs
 from dxprivacy.planning.strategies.few_rows import cells_and_rows
 from dxprivacy.planning.strategies.problem import Clock, Problem
 from dxprivacy.planning.strategies.structure import Tree

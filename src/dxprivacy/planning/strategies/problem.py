@@ -57,7 +57,7 @@ class Problem:
             raise UsageError("a pair joins a cell to itself")
         if not (np.isfinite(limits).all() and (limits > 0).all()):
             raise UsageError("every limit must be positive and finite")
-        if not _connected(n, first, second):
+        if not connected(n, first, second):
             raise UsageError("the pairs must connect all cells")
         for name, value in (("gram", (gram + gram.T) / 2), ("first", first), ("second", second), ("limits", limits)):
             object.__setattr__(self, name, value)
@@ -181,7 +181,8 @@ def _array(value: object, kind: type, dimensions: int, name: str) -> NDArray[Any
     return array
 
 
-def _connected(n: int, first: Ints, second: Ints) -> bool:
+def connected(n: int, first: Ints, second: Ints) -> bool:
+    """Whether pairs join all cells to one another."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

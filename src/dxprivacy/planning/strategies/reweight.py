@@ -8,7 +8,8 @@ function in one of its two arguments.
 import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.planning.optimal import SparsePairs, optimise
+from dxprivacy.planning.optimal import optimise
+from dxprivacy.planning.pairs import SparsePairs
 from dxprivacy.planning.strategies.problem import Clock, Problem
 
 MOST_ROWS = 600

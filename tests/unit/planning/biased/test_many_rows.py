@@ -8,7 +8,8 @@ import pytest
 
 from dxprivacy.errors import UsageError
 from dxprivacy.planning.biased import many, single
-from dxprivacy.planning.optimal import SparsePairs, optimise
+from dxprivacy.planning.optimal import optimise
+from dxprivacy.planning.pairs import SparsePairs
 
 
 def points(rng, size, scale):

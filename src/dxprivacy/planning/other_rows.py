@@ -1,0 +1,74 @@
+"""Methods that count other rows than those asked for: the matrix mechanism, and rows moved on purpose."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.model.arrays import Floats
+from dxprivacy.planning import matrix, shifted
+from dxprivacy.planning.cells import Cells, cells_told_apart, moves
+from dxprivacy.planning.task import Candidate, Proposal, Task
+
+_SAFETY = 1.0 + 2.0**-40
+
+
+def may_use_strategy(task: Task) -> bool:
+    """Where the number of records is public, squared errors count, and there is more than one row to gain from."""
+    return task.loss == "l2" and task.workload.universe.absent is None and task.workload.rows > 1
+
+
+def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """The matrix mechanism, if any strategy applies."""
+    found = matrix.propose(
+        task.workload,
+        task.metric,
+        task.share,
+        _importance(task),
+        own.scales,
+        seconds=task.watch.left,
+        thorough=task.thorough,
+    )
+    if found is None:
+        raise NotCertified(
+            "no other rows would tell these answers better, or there are too many cells to search",
+            hints=[('method="optimal"', "the least noise for the rows themselves")],
+        )
+    yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def may_be_shifted(task: Task) -> bool:
+    """Where bias can lower an error at all: few records, or a very strict policy."""
+    if not shifted.applies(task.workload, task.rows) or task.loss != "l2" or task.spent is not None:
+        return False
+    cells = _cells(task)
+    return cells is not None and shifted.worth_trying(cells, task.rows or 0)
+
+
+def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """Rows with bias."""
+    records = shifted.require_applicable(task.workload, task.rows)
+    cells = _cells(task)
+    if cells is None:
+        raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
+    found = shifted.propose(
+        task.workload, cells, _importance(task), np.asarray(own.scales), records, seconds=task.watch.left
+    )
+    if found is None:  # bias would not help: the rows themselves, as they are
+        yield Proposal(np.asarray(own.scales))
+        return
+    yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def _importance(task: Task) -> Floats:
+    """How much the squared error of each row counts, in steps of its grid."""
+    return np.asarray(task.weights / task.reference**2, dtype=np.float64)
+
+
+def _cells(task: Task) -> Cells | None:
+    blocks = task.workload.blocks
+    axes = sorted(set().union(*(moves(b) for b in blocks)))
+    if not axes or cells_told_apart(blocks, axes) > shifted.MOST_CELLS:
+        return None
+    cells = Cells.of(blocks, task.metric, task.share)
+    return None if cells.limits is None or not len(cells.limits) else cells
