@@ -16,7 +16,7 @@ from dxprivacy.planning.strategies.problem import Clock, Found, Problem, Progres
 from dxprivacy.planning.strategies.reweight import distinct_rows, fits, reweighted
 from dxprivacy.planning.strategies.search import search
 from dxprivacy.planning.strategies.spaces import Base, bases, mixed
-from dxprivacy.planning.strategies.structure import nested_ranges, seriation
+from dxprivacy.planning.strategies.structure import nested_ranges, seriation, threshold, tree
 
 Candidate = tuple[str, Floats]
 _NEAR = 1.05  # times the limit: near enough not to search
@@ -89,7 +89,7 @@ def _closed_forms(
                 reweighted(problem, rows, parts=parts, rounds=20, clock=clock.part(0.3)),
             )
     yield "principal directions", principal(spectrum.moments)
-    if all(base.name == "cells" for base in known):
+    if _unstructured(problem):
         for branches in (2, 4):
             rows, levels = nested_ranges(problem.cells, branches)
             parts = np.ones(int(levels.max()) + 1)
@@ -106,11 +106,16 @@ def _searches(problem: Problem, known: list[Base], spectrum: Spectrum, clock: Cl
         if total <= 1.5 * min(totals):
             for count, rows in mixed(base, clock.part(0.5)):
                 yield f"{base.name} and {count} mixtures", rows
-    if all(base.name == "cells" for base in known):
+    if _unstructured(problem):
         yield from _weighted(problem, "principal directions, weighted", principal(spectrum.moments), clock)
         n = problem.cells
         prefixes, nested = np.tril(np.ones((n, n)))[:-1], nested_ranges(n, 2)[0]
         yield from _weighted(problem, "weighted ranges", np.vstack([np.eye(n), prefixes, nested]), clock)
+
+
+def _unstructured(problem: Problem) -> bool:
+    """Whether the pairs are neither a tree nor all those within a reach at one limit."""
+    return tree(problem) is None and threshold(problem) is None
 
 
 def _weighted(problem: Problem, name: str, rows: Floats, clock: Clock) -> Iterator[Candidate]:
@@ -123,12 +128,12 @@ def _weighted(problem: Problem, name: str, rows: Floats, clock: Clock) -> Iterat
 def _polished(problem: Problem, best: Found, clock: Clock) -> Iterator[Candidate]:
     """A search over all entries, with a few more rows and with many."""
     n = problem.cells
-    for extra, size in ((max(n // 16, 2), 0.02), (max(n // 2, 3), 0.05)):
+    for extra, size, part in ((max(n // 16, 2), 0.02, 0.5), (max(n // 2, 3), 0.05, 1.0)):
         if not clock.out:
             more = size * np.random.default_rng(1).uniform(0, 1, (extra, n))
             yield (
                 f"{best.name}, polished",
-                search(problem, np.vstack([best.rows, more]), iterations=800, clock=clock),
+                search(problem, np.vstack([best.rows, more]), iterations=800, clock=clock.part(part)),
             )
 
 
