@@ -97,8 +97,8 @@ def mixtures(space: Space, start: Floats, share: float, *, iterations: int, cloc
         callback=stop,
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-9},
     )
-    T, D, v = _parts(space, p, np.asarray(done.x, dtype=np.float64))
-    a = (1 - v) * space.budgets * D
+    T, _, v = _parts(space, p, np.asarray(done.x, dtype=np.float64))
+    a = (1 - v) * space.budgets / (1 + np.abs(T).sum(axis=0))  # what P and Q had in common buys nothing: give it back
     parts = [np.diag(a), T * a]
     return np.vstack([*parts, v * space.base] if len(space.base) else parts)
 

@@ -14,7 +14,9 @@ from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.strategies.few_rows import cells_and_rows
 from dxprivacy.planning.strategies.problem import Clock, Problem
 
-_GOLDEN = (np.sqrt(5) - 1) / 2
+_GOLDEN = (5**0.5 - 1) / 2
+_USUAL = 0.33  # what ramps usually get
+_FINALISTS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +46,19 @@ def ramp_rows(n: int, every: int, width: int, offset: int, *, smooth: bool) -> F
     return np.asarray(np.cumsum(np.array(steps)[:, ::-1], axis=1)[:, ::-1], dtype=np.float64)
 
 
-def best_ramps(problem: Problem, order: Ints, reach: int, clock: Clock) -> list[Ramps]:
-    """Ramps of some widths, distances and offsets, the least error first."""
-    found: list[Ramps] = []
+def best_ramps(problem: Problem, order: Ints, reach: int, clock: Clock) -> Ramps:
+    """The best ramps of some widths, distances and offsets: all tried at one share, the first few at their best."""
+    tried: list[Ramps] = []
     for every, width, offset, smooth in _shapes(reach):
-        if found and clock.out:
+        if tried and clock.out:
             break
         along = ramp_rows(problem.cells, every, width, offset, smooth=smooth)
         rows = np.empty_like(along)
         rows[:, order] = along
-        found.append(_share(problem, rows / problem.load(rows)))
-    return sorted(found, key=lambda r: r.error)
+        rows /= problem.load(rows)
+        tried.append(Ramps(rows, _USUAL, _error(problem, rows, _USUAL)))
+    tried.sort(key=lambda r: r.error)
+    return min((_best_share(problem, r.rows) for r in tried[:_FINALISTS]), key=lambda r: r.error)
 
 
 def _shapes(reach: int) -> list[tuple[int, int, int, bool]]:
@@ -70,23 +74,23 @@ def _shapes(reach: int) -> list[tuple[int, int, int, bool]]:
     ]
 
 
-def _share(problem: Problem, rows: Floats) -> Ramps:
+def _error(problem: Problem, rows: Floats, share: float) -> float:
+    cells = np.full(problem.cells, (1 - share) * problem.limits.min() / 2)
+    return 2 * cells_and_rows(cells, share * rows, problem.centred, free=True)[0]
+
+
+def _best_share(problem: Problem, rows: Floats) -> Ramps:
     """The best part for the ramps: golden section, to three digits."""
-    ones = np.full(problem.cells, problem.limits.min() / 2)
-
-    def error(v: float) -> float:
-        return 2 * cells_and_rows((1 - v) * ones, v * rows, problem.centred, free=True)[0]
-
     low, high = 0.02, 0.95
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = error(left), error(right)
+    at_left, at_right = _error(problem, rows, left), _error(problem, rows, right)
     while high - low > 1e-3:
         if at_left < at_right:
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
-            at_left = error(left)
+            at_left = _error(problem, rows, left)
         else:
             low, left, at_left = left, right, at_right
             right = low + _GOLDEN * (high - low)
-            at_right = error(right)
-    return Ramps(rows, (low + high) / 2, min(at_left, at_right))
+            at_right = _error(problem, rows, right)
+    return Ramps(rows, left, at_left) if at_left < at_right else Ramps(rows, right, at_right)

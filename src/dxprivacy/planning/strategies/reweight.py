@@ -52,7 +52,7 @@ def reweighted(
 
     groups = np.arange(len(rows)) if groups is None else groups
     gather = csr_matrix((np.ones(len(rows)), (np.arange(len(rows)), groups)))
-    loads = csr_matrix(csr_matrix(np.abs(rows[:, problem.first] - rows[:, problem.second]).T) @ gather)
+    loads = csr_matrix(np.stack([_shown(problem, rows[groups == g]) for g in range(len(parts))], axis=1))
     X = rows - rows.mean(axis=1, keepdims=True)
     least, best = np.inf, rows
     for _ in range(rounds):
@@ -71,6 +71,11 @@ def reweighted(
             break
         parts = np.asarray(gather.T @ _parts(problem, X, each), dtype=np.float64)
     return best
+
+
+def _shown(problem: Problem, rows: Floats) -> Floats:
+    """What the rows show of each pair."""
+    return np.asarray(np.abs(rows[:, problem.first] - rows[:, problem.second]).sum(axis=0), dtype=np.float64)
 
 
 def _parts(problem: Problem, X: Floats, w: Floats) -> Floats:

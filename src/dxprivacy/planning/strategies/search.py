@@ -66,13 +66,15 @@ def search(problem: Problem, start: Floats, *, iterations: int, clock: Clock) ->
     """The best rows that a descent from `start` meets, at load 1."""
     from scipy.optimize import minimize
 
-    def stop(_: Floats) -> None:
-        if clock.out:
-            raise StopIteration
-
     rows = start / problem.load(start)
     best, least = rows, problem.total(rows)
-    for power, width in STAGES:
+    for at, (power, width) in enumerate(STAGES):
+        stage = clock.part(1 / (len(STAGES) - at))  # the sharp stages must not be left out
+
+        def stop(_: Floats, stage: Clock = stage) -> None:
+            if stage.out:
+                raise StopIteration
+
         done = minimize(
             Smoothed.of(problem, power, width),
             rows.ravel(),
