@@ -19,6 +19,11 @@ def can_render() -> bool:
     return importlib.util.find_spec("vl_convert") is not None
 
 
+def require_rendering() -> None:
+    """Refuse before anything is spent on what could not be drawn."""
+    _converter()
+
+
 def to_png(spec: dict[str, Any], scale: float) -> bytes:
     """The picture as PNG, `scale` pixels for every unit of length."""
     found: bytes = _converter().vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, allowed_base_urls=[])
