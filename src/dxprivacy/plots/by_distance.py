@@ -242,6 +242,8 @@ def _reading(plan: Plan, every: Sequence[Profile], shown: Sequence[Profile]) -> 
         parts.append("The plan is never above either line")
     if any(any(q.used <= 0 for q in p.points) and any(q.used > 0 for q in p.points) for p in shown):
         parts.append("Hollow: 0")
+    if any(p.unplaced for p in shown):
+        parts.append("Invalid entries (“other”) are at no distance and not drawn")
     if any(p.public for p in shown):
         parts.append("Public differences, without limit, are not drawn")
     if any(p.bounded for p in shown):

@@ -52,6 +52,7 @@ class Profile:
     public: int  # of them without limit
     complete: bool
     bounded: bool
+    unplaced: bool = False  # `other` has no place on the own scale of distances, and is left out
 
     @property
     def rate(self) -> float:
@@ -147,6 +148,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
         int(np.isinf(d).sum()),
         complete,
         contexts is None,
+        attribute is not None and own is not None and own.size < attribute.size,
     )
 
 

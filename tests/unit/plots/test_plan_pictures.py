@@ -196,6 +196,11 @@ def test_nothing_is_drawn_above_what_the_certificate_allows_where_contexts_are_t
     assert "certificate allows at most" in dx.plots.trade(plan).subtitle
 
 
+def test_what_has_no_place_on_the_axis_is_said_to_be_left_out():
+    assert "“other”" in dx.plots.trade(dx.plan(["count by age/10"], policy(AGE_AND_SEX))).subtitle
+    assert "“other”" not in dx.plots.trade(dx.plan([[1, 0, 1]], dx.metrics.line(3, 1))).subtitle
+
+
 def test_public_differences_are_told_in_words():
     plan = dx.plan([[1, 0, 1, 0]], dx.metrics.graph([("a", "b"), ("c", "d", 3)]))
     assert "ublic differences" in dx.plots.trade(plan).subtitle
