@@ -2,8 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from dxprivacy.planning import Plan
+    from dxprivacy.release import Release
 
 
 @click.command("release")
@@ -19,6 +24,7 @@ import click
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [as recorded in the plan].")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
+@click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
 @click.option("--json", "as_json", is_flag=True, help="The release for machines; writes no file unless --out.")
 def command(
@@ -28,6 +34,7 @@ def command(
     policy: Path | None,
     out: Path | None,
     request: str,
+    as_page: bool,
     everything: bool,
     as_json: bool,
 ) -> None:
@@ -49,6 +56,8 @@ def command(
     folder = None if as_json and out is None else out or Path()
     if folder is not None:
         _require_writable(folder)
+    if as_page:
+        _require_page(folder)
     with working("releasing"):
         policy_file = policy or policy_of(plan)
         loaded = Policy.load(policy_file)
@@ -61,6 +70,8 @@ def command(
     release = outcome.release
     stem = f"release-{release.name}" + re.sub(r"[^\w-]+", "-", f" {request}".rstrip())
     written = [] if folder is None else [release.save(folder / f"{stem}{end}") for end in (".json", ".csv")]
+    if as_page and folder is not None:
+        written.append(_write_page(planned, release, folder / f"{stem}.html"))
     if as_json:
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
@@ -78,7 +89,7 @@ def command(
             + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
         ]
     head.append(f"{good} written   {' · '.join(str(w) for w in written)}")
-    lines = release_lines(release, everything=everything, file=str(written[-1]))
+    lines = release_lines(release, everything=everything, file=str(written[1]))
     options = () if policy_file == book.parent / "policy.toml" else ("--policy", policy_file)
     check = next_step("dxp verify", written[0], "--ledger", book)
     show([*head, "", *lines, "", check, next_step("dxp ledger", book, *options)])
@@ -88,6 +99,31 @@ def _started(book: Path, *, named: bool) -> str:
     """That there was no ledger before: normal the first time; where one was named, perhaps a slip of the pen."""
     told = f"{book.resolve()}: what was spent elsewhere does not count here"
     return f"⟦warn⟧! new ledger⟦/⟧  {told}" if named else f"⟦good⟧✓⟦/⟧ started   a new ledger, {told}"
+
+
+def _require_page(folder: Path | None) -> None:
+    """Before anything is spent."""
+    from dxprivacy.errors import UsageError
+    from dxprivacy.plots.rendering import require_rendering
+
+    if folder is None:
+        raise UsageError("--html with --json needs a folder to write to", hints=[("--out FOLDER", "")])
+    require_rendering()
+
+
+def _write_page(plan: "Plan", release: "Release", target: Path) -> Path:
+    """The page; whatever keeps it from being written, the release itself is safe by now."""
+    from dxprivacy.errors import UsageError
+    from dxprivacy.plots import release_page
+
+    try:
+        target.write_text(release_page(release, plan), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {target}: {error.strerror}",
+            details=["The release is kept in the ledger; the same plan returns it again, at no cost."],
+        ) from None
+    return target
 
 
 def _require_writable(folder: Path) -> None:

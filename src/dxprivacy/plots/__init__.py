@@ -14,10 +14,11 @@ from dxprivacy.planning import Plan
 from dxprivacy.plots.answers import release_picture as release
 from dxprivacy.plots.by_distance import trade_picture as trade
 from dxprivacy.plots.gain_histogram import gain_picture as gain
+from dxprivacy.plots.page import release_page
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import plan_picture as plan
 
-__all__ = ["Picture", "gain", "plan", "release", "save_plan_picture", "trade"]
+__all__ = ["Picture", "gain", "plan", "release", "release_page", "save_plan_picture", "trade"]
 
 
 def save_plan_picture(planned: Plan, path: str | Path) -> Path:

@@ -66,7 +66,9 @@ def _domain(rows: Sequence[Row]) -> tuple[float, float]:
     widest = max(r.high - r.low for r in rows)
     if widest == 0 or widest > 0.04 * max(abs(low), abs(high)):
         low, high = min(low, 0.0), max(high, 0.0)
-    room = 0.03 * (high - low) or 0.1 * abs(high) or 1.0
+    if low == high:
+        return low - 1.0, high + 1.0
+    room = 0.03 * (high - low)
     return low - room * (low != 0), high + room * (high != 0)
 
 

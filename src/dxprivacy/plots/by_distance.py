@@ -34,7 +34,7 @@ def trade_picture(plan: Plan) -> Picture:
     every = profiles(plan)
     shown = sorted(every, key=lambda p: not any(q.used > 0 for q in p.points))[:PANELS]
     worst = plan.baselines.worst_epsilon
-    heights = [y for p in shown for q in (*p.points, *p.ends) for y in (q.policy, q.used)] + [worst]
+    heights = [worst, *(q.used for p in shown for q in p.points), *(q.policy for p in shown for q in p.ends)]
     usable = [y for y in heights if 0 < y < math.inf]
     floor = max(usable, default=1.0) / _DECADES
     alone = len(shown) == 1
@@ -89,7 +89,7 @@ def _view(plan: Plan, profile: Profile, y: Log, width: int, *, alone: bool) -> d
             hollow = {"type": "point", "filled": True, "fill": "white", "stroke": INK, "size": 22, "strokeWidth": 1.2}
             layers.append(layer(none, hollow, tooltip=tooltip))
     layers += _labels(plan, profile, x, y, line, alone=alone)
-    view: dict[str, Any] = {"width": width, "height": y.pixels, "layer": layers}
+    view: dict[str, Any] = {"width": width, "height": y.pixels if profile.points or not alone else 40, "layer": layers}
     if not alone:
         view["title"] = {"text": clean(profile.name), "fontSize": 12, "offset": 6}
     return view
@@ -132,21 +132,16 @@ def _labels(
     """What the lines are, on a picture of its own; in one of many only what cannot be drawn."""
     if not profile.points:
         text = "public: no limit" if profile.public else "nothing to tell apart"
-        return [written(text, 8, y.pixels / 2, color=GREY)]
+        return [written(text, 8, 20, color=GREY)]
     none = all(q.used <= 0 for q in profile.points)
     nothing = written("this plan: 0", x.pixels - 6, y.pixels - 6, color=INK, align="right", baseline="bottom")
     if not alone:
         return [nothing] if none else []
     out = [nothing] if none else []
-    name, right = _policy_name(profile), x.low * (x.high / x.low) ** 0.78
-    height = _height(line, right)
-    right_above = {"align": "right", "baseline": "bottom"}
-    out.append(
-        written(
-            name, x.pixel(right) - 4, max(y.below_top(height) - 5, 12), **right_above, color=ACCENT, fontWeight="bold"
-        )
-    )
     worst = plan.baselines.worst_epsilon
+    place, height = _clear_of(line, worst, x, y)
+    above = {"align": "right", "baseline": "bottom", "fontWeight": "bold"}
+    out.append(written(_policy_name(profile), place - 4, height, color=ACCENT, **above))
     if 0 < worst < math.inf:
         text = f"plain DP, ε {digits(worst)}"
         crowded = abs(y.below_top(worst) - y.below_top(line[0][1])) < 14
@@ -161,6 +156,17 @@ def _labels(
         words = "this plan, at most" if profile.bounded else "this plan, worst pair at each distance"
         out.append(written(words, x.pixel(chosen.x), top, color=INK, baseline="top"))
     return out
+
+
+def _clear_of(line: Sequence[tuple[float, float]], worst: float, x: Log, y: Log) -> tuple[float, float]:
+    """Where above the policy's line its label does not meet plain DP's."""
+    found = (0.0, 0.0)
+    for share in (0.62, 0.48, 0.78, 0.92):
+        at = x.low * (x.high / x.low) ** share
+        found = x.pixel(at), max(y.below_top(_height(line, at)) - 5, 12)
+        if not 0 < worst < math.inf or abs(found[1] - 6 - y.below_top(worst)) > 12:
+            break
+    return found
 
 
 def _height(line: Sequence[tuple[float, float]], at: float) -> float:
@@ -236,6 +242,8 @@ def _reading(plan: Plan, every: Sequence[Profile], shown: Sequence[Profile]) -> 
         parts.append("The plan is never above either line")
     if any(any(q.used <= 0 for q in p.points) and any(q.used > 0 for q in p.points) for p in shown):
         parts.append("Hollow: 0")
+    if any(p.unplaced for p in shown):
+        parts.append("Invalid entries (“other”) are at no distance and not drawn")
     if any(p.public for p in shown):
         parts.append("Public differences, without limit, are not drawn")
     if any(p.bounded for p in shown):

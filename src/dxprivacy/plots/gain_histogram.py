@@ -54,7 +54,6 @@ def _layers(compared: list[ErrorRow]) -> list[dict[str, Any]]:
     named = [Tip(f"{clean(least.label, 30)}: {times(least.least_gain)}", log.pixel(least.least_gain), ACCENT)]
     if most.least_gain > 1.02 * least.least_gain:
         named.append(Tip(f"{clean(most.label, 30)}: {times(most.least_gain)}", log.pixel(most.least_gain), ACCENT))
-    above, _ = tips(named, _WIDE)
     return [
         {
             "data": {"values": bars},
@@ -66,7 +65,7 @@ def _layers(compared: list[ErrorRow]) -> list[dict[str, Any]]:
             "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
             "encoding": {"x": {**x, "field": "x"}},
         },
-        *above,
+        *tips(named, _WIDE),
     ]
 
 

@@ -5,7 +5,6 @@ It is kept as JSON text, so that it cannot be changed afterwards, and holds fini
 
 import html
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,15 +104,6 @@ class Picture:
 
     def __repr__(self) -> str:
         return f"Picture({self.title!r})"
-
-
-def finite(x: float) -> float | None:
-    """A number as JSON knows it.
-
-    >>> finite(0.5), finite(math.inf)
-    (0.5, None)
-    """
-    return float(x) if math.isfinite(x) else None
 
 
 def _joined(title: Any, part: str) -> str:

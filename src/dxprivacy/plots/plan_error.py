@@ -66,6 +66,7 @@ def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> 
     rows = panel.rows
     order = [r.label for r in rows]
     noisy = [r for r in rows if not r.silent]
+    axis = log.axis(axis_title) if _numbers(rows) else None
 
     def layer(
         which: Sequence[ErrorRow],
@@ -76,7 +77,7 @@ def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> 
         values = [{"q": r.label, "x": log.at(x(r)), **{k: f(r) for k, f in more.items()}} for r in which]
         encoding: dict[str, Any] = {
             "y": {"field": "q", "type": "nominal", "sort": order, "axis": {"title": None, "grid": False}},
-            "x": {"field": "x", "type": "quantitative", "scale": log.scale, "axis": log.axis(axis_title)},
+            "x": {"field": "x", "type": "quantitative", "scale": log.scale, "axis": axis},
         }
         if "x2" in more:
             encoding["x2"] = {"field": "x2"}
@@ -131,10 +132,9 @@ def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> 
         ),
     ]
     full = [each for each in layers if each["data"]["values"]]
-    above, lines = tips(labels, WIDTH)
-    view: dict[str, Any] = {"width": WIDTH, "height": STEP * len(rows), "layer": [*full, *above]}
+    view: dict[str, Any] = {"width": WIDTH, "height": STEP * len(rows), "layer": [*full, *tips(labels, WIDTH)]}
     if panel.name:
-        view["title"] = {"text": panel.name, "fontSize": 12, "offset": 12 + 14 * lines if lines else 6}
+        view["title"] = {"text": panel.name, "fontSize": 12, "offset": 6}
     return view
 
 
@@ -155,7 +155,8 @@ def _tips(plan: Plan, rows: Sequence[ErrorRow], log: Log) -> list[Tip]:
     out = []
     if row.target:
         out.append(Tip("you asked", log.pixel(row.target), INK))
-    if row.loose:
+    same = row.loose == row.strict and digits(base.worst_epsilon) == digits(base.strict_epsilon)
+    if row.loose and not same:
         out.append(Tip(f"plain DP, ε {digits(base.worst_epsilon)}", log.pixel(row.loose), GREY))
     if row.strict:
         out.append(Tip(f"plain DP, ε {digits(base.strict_epsilon)}", log.pixel(row.strict), GREY))

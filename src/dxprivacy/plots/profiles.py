@@ -25,6 +25,7 @@ PAIRS = 1 << 20
 _WORK = 1 << 24  # entries of the workload to look at, for one profile
 _CHUNK = 1 << 21
 _CONTEXTS = 1 << 10
+_FEWEST = 500  # pairs, for a profile worth its name
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Profile:
     public: int  # of them without limit
     complete: bool
     bounded: bool
+    unplaced: bool = False  # `other` has no place on the own scale of distances, and is left out
 
     @property
     def rate(self) -> float:
@@ -116,7 +118,9 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
         others = sorted({a for t in terms for a in t.block.axes} - {axis})
         contexts = contexts_of(terms, others, universe, _CONTEXTS)
     width = sum(t.block.width for t in terms) or 1
-    budget = max(500, min(PAIRS, _WORK // width) // (len(contexts) if contexts is not None else 1))
+    if contexts is not None and len(contexts) * width * _FEWEST > 4 * _WORK:
+        contexts = None
+    budget = max(_FEWEST, min(PAIRS, _WORK // width) // (1 if contexts is None else len(contexts)))
     u, v, complete = _pairs(size, budget, isinstance(own, Ruler) and own.unit != "", _special(plan, stride, size))
     d = metric.pairwise(u, v)
     x = own.lengths(u, v) if own else d
@@ -144,6 +148,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
         int(np.isinf(d).sum()),
         complete,
         contexts is None,
+        attribute is not None and own is not None and own.size < attribute.size,
     )
 
 

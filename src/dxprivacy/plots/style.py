@@ -14,7 +14,7 @@ from dxprivacy.wording import UNPRINTABLE, short, wrap
 ACCENT, INK, GREY, PALE, TINT = "#0b5fa5", "#222222", "#767676", "#d4d4d4", "#c9dcee"
 WIDTH = 560
 LABEL = 40
-_TITLE, _SUBTITLE = 76, 116  # characters that fit on one line above a picture of this width
+_TITLE, _SUBTITLE = 84, 116  # characters that fit on one line above a picture of this width
 _PER_CHARACTER = 5.7  # pixels, at the size of marks' labels
 
 CONFIG: dict[str, Any] = {
@@ -160,8 +160,8 @@ class Tip:
     color: str
 
 
-def tips(labels: Sequence[Tip], width: float) -> tuple[list[dict[str, Any]], int]:
-    """Text layers above a panel, on as many lines as it takes that none touches another; and how many lines."""
+def tips(labels: Sequence[Tip], width: float) -> list[dict[str, Any]]:
+    """Text layers above a panel, on as many lines as it takes that none touches another."""
     ends: list[float] = []  # how far each line is filled
     layers = []
     for tip in sorted(labels, key=lambda t: t.pixel):
@@ -170,7 +170,7 @@ def tips(labels: Sequence[Tip], width: float) -> tuple[list[dict[str, Any]], int
         level = next((k for k, end in enumerate(ends) if left > end + 6), len(ends))
         ends[level : level + 1] = [left + long]
         layers.append(written(tip.text, left, -8 - level * 14, color=tip.color, baseline="bottom"))
-    return layers, len(ends)
+    return layers
 
 
 def written(text: str, x: float | dict[str, Any], y: float | dict[str, Any], **mark: Any) -> dict[str, Any]:
