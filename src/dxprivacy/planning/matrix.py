@@ -23,11 +23,12 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.planning.cells import Cells, cells_told_apart, classes_of
 from dxprivacy.planning.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
 from dxprivacy.planning.least_squares import Component, LeastSquares, components, tables_of
-from dxprivacy.planning.strategies import Problem, choose
+from dxprivacy.planning.strategies import Effort, Problem, choose
 from dxprivacy.planning.strategies.limits import limit
 from dxprivacy.planning.tables import choose as choose_tables
 
 MOST_CELLS = 320
+_FEW_CELLS = 64  # so many are looked at in any case, beside tables
 _GRID_BITS = 20
 Progress = Callable[[str, float], None]
 
@@ -60,7 +61,7 @@ def propose(
     own_scales: Sequence[float],
     *,
     seconds: float,
-    thorough: bool = False,
+    effort: Effort,
     progress: Progress | None = None,
 ) -> Strategy | None:
     """The best strategy that the recipes find, or None where none applies.
@@ -76,7 +77,7 @@ def propose(
     found = []
     for part in parts:
         task = _Part(workload, metric, share, importance, np.asarray(own_scales), part)
-        best = task.best(seconds / len(parts), thorough=thorough, progress=progress)
+        best = task.best(seconds / len(parts), effort=effort, progress=progress)
         if best is None:
             return None
         found.append(best)
@@ -123,12 +124,15 @@ class _Part:
         ]
         return np.concatenate(spans).astype(np.int64)
 
-    def best(self, seconds: float, *, thorough: bool, progress: Progress | None) -> Counted | None:
+    def best(self, seconds: float, *, effort: Effort, progress: Progress | None) -> Counted | None:
         """The least error of those that apply."""
         if not (self.own_scales[self.rows] > 0).any():
             return self._itself()
-        tried = [self._by_tables(seconds / 2), self._by_cells(seconds / 2, thorough=thorough, progress=progress)]
-        found = [f for f in tried if f is not None]
+        tables = self._by_tables(seconds / 2)
+        cells = None
+        if tables is None or effort != "quick" or cells_told_apart(self.blocks, self.part.axes) <= _FEW_CELLS:
+            cells = self._by_cells(seconds / 2, effort=effort, progress=progress)
+        found = [f for f in (tables, cells) if f is not None]
         return min(found, key=lambda f: f.total) if found else self._itself()
 
     def _itself(self) -> Counted | None:
@@ -141,7 +145,7 @@ class _Part:
 
     # -- over the cells
 
-    def _by_cells(self, seconds: float, *, thorough: bool, progress: Progress | None) -> Counted | None:
+    def _by_cells(self, seconds: float, *, effort: Effort, progress: Progress | None) -> Counted | None:
         blocks = self.blocks
         if cells_told_apart(blocks, self.part.axes) > MOST_CELLS:
             return None
@@ -151,13 +155,14 @@ class _Part:
         wanted = np.vstack([b.columns(cells.representatives) for b in blocks]).astype(np.float64)
         wanted *= np.sqrt(self.importance[self.rows])[:, None]
         problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
-        least = limit(problem, seconds=0.2 * seconds).value
-        found = choose(problem, wanted, seconds=0.8 * seconds, thorough=thorough, progress=progress)
+        wait = effort != "quick" or cells.count <= 2 * _FEW_CELLS
+        least = limit(problem, seconds=0.2 * seconds).value if wait else None
+        found = choose(problem, wanted, seconds=0.8 * seconds, effort=effort, progress=progress)
         if not np.isfinite(found.total) or not len(found.rows):
             return None
         return self._whole(cells, found.name, found.rows, found.total, least)
 
-    def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float) -> Counted:
+    def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float | None) -> Counted:
         """Real rows as whole numbers on a grid, each with its scale; rows of noughts and ones need none."""
         largest = np.abs(rows).max(axis=1)
         rows, largest = rows[largest > 0], largest[largest > 0]

@@ -27,7 +27,7 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
         _importance(task),
         own.scales,
         seconds=task.watch.left,
-        thorough=task.thorough,
+        effort=task.effort,
     )
     if found is None:
         raise NotCertified(

@@ -15,6 +15,7 @@ from dxprivacy.model.questions import Stack, gather
 from dxprivacy.model.workload import Ratio, Workload
 from dxprivacy.planning.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.planning.plan import Plan
+from dxprivacy.planning.strategies import Effort
 from dxprivacy.planning.task import Candidate, Task
 from dxprivacy.planning.watch import SECONDS, Watch
 
@@ -35,6 +36,7 @@ def make_plan(
     dataset: str = "",
     spent: Cost | None = None,
     seconds: float = SECONDS,
+    thorough: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Plan:
     """The least noise we know that keeps the policy.
@@ -42,7 +44,8 @@ def make_plan(
     `loss` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or the
     geometric mean, each row measured by its target or by plain DP.  `spent` is what was released before (such as
     `ledger.spent`): the plan then fits beside it on every pair.  `seconds` guards the time: when it is up, the best
-    certified plan so far is taken.  `progress` is told how far the error is above the best plan's, at most.
+    certified plan so far is taken.  `thorough` searches longer for other rows to count.  `progress` is told how far the
+    error is above the best plan's, at most.
 
     >>> from dxprivacy.model import metrics
     >>> plan = make_plan([[1, 1, 0, 0]], metrics.constant(4, 0.1))
@@ -51,7 +54,9 @@ def make_plan(
     """
     _require_method(method, loss)
     watch = Watch(seconds, progress)
-    asked, task = prepare(questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch)
+    asked, task = prepare(
+        questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch, effort=_effort(method, thorough)
+    )
     return finish(asked, task, chosen(task, method), title=title, dataset=dataset)
 
 
@@ -64,6 +69,7 @@ def prepare(
     rows: int | None = None,
     spent: Cost | None = None,
     watch: Watch | None = None,
+    effort: Effort = "quick",
 ) -> tuple[Stack, Task]:
     """What is asked, bound to the policy and checked: everything that can be wrong with it is found here."""
     if not isinstance(metric, Metric):
@@ -77,7 +83,7 @@ def prepare(
     rows = None if rows is None else int(rows)
     if rows is not None:
         require_room(workload.largest, workload.universe.max_records or rows, where="plan")
-    task = Task(workload, metric, granted, rows, loss, before, watch or Watch())
+    task = Task(workload, metric, granted, rows, loss, before, watch or Watch(), effort)
     _ = task.joint  # refuses what no noise could make private
     return asked, task
 
@@ -98,6 +104,11 @@ def finish(asked: Stack, task: Task, found: Candidate, *, title: str = "", datas
     )  # fmt: skip
     plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
     return plan
+
+
+def _effort(method: str, thorough: bool) -> Effort:
+    """Whoever asks for the matrix mechanism by name waits for a search; `auto` is content with closed forms."""
+    return "thorough" if thorough else "search" if method == "matrix" else "quick"
 
 
 def _require_method(method: str, loss: str) -> None:

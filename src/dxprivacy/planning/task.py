@@ -27,6 +27,7 @@ from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.optimal import POWERS, gap_of, loss_of
 from dxprivacy.planning.refusals import nothing_left, separates
 from dxprivacy.planning.scales import Constraints, constraints, limits_of, together
+from dxprivacy.planning.strategies import Effort
 from dxprivacy.planning.watch import Watch
 
 _REPAIRS = 12
@@ -67,7 +68,7 @@ class Task:
     loss: str = "l2"
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
-    thorough: bool = False  # whether to search longer for other rows
+    effort: Effort = "quick"  # how long to search for other rows
 
     @cached_property
     def targets(self) -> Floats:

@@ -4,8 +4,8 @@ Numbers only: pairs of cells with limits, a Gram matrix, rows.  Nothing here kno
 here certifies: totals are computed from the rows in floats, and what becomes of them is certified elsewhere.
 """
 
-from dxprivacy.planning.strategies.choose import choose
+from dxprivacy.planning.strategies.choose import Effort, choose
 from dxprivacy.planning.strategies.limits import Limit, limit
 from dxprivacy.planning.strategies.problem import Found, Problem
 
-__all__ = ["Found", "Limit", "Problem", "choose", "limit"]
+__all__ = ["Effort", "Found", "Limit", "Problem", "choose", "limit"]

@@ -6,6 +6,7 @@ renamed along an order that the pairs (or the workload) give, so that their name
 """
 
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from dxprivacy.planning.strategies.spaces import Base, bases, mixed
 from dxprivacy.planning.strategies.structure import nested_ranges, seriation, threshold, tree
 
 Candidate = tuple[str, Floats]
+Effort = Literal["quick", "search", "thorough"]
+"""Closed forms only; searches besides; and a long one at the end."""
 _NEAR = 1.05  # times the limit: near enough not to search
 _NEAREST = 1.005  # and not to polish, even for those who can wait
 _SIMPLER = 1e-4  # a later strategy must be better by this part to displace an earlier, simpler one
@@ -30,7 +33,7 @@ def choose(
     workload_rows: Floats | None = None,
     *,
     seconds: float,
-    thorough: bool = False,
+    effort: Effort = "search",
     progress: Progress | None = None,
 ) -> Found:
     """The strategy of the least total error among those tried, at load 1.
@@ -66,21 +69,21 @@ def choose(
     if progress is not None:
         progress(best.name, problem.total(best.rows[:, back]))
     spectrum = l2_limit(unit, iterations=30, tolerance=1e-3, clock=clock.part(0.2))
-    better(_around_a_hub(unit, thorough, clock), _NEAR)
+    better(_around_a_hub(unit, effort, clock), _NEAR)
     if best.total > _NEAR * spectrum.value:
         better(_closed_forms(unit, workload, known, spectrum, clock), _NEAR)
-    if best.total > _NEAR * spectrum.value and not clock.out:
+    if effort != "quick" and best.total > _NEAR * spectrum.value and not clock.out:
         better(_searches(unit, known, spectrum, clock), _NEAR)
-    if thorough and best.total > _NEAREST * spectrum.value and not clock.out:
+    if effort == "thorough" and best.total > _NEAREST * spectrum.value and not clock.out:
         better(_polished(unit, best, clock), _NEAREST)
     return problem.found(best.name, best.rows[:, back])
 
 
-def _around_a_hub(problem: Problem, thorough: bool, clock: Clock) -> Iterator[Candidate]:
+def _around_a_hub(problem: Problem, effort: Effort, clock: Clock) -> Iterator[Candidate]:
     """A strategy of the other cells, where one cell is linked to all of them."""
     centre = hub(problem)
     if centre is not None:
-        rest = choose(centre.rest, seconds=0.4 * clock.left, thorough=thorough)
+        rest = choose(centre.rest, seconds=0.4 * clock.left, effort=effort)
         if rest.total < np.inf:
             yield rest.name, centre.extended(problem, rest.rows)
 

@@ -95,7 +95,7 @@ def test_one_question_is_answered_at_its_own_sensitivity():
 
 def test_thorough_is_never_worse_and_pays_off_under_a_threshold():
     problem = threshold_problem(20, 3)
-    quick, slow = choose(problem, seconds=60), choose(problem, seconds=3, thorough=True)
+    quick, slow = choose(problem, seconds=60), choose(problem, seconds=3, effort="thorough")
     check(problem, slow)
     assert slow.total < 0.99 * quick.total
     assert slow.name.endswith("polished")
@@ -223,6 +223,6 @@ def test_nested_ranges_divide_all_cells_on_every_level(n, branches):
 )
 def test_the_known_totals_are_reached(n, reach, thorough, most):
     problem = threshold_problem(n, reach)
-    found = choose(problem, seconds=300, thorough=thorough)
+    found = choose(problem, seconds=300, effort="thorough" if thorough else "search")
     check(problem, found)
     assert found.total <= most
