@@ -1,0 +1,88 @@
+"""Strategies of the matrix mechanism for all ranges: their totals against the targets and against the limit.
+
+`python -m benchmarks.strategies` prints the whole table; in `make bench` the ratio is total / target, and the seconds
+are those of choosing (ours) and of computing the limit (peer).
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from dxprivacy.planning.strategies import Problem, choose, limit
+
+# name, cells, reach of the pairs, thorough, the target as a total or in times the limit, seconds
+CASES = (
+    ("line 64", 64, 1, False, None, 1.02, 5),
+    ("line 256", 256, 1, False, None, 1.01, 5),
+    ("threshold 4, 64 cells", 64, 4, False, 72_400, None, 5),
+    ("threshold 4, 64 cells, thorough", 64, 4, True, 68_500, None, 120),
+    ("threshold 16, 256 cells", 256, 16, False, 2.95e6, None, 10),
+    ("discrete 64", 64, 63, False, 1.80e5, None, 20),
+    ("discrete 256", 256, 255, False, 6.4e6, None, 20),
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table."""
+
+    what: str
+    strategy: str
+    total: float
+    target: float
+    times: float
+    which: str
+    seconds: float
+    limit_seconds: float
+
+
+def ranges(n: int, reach: int) -> Problem:
+    """All ranges but the full one, over the pairs at most `reach` apart, all at limit 1."""
+    i = np.arange(1, n + 1)
+    gram = np.minimum.outer(i, i) * (n + 1.0 - np.maximum.outer(i, i)) - 1
+    first, second = np.triu_indices(n, 1)
+    near = second - first <= reach
+    return Problem(gram, first[near], second[near], np.ones(int(near.sum())))
+
+
+def measure() -> list[Result]:
+    results = []
+    for what, n, reach, thorough, most, times, seconds in CASES:
+        problem = ranges(n, reach)
+        start = time.perf_counter()
+        found = choose(problem, seconds=seconds, thorough=thorough)
+        between = time.perf_counter()
+        floor = limit(problem, seconds=60)
+        end = time.perf_counter()
+        target = floor.value * times if most is None else most
+        ratio = found.total / floor.value
+        row = (what, found.name, found.total, target, ratio, floor.which, between - start, end - between)
+        results.append(Result(*row))
+    return results
+
+
+def run() -> list[dict[str, object]]:
+    return [
+        {
+            "what": f"all ranges, {r.what}: {r.strategy}, total {r.total:,.0f}, {r.times:.3f} times the limit "
+            "(seconds: choosing, limit)",
+            "ours_s": r.seconds,
+            "peer_s": r.limit_seconds,
+            "ratio": r.total / r.target,
+            "target": "≤ 1",
+        }
+        for r in measure()
+    ]
+
+
+def main() -> None:
+    print("| all ranges | strategy | total | target | times the limit | seconds |")
+    print("|---|---|---|---|---|---|")
+    for r in measure():
+        limit_text = f"{r.times:.3f} ({r.which})"
+        print(f"| {r.what} | {r.strategy} | {r.total:,.0f} | {r.target:,.0f} | {limit_text} | {r.seconds:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
