@@ -51,7 +51,7 @@ def measure() -> list[Result]:
     for what, n, reach, thorough, most, times, seconds in CASES:
         problem = ranges(n, reach)
         start = time.perf_counter()
-        found = choose(problem, seconds=seconds, thorough=thorough)
+        found = choose(problem, seconds=seconds, effort="thorough" if thorough else "search")
         between = time.perf_counter()
         floor = limit(problem, seconds=60)
         end = time.perf_counter()

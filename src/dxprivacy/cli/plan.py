@@ -1,8 +1,13 @@
 """`dxp plan`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from dxprivacy.model.costs import SumCost
+    from dxprivacy.policy import Policy
 
 
 @click.command("plan")
@@ -15,8 +20,11 @@ import click
     "--method",
     default="auto",
     show_default=True,
-    help="auto, same-scale, equal-split, fill or optimal (the least noise).",
+    help="auto (the best of all), optimal, psa, fill, same-scale or equal-split.",
 )
+@click.option("--compare", is_flag=True, help="All methods side by side; writes no plan.")
+@click.option("--ledger", type=click.Path(path_type=Path), help="Plan inside what this ledger has left on every pair.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="When to stop looking for a better plan.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the plan [plan-NAME.json].")
 @click.option("--all", "everything", is_flag=True, help="One line for every answer.")
 @click.option("--why", default="", metavar="ANSWER", help="Explain what limits this answer, such as “New Jersey”.")
@@ -28,6 +36,9 @@ def command(
     rows: int | None,
     share: str,
     method: str,
+    compare: bool,
+    ledger: Path | None,
+    seconds: float,
     out: Path | None,
     everything: bool,
     why: str,
@@ -58,28 +69,40 @@ def command(
                 dxp plan policy.toml "table sex by age/10" "sum income by sex where age=18..65" --share 25%
                 dxp plan policy.toml --ask questions.toml "count by sex"
                 dxp plan demo/policy.toml "mean elevation within 2 m" "count by state within 10" --rows 20000
+                dxp plan policy.toml "count by sex" --ledger ledger.db
     """
-    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.screen import next_step, quoted, show, show_json, working
     from dxprivacy.errors import UsageError
     from dxprivacy.planning import make_plan
     from dxprivacy.planning.words import plan_lines
     from dxprivacy.policy import Policy
     from dxprivacy.policy.asks import load_questions
     from dxprivacy.session import write_plan
+    from dxprivacy.wording import plural, tag
 
     if not questions and not files:
         hints = [("dxp plan --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
-    with working("planning"):
+    if compare and (out is not None or why or method != "auto"):
+        raise UsageError("--compare shows all methods and writes no plan", hints=["leave --out, --why, --method out"])
+    with working("planning") as tell:
         loaded = Policy.load(policy)
+        asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
+        spent = None if ledger is None else _spent(ledger, loaded)
+        if compare:
+            _compare(asked, loaded, as_json=as_json, rows=rows, share=share, spent=spent, seconds=seconds)
+            return
         plan = make_plan(
-            [*questions, *(load_questions(file, loaded.universe) for file in files)],
+            asked,
             loaded.metric,
             rows=rows,
             share=share,
             method=method,
             title=loaded.title,
             dataset=loaded.dataset,
+            spent=spent,
+            seconds=seconds,
+            progress=tell,
         )
         lines = [] if as_json else plan_lines(plan, everything=everything, why=why)
     target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
@@ -88,4 +111,47 @@ def command(
     if as_json:
         show_json(plan.to_dict())
         return
-    show([*lines, next_step("dxp release", target or Path(), "--data FILE")])
+    more = []
+    if ledger is not None and spent is not None:
+        text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}"
+        lines, more = [*lines, tag("dim", text)], ["--ledger", quoted(ledger)]
+    show([*lines, next_step("dxp release", target or Path(), "--data FILE", *more)])
+
+
+def _spent(path: Path, policy: "Policy") -> "SumCost":
+    """What a ledger has recorded; planning never starts one."""
+    from dxprivacy.errors import LedgerError
+    from dxprivacy.ledger import Ledger
+
+    if not path.exists():
+        raise LedgerError("no such ledger", where=str(path), hints=[("dxp release …", "starts one")])
+    with Ledger.open(path, policy) as opened:
+        return opened.spent
+
+
+def _compare(
+    asked: list[object],
+    policy: "Policy",
+    *,
+    as_json: bool,
+    rows: int | None,
+    share: str,
+    spent: "SumCost | None",
+    seconds: float,
+) -> None:
+    """The table of all methods; they share the time."""
+    from dxprivacy.cli.screen import next_step, show, show_json
+    from dxprivacy.planning.planner import prepare
+    from dxprivacy.planning.side_by_side import compare_lines, compare_methods
+    from dxprivacy.planning.watch import Watch
+    from dxprivacy.wording import plural, tag
+
+    _, task = prepare(asked, policy.metric, rows=rows, share=share, spent=spent, watch=Watch(seconds))
+    lines = compare_methods(task)
+    if as_json:
+        show_json({"methods": [line.to_dict() for line in lines]})
+        return
+    answers = tag("bold", plural(len(task.workload.answers), "answer"))
+    head = f"{answers} · {tag('good', 'nothing spent, no data read')}"
+    best = next(line.method for line in lines if line.best)
+    show([head, "", *compare_lines(lines), next_step(f"the same command without --compare plans with {best}")])

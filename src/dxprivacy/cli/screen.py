@@ -1,12 +1,13 @@
 """The terminal: one accent, dim asides, and marks that carry the meaning without colour."""
 
 import json
+import math
 import os
 import re
 import shlex
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -14,7 +15,7 @@ from typing import Any, TextIO
 import click
 
 from dxprivacy.errors import DxError
-from dxprivacy.wording import STYLES, plain, tag, wrap
+from dxprivacy.wording import STYLES, digits, plain, tag, wrap
 
 _ANSI = dict(zip(STYLES, ("2", "1", "1;34", "32", "33", "1;31"), strict=True))
 _TAGGED = re.compile(rf"⟦({'|'.join(STYLES)})⟧")
@@ -87,10 +88,19 @@ def show_error(error: DxError, *, as_json: bool) -> None:
 
 
 @contextmanager
-def working(what: str, *, after: float = 1.0) -> Iterator[None]:
-    """A sign of life on stderr for work over a second; silent without a terminal, and never about data."""
+def working(what: str, *, after: float = 1.0) -> Iterator[Callable[[float], None]]:
+    """A sign of life on stderr for work over a second; silent without a terminal, and never about data.
+
+    Gives a function that takes a gap, how far a plan's error is above the best at most, and shows it.
+    """
+    shown = [what]
+
+    def tell(gap: float) -> None:
+        if math.isfinite(gap):
+            shown[0] = f"{what} · error at most {digits(100 * gap)} % above the best plan"
+
     if not sys.stderr.isatty():
-        yield
+        yield tell
         return
     done = threading.Event()
 
@@ -102,13 +112,14 @@ def working(what: str, *, after: float = 1.0) -> Iterator[None]:
 
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            progress.add_task(what, total=None)
-            done.wait()
+            task = progress.add_task(shown[0], total=None)
+            while not done.wait(0.2):
+                progress.update(task, description=shown[0])
 
     thread = threading.Thread(target=turn, daemon=True)
     thread.start()
     try:
-        yield
+        yield tell
     finally:
         done.set()
         thread.join()

@@ -67,6 +67,7 @@ def require_budget(
     if fits > 0.0005:
         percent = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10
         hints.append((f"dxp plan … --share {percent:g}%", f"fits; every error grows {digits(1 / fits)} times"))
+        hints.append(("dxp plan … --ledger LEDGER", "plans again inside what is left, pair by pair"))
     if "per question" in bound.rule:
         hints.append(("ask for fewer attributes at once", "the budget could only be bounded, not computed, for these"))
     raise BudgetExceeded(

@@ -173,13 +173,13 @@ def _optimal(task: Task) -> Iterator[Proposal]:
     if not len(limited):
         yield Proposal(_as_scales(task, w, system), 0.0)
         return
-    pairs, caps = system.pairs.among(limited), _caps(task, system)[limited]
-    if task.loss == "linf":
-        w[limited], floor = _least_largest(pairs, _per_variable(task.reference, system)[limited], caps)
-    elif len(limited) == 1 and system.by_row and task.spent is None:  # one row: the closed form, exactly
+    if len(limited) == 1 and system.by_row and task.spent is None:  # one row: the closed form, exactly
         (closed,) = _same_scale(task)
         yield Proposal(closed.scales, _just_below(task.loss_of(closed.scales)))
         return
+    pairs, caps = system.pairs.among(limited), _caps(task, system)[limited]
+    if task.loss == "linf":
+        w[limited], floor = _least_largest(pairs, _per_variable(task.reference, system)[limited], caps)
     else:
         power = POWERS[task.loss]
         a = np.zeros(system.count)

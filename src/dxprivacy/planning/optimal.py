@@ -102,7 +102,9 @@ def optimise(
 
 def gap_of(loss: float, floor: float, size: float, p: int) -> float:
     """How far a loss is above its lower bound: relatively, or for p = 0, which is a logarithm, per weight."""
-    return max((loss - floor) / (size if p == 0 else loss), 0.0)
+    if p == 0:
+        return max((loss - floor) / size, 0.0)
+    return max(loss / floor - 1.0, 0.0) if floor > 0 else np.inf
 
 
 def _most(used: Floats, known: Ints, count: int) -> Ints:

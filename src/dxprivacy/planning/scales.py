@@ -211,8 +211,8 @@ def fill(
     used = pairs.used(w)
     active = (caps > w) & ~pairs.touched(np.flatnonzero(used >= part * (1 - 1e-12)))
     most = min(pairs.count, max(2, MAX_WORK // max(pairs.entries, 1)))
-    for _ in range(min(most, MAX_ROUNDS) if jointly else most):
-        if not active.any() or (watch is not None and watch.over):
+    for turn in range(min(most, MAX_ROUNDS) if jointly else most):
+        if not active.any() or (turn and watch is not None and watch.over):  # after a round everyone has something
             break
         room = np.maximum(part - used, 0.0)
         step = _step(pairs, np.where(active, proportions(room), 0.0), room, jointly=jointly)

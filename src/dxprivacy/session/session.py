@@ -12,6 +12,7 @@ from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows, public_records
 from dxprivacy.model.grid import require_room
 from dxprivacy.planning import Plan, load_plan, make_plan
+from dxprivacy.planning.watch import SECONDS
 from dxprivacy.policy import Policy
 from dxprivacy.release import Release, build_release, from_json, promise
 
@@ -51,10 +52,20 @@ class Session:
             self._rows = self.source.rows()
         return self._rows
 
-    def plan(self, *questions: Any, share: object = 1, method: str = "auto", rows: int | None = None) -> Plan:
+    def plan(
+        self,
+        *questions: Any,
+        share: object = 1,
+        method: str = "auto",
+        loss: str = "l2",
+        rows: int | None = None,
+        inside_ledger: bool = False,
+        seconds: float = SECONDS,
+    ) -> Plan:
         """The noise each answer would get; nothing is spent and no record is read.
 
         `rows` is for policies under which the number of records is private: how many to reckon with for means.
+        `inside_ledger` plans within what the ledger has left on every pair, so that a release fits beside all others.
         """
         if rows is not None and self.policy.universe.max_records is None:
             raise UsageError("the number of records is public, and taken from the data", hints=["leave rows out"])
@@ -62,8 +73,11 @@ class Session:
             list(questions),
             self.policy.metric,
             method=method,
+            loss=loss,
             share=share,
             rows=self.rows if rows is None else rows,
+            spent=self.ledger.spent if inside_ledger else None,
+            seconds=seconds,
             title=self.policy.title,
             dataset=self.policy.dataset,
         )

@@ -1,0 +1,85 @@
+"""`dxp plan` with a ledger, with all methods side by side, and with a guard on the time."""
+
+import json
+
+import pytest
+
+
+def test_compare_shows_all_methods_and_marks_the_best(dxp, town):
+    asked = ["count by sex", "count by age/5", "count by state"]
+    called = dxp("plan", "policy.toml", *asked, "--compare").fine()
+    assert "nothing spent, no data read" in called.lines[0]
+    for name in (
+        "same-scale",
+        "optimal",
+        "fill",
+        "psa",
+        "equal-split",
+        "median ± 95 %",
+        "worst case",
+        "gap",
+        "seconds",
+    ):
+        assert name in called.out
+    marked = [line for line in called.lines if line.strip().startswith("✓")]
+    assert len(marked) == 1
+    best = marked[0].split()[1]
+    assert "1.000×" in marked[0]
+    assert called.lines[-1] == f"Next: the same command without --compare plans with {best}"
+    assert not list(town.glob("plan-*.json"))
+    plan = json.loads(dxp("plan", "policy.toml", *asked, "--json").fine().out)
+    assert plan["method"] == best
+
+
+def test_compare_has_the_same_figures_for_machines(dxp, town):
+    asked = ["count by sex within 5", "count by age/5 within 1"]
+    lines = json.loads(dxp("plan", "policy.toml", *asked, "--compare", "--json").fine().out)["methods"]
+    assert {line["method"] for line in lines} == {"same-scale", "optimal", "fill", "psa", "equal-split"}
+    (best,) = [line for line in lines if line["best"]]
+    assert best["missed_targets"] == min(line["missed_targets"] for line in lines)
+    assert min(line["relative_error"] for line in lines) == 1
+    assert all(line["seconds"] >= 0 and line["worst_95"] >= line["median_95"] >= 0 for line in lines)
+    called = dxp("plan", "policy.toml", *asked, "--compare").fine()
+    assert "missed" in called.out
+
+
+@pytest.mark.parametrize("more", [["--out", "x.json"], ["--why", "M"], ["--method", "psa"]])
+def test_compare_with_what_it_does_not_do_is_refused(dxp, town, more):
+    called = dxp("plan", "policy.toml", "count by sex", "--compare", *more)
+    assert called.code == 2
+    assert "--compare shows all methods" in called.err
+
+
+def test_a_plan_inside_a_ledger_fits_where_another_did_not(dxp, town, planned):
+    first = planned("count by age/5", "--share", "80%")
+    dxp("release", first, "--data", "people.csv", "--ledger", "ledger.db").fine()
+    second = planned("count where age=0..4", "--share", "60%")
+    refused = dxp("release", second, "--data", "people.csv", "--ledger", "ledger.db")
+    assert refused.code == 5
+    assert "--ledger LEDGER" in refused.err
+    called = dxp("plan", "policy.toml", "count where age=0..4", "count by sex", "--ledger", "ledger.db").fine()
+    assert "fits what ledger.db has left on every pair, after 1 release" in called.out
+    assert called.lines[-1].endswith("--data FILE --ledger ledger.db")
+    plan = called.lines[-1].split()[3]
+    dxp("release", plan, "--data", "people.csv", "--ledger", "ledger.db").fine()
+    both = json.loads(dxp("plan", "policy.toml", "count by sex", "--ledger", "ledger.db", "--compare", "--json").out)
+    assert both["exit_code"] == 5  # nothing is left for sex
+
+
+def test_a_ledger_that_is_not_there_is_not_started_by_planning(dxp, town):
+    called = dxp("plan", "policy.toml", "count by sex", "--ledger", "none.db")
+    assert called.code == 7
+    assert "no such ledger" in called.err
+    assert not (town / "none.db").exists()
+    (town / "odd.db").write_text("no ledger")
+    assert dxp("plan", "policy.toml", "count by sex", "--ledger", "odd.db").code == 7
+
+
+def test_the_page_ends_with_how_close_to_the_best_the_plan_is(dxp, town):
+    text = " ".join(dxp("plan", "policy.toml", "count by age/5", "count by state").fine().out.split())
+    assert "error within 0.01 % of the best Laplace plan for these rows" in text
+
+
+@pytest.mark.parametrize("seconds", ["0", "-3", "nan", "soon"])
+def test_odd_times_are_refused(dxp, town, seconds):
+    assert dxp("plan", "policy.toml", "count by sex", "--seconds", seconds).code == 2

@@ -1,0 +1,148 @@
+"""Hard cases for the optimiser: singular systems, odd rows, distances at both ends, no time, other methods' losses."""
+
+import json
+import math
+from fractions import Fraction as F
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dxprivacy as dx
+from contracts.plan_instances import LOSSES, overspent
+from dxprivacy.errors import SeparatesIdentical, UsageError
+from dxprivacy.planning import METHODS, make_plan
+from dxprivacy.planning.planner import chosen, prepare
+
+SINGULAR = json.loads((Path(__file__).parent / "singular.json").read_text())
+
+
+def points(n, seed=0):
+    return dx.metrics.euclidean(np.random.default_rng(seed).uniform(0, 100, (n, 2)), epsilon_per_unit="0.01")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_system_that_was_singular_for_an_earlier_solver_is_solved(loss):
+    Q = np.array([[int(x) for x in row] for row in SINGULAR["rows"]], dtype=float)
+    d = dx.metrics.euclidean(np.array(SINGULAR["points"]), epsilon_per_unit=1)
+    plan = make_plan(Q, d, method="optimal", loss=loss)
+    assert plan.certificate.gap <= 1e-6
+    assert overspent(plan.workload, plan.scales, d) == []
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("factor", [1.0, 1e3, 1e9])
+def test_constant_duplicated_and_wildly_scaled_rows_are_solved_and_constants_are_exact(factor, loss):
+    rng = np.random.default_rng(5)
+    Q = rng.uniform(0, 1, (4, 20))
+    rows = [dx.matrix(Q), dx.matrix(Q * factor), dx.matrix(Q[:2] / factor), dx.matrix(np.ones((1, 20)))]
+    d = points(20)
+    plan = make_plan(rows, d, method="optimal", loss=loss)
+    assert plan.certificate.gap <= 1e-6
+    assert plan.scales[-1] == 0
+    assert overspent(plan.workload, plan.scales, d) == []
+
+
+def test_distances_at_both_ends_are_planned_together():
+    apart = np.array([[0, 1e-6, 1, np.inf], [1e-6, 0, 1, np.inf], [1, 1, 0, np.inf], [np.inf] * 3 + [0]])
+    d = dx.metrics.from_matrix(apart)
+    for method in METHODS:
+        plan = make_plan([[1, 1, 0, 3], [0, 2, 2, 7], [5, 5, 5, 0]], d, method=method)
+        assert plan.scales[2] == 0  # only what is public tells the last record from the others
+        assert overspent(plan.workload, plan.scales, d) == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_distance_of_zero_that_a_row_separates_names_pair_and_question(method):
+    d = dx.metrics.euclidean([[0, 0], [0, 0], [1, 1], [3, 1]], epsilon_per_unit=1)
+    rows = [dx.matrix([[1, 1, 0, 5]]), dx.matrix([[1, 1, 0, 2], [2, 1, 1, 0]])]
+    with pytest.raises(SeparatesIdentical, match="0 and 1 have ε 0") as caught:
+        make_plan(rows, d, method=method)
+    assert "question" in caught.value.where
+
+
+def test_one_row_is_the_closed_form_whatever_the_loss():
+    d = points(30)
+    row = [list(range(30))]
+    closed = dx.sensitivity(row, d).upper
+    for loss in LOSSES:
+        for method in ("auto", "optimal"):
+            plan = make_plan(row, d, method=method, loss=loss)
+            assert F(plan.scales[0]) >= closed > F(math.nextafter(plan.scales[0], 0))
+            assert plan.certificate.gap <= 1e-12
+
+
+def test_the_largest_error_is_least_for_strategy_two():
+    Q, d = np.random.default_rng(1).uniform(0, 1, (6, 25)), points(25)
+    largest, same = make_plan(Q, d, method="optimal", loss="linf"), make_plan(Q, d, method="same-scale")
+    assert max(largest.scales) == pytest.approx(max(same.scales), rel=1e-9)
+    assert largest.certificate.gap <= 1e-9
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_auto_takes_the_best_of_all_that_apply_and_says_how_close_it_is(loss):
+    Q, d = np.random.default_rng(2).integers(0, 2, (8, 30)), points(30)
+    _, task = prepare(Q, d, loss=loss)
+    auto = chosen(task, "auto")
+    for method in METHODS:
+        other = chosen(task, method)
+        assert not task.better(task.merit(other.scales), task.merit(auto.scales)), method
+    assert auto.certificate.gap <= 1e-6
+
+
+def test_auto_with_targets_never_misses_more_of_them_than_another_method():
+    Q, d = np.random.default_rng(3).integers(0, 2, (8, 30)).astype(float), points(30)
+    asked = [dx.matrix(Q[:5], within=150), dx.matrix(Q[5:])]
+    _, task = prepare(asked, d)
+    misses = {method: task.merit(chosen(task, method).scales)[0] for method in METHODS}
+    assert misses["auto"] == min(misses.values())
+    assert misses["same-scale"] > 0
+
+
+def test_no_time_at_all_still_gives_a_certified_plan():
+    Q, d = np.random.default_rng(4).uniform(0, 1, (12, 40)), points(40)
+    for method in METHODS:
+        plan = make_plan(Q, d, method=method, seconds=1e-9)
+        assert plan.certificate.ratio <= 1
+        assert overspent(plan.workload, plan.scales, d) == []
+    hurried = make_plan(Q, d, seconds=1e-9)
+    assert hurried.method == "same-scale"
+    assert hurried.certificate.gap is None
+
+
+def test_with_time_enough_the_clock_changes_nothing():
+    Q, d = np.random.default_rng(4).uniform(0, 1, (12, 40)), points(40)
+    assert make_plan(Q, d, seconds=500).to_dict() == make_plan(Q, d, seconds=1e6).to_dict()
+
+
+def test_progress_is_told_a_gap_that_closes():
+    told = []
+    Q, d = np.random.default_rng(4).uniform(0, 1, (12, 40)), points(40)
+    plan = make_plan(Q, d, progress=told.append)
+    assert told
+    assert told[-1] == pytest.approx(plan.certificate.gap)
+    assert min(told) <= 1e-6
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), "soon", None, True])
+def test_times_that_make_no_sense_are_refused(seconds):
+    with pytest.raises(UsageError, match="seconds"):
+        make_plan([[1, 0]], dx.metrics.constant(2, 1), seconds=seconds)
+
+
+def test_the_page_says_how_close_the_plan_is_where_that_is_known():
+    Q, d = np.random.default_rng(2).uniform(0, 1, (8, 30)), points(30)
+    close = "within 0.01 % of the best Laplace plan for these rows"
+    assert close in " ".join(str(make_plan(Q, d)).split())
+    assert close not in " ".join(str(make_plan(Q, d, method="psa")).split())
+    assert "best Laplace plan" not in str(make_plan([[1, 1, 1]], dx.metrics.constant(3, 1)))  # exact: no noise at all
+
+
+def test_rows_that_share_a_scale_claim_no_bound_on_those_that_would_not():
+    names = [dx.Values(name=n, values=tuple(map(str, range(40)))) for n in "abc"]
+    d = dx.metrics.attributes(dx.Universe(names), dict.fromkeys("abc", 1))
+    asked = [dx.table("a", "b"), dx.table("b", "c"), dx.table("a", "c")]
+    plan = make_plan(asked, d)
+    assert plan.certificate.ratio <= 1
+    _, task = prepare(asked, d)
+    assert (plan.certificate.gap is None) == (not task.system.by_row)
