@@ -21,6 +21,7 @@ class Measured(ABC):
     """Other rows, and the way back.  `asked` are the rows that were asked for."""
 
     how: ClassVar[str]
+    note: ClassVar[str]  # what a reader of the answers must know
 
     def __init__(self, asked: Workload, questions: Stack) -> None:
         self.asked, self.questions = asked, questions
@@ -52,6 +53,7 @@ class RowForRow(Measured):
     """Each row is answered by one that differs from it a little, and so can be told with less noise."""
 
     how = "row for row"
+    note = "answers are moved a little on purpose, for less noise: errors and intervals include the most it can be"
 
     def __init__(self, asked: Workload, questions: Stack) -> None:
         super().__init__(asked, questions)

@@ -30,6 +30,8 @@ def notes(plan: Plan) -> list[str]:
         found[f"{which}: errors are for {private}; half as many records mean twice the error"] = None
     if plan.metric.universe.absent is not None:
         found["how many records there are is private too: “count” is answered with noise"] = None
+    if plan.measured is not None:
+        found[plan.measured.note] = None
     return list(found)
 
 

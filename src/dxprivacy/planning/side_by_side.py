@@ -11,9 +11,8 @@ from statistics import median
 from typing import Any
 
 from dxprivacy.bounds import largest_loss
-from dxprivacy.errors import NotCertified
+from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.model.costs import LaplaceCost
-from dxprivacy.planning.expected import all_expected
 from dxprivacy.planning.methods import MAKERS, try_maker
 from dxprivacy.planning.task import Candidate, Task
 from dxprivacy.wording import columns, digits, percent, tag, wrap
@@ -66,25 +65,27 @@ def compare_methods(task: Task) -> list[Compared]:
     floor: float | None = None
     for maker in MAKERS:
         start = time.perf_counter()
+        own = None if maker.instead is None else found.get("optimal", next(iter(found.values())))[0]
         try:
-            candidate, bound = try_maker(task, maker)
-        except NotCertified as error:
+            candidate, bound = try_maker(task, maker, own)
+        except (NotCertified, UsageError) as error:
             refused[maker.name] = (error.what, time.perf_counter() - start)
             continue
         found[maker.name] = (candidate, time.perf_counter() - start)
         floor = bound if floor is None else floor
     best = ""
     for name, (candidate, _) in found.items():
-        if not best or task.better(task.merit(candidate.scales), task.merit(found[best][0].scales)):
+        if not best or task.better(task.merit(candidate), task.merit(found[best][0])):
             best = name
-    least = min(task.loss_of(candidate.scales) for candidate, _ in found.values())
+    least = min(task.loss_of(task.effective(candidate)) for candidate, _ in found.values())
     lines = [_line(task, c, seconds, floor, least, best=name == best) for name, (c, seconds) in found.items()]
     return lines + [Compared(name, seconds, refused=why) for name, (why, seconds) in refused.items()]
 
 
 def _line(task: Task, found: Candidate, seconds: float, floor: float | None, least: float, *, best: bool) -> Compared:
-    widths = [e.half_width for e in all_expected(task.workload, found.scales, task.rows)]
-    misses, loss = task.merit(found.scales)
+    widths = [e.half_width for e in task.errors(found)]
+    misses, loss = task.merit(found)
+    counted = task.workload if found.measured is None else found.measured.workload
     return Compared(
         found.method,
         seconds,
@@ -92,7 +93,7 @@ def _line(task: Task, found: Candidate, seconds: float, floor: float | None, lea
         float(max(widths)),
         misses,
         _relative(task, found, loss, least),
-        largest_loss(LaplaceCost(task.workload, found.scales))[0],
+        largest_loss(LaplaceCost(counted, found.scales))[0],
         task.measured(found, floor).certificate.gap,
         best,
     )
@@ -101,7 +102,7 @@ def _line(task: Task, found: Candidate, seconds: float, floor: float | None, lea
 def _relative(task: Task, found: Candidate, loss: float, least: float) -> float:
     """The error, not its square; of a geometric mean the ratio of the means."""
     if task.loss == "geomean":
-        weight = float(sum(w for w, s in zip(task.weights.tolist(), found.scales, strict=True) if s))
+        weight = float(sum(w for w, s in zip(task.weights.tolist(), task.effective(found).tolist(), strict=True) if s))
         return math.exp((loss - least) / weight) if weight else 1.0
     return float((loss / least) ** _SQUARED.get(task.loss, 1.0)) if least else 1.0
 

@@ -21,7 +21,7 @@ from dxprivacy.model.numbers import round_up
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.certificate import Certificate, certify
-from dxprivacy.planning.expected import all_expected, groups_per_question, target_scales
+from dxprivacy.planning.expected import ErrorOf, all_expected, groups_per_question, target_scales
 from dxprivacy.planning.laws import Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.optimal import POWERS, gap_of, loss_of
@@ -218,11 +218,15 @@ class Task:
         """How many answers miss their target, then the loss: the less the better."""
         misses = 0
         if (self.targets > 0).any():
-            laws, shifts = self._noise(found)
-            errors = all_expected(self.workload, laws, self.rows, shifts)
+            errors = self.errors(found)
             wanted = ((e.half_width, a.within) for a, e in zip(self.workload.answers, errors, strict=True))
             misses = sum(within is not None and width > float(within) * (1 + 1e-9) for width, within in wanted)
         return misses, self.loss_of(self.effective(found))
+
+    def errors(self, found: Candidate) -> tuple[ErrorOf, ...]:
+        """The expected error of every answer."""
+        laws, shifts = self._noise(found)
+        return all_expected(self.workload, laws, self.rows, shifts)
 
     def _noise(self, found: Candidate) -> tuple[Sequence[Law | float], Sequence[float] | None]:
         if found.measured is None:

@@ -55,18 +55,18 @@ def limits(plan: Plan) -> list[Limit]:
 
 
 def _lend(plan: Plan, owner: Ints, used: Floats) -> None:
-    """A noisy row that no covering pair touches borrows the pair of a row of its question with the same scale.
+    """A noisy row that no covering pair touches borrows the pair of a row of its question with the same noise.
 
     Covering pairs look at one context of the other attributes only; in words, a pair names just what differs.
     """
-    block, scales = np.asarray(plan.workload.block_of), np.asarray(plan.scales)
+    block, noise = np.asarray(plan.workload.block_of), np.array([law.variance for law in plan.laws])
     tightest: dict[tuple[int, float], int] = {}
     for row in np.flatnonzero(owner >= 0).tolist():
-        key, at = (int(block[row]), float(scales[row])), int(owner[row])
+        key, at = (int(block[row]), float(noise[row])), int(owner[row])
         if key not in tightest or used[at] > used[tightest[key]]:
             tightest[key] = at
-    for row in np.flatnonzero((owner < 0) & (scales > 0)).tolist():
-        owner[row] = tightest.get((int(block[row]), float(scales[row])), -1)
+    for row in np.flatnonzero((owner < 0) & (noise > 0)).tolist():
+        owner[row] = tightest.get((int(block[row]), float(noise[row])), -1)
 
 
 def _most_used_pairs(plan: Plan) -> tuple[Floats, Ints, Ints]:
@@ -132,6 +132,8 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[s
     lines += columns(table, "lrrrrl" if asked else "lrrrl")
     for note in notes(plan):
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
+    if plan.about:
+        lines += ["", *_paragraph("How it works", f"The plan {plan.about}.")]
     hard = _explained(plan, limit, why) if why else _hardest(plan, limit)
     lines += ["", *hard] if hard else []
     lines += ["", *_budget_lines(plan), "", *_baseline_lines(plan)]
@@ -196,7 +198,7 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
     answers = [plan.workload.answers[k] for k in members]
     errors = [plan.errors[k] for k in members]
     unit = answers[0].unit
-    if all(plan.scales[r] == 0 for a in answers for r in a.rows):
+    if all(plan.is_exact(a) for a in answers):
         nothing = tag("dim", "nothing: public, or the same for all records")
         return [short(label, _LABEL), f"0 {unit}".rstrip(), tag("accent", "exact"), "", "", nothing]
     gains = [float(plan.improvement[k]) for k in members]
@@ -247,7 +249,7 @@ def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
         )
     at = labels.index(label)
     answer, error = plan.workload.answers[at], plan.errors[at]
-    if all(plan.scales[r] == 0 for r in answer.rows):
+    if plan.is_exact(answer):
         text = "It is exact: public, or the same for all records. Nothing is spent on it."
     elif _reached(answer, error):
         text = f"Its target is reached: ± {digits(error.half_width)} {answer.unit}".rstrip() + ". The rest is kept."

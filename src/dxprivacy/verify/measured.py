@@ -21,6 +21,7 @@ class Way(ABC):
     """How rows that were asked for follow from those that were counted."""
 
     words = ""
+    note = ""
     exact = True  # whether values follow without rounding
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float]) -> None:
@@ -55,6 +56,7 @@ class RowForRow(Way):
     """Each row by another one that is close to it."""
 
     words = "by rows that differ a little from those asked for"
+    note = "answers are moved a little on purpose, for less noise: errors and intervals include the most it can be"
 
     def _steps(self) -> list[Fraction]:
         units = [[b.unit for b in side.blocks for _ in range(b.rows)] for side in (self.counted, self.asked)]
@@ -87,6 +89,9 @@ class LeastSquares(Way):
     """The estimate of least variance without bias."""
 
     words = "worked out by least squares"
+    note = (
+        "answers are worked out together from other noisy counts: they agree with one another, and are no whole numbers"
+    )
     exact = False
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float]) -> None:

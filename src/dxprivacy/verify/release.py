@@ -145,6 +145,7 @@ def _check_notes(data: Any, claim: Claim) -> None:
         wanted.append(f"{which}: errors are for {these}; half as many records mean twice the error")
     if private:
         wanted.append("how many records there are is private too: “count” is answered with noise")
+    wanted += [claim.way.note] if claim.way.note else []
     if reading.each(data, "notes", reading.text) != wanted:
         raise refuse("are not those that belong to these questions", "notes")
 
