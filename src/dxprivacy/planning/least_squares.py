@@ -120,7 +120,7 @@ class LeastSquares(Measured):
 
     how = "least squares"
     note = (
-        "answers are worked out together from other noisy counts: they agree with one another, and are no whole numbers"
+        "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
     )
 
     def __init__(self, asked: Workload, questions: Stack) -> None:

@@ -90,7 +90,7 @@ class LeastSquares(Way):
 
     words = "worked out by least squares"
     note = (
-        "answers are worked out together from other noisy counts: they agree with one another, and are no whole numbers"
+        "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
     )
     exact = False
 
