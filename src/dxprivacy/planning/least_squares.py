@@ -119,9 +119,7 @@ class LeastSquares(Measured):
     """The estimate of least variance without bias, given the counted rows and the public number of records."""
 
     how = "least squares"
-    note = (
-        "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
-    )
+    note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
 
     def __init__(self, asked: Workload, questions: Stack) -> None:
         super().__init__(asked, questions)

@@ -155,14 +155,13 @@ class _Part:
         wanted = np.vstack([b.columns(cells.representatives) for b in blocks]).astype(np.float64)
         wanted *= np.sqrt(self.importance[self.rows])[:, None]
         problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
-        wait = effort != "quick" or cells.count <= 2 * _FEW_CELLS
-        least = limit(problem, seconds=0.2 * seconds).value if wait else None
+        least = limit(problem, seconds=0.2 * seconds, cuts=effort != "quick").value
         found = choose(problem, wanted, seconds=0.8 * seconds, effort=effort, progress=progress)
         if not np.isfinite(found.total) or not len(found.rows):
             return None
         return self._whole(cells, found.name, found.rows, found.total, least)
 
-    def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float | None) -> Counted:
+    def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float) -> Counted:
         """Real rows as whole numbers on a grid, each with its scale; rows of noughts and ones need none."""
         largest = np.abs(rows).max(axis=1)
         rows, largest = rows[largest > 0], largest[largest > 0]

@@ -14,13 +14,14 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.numbers import round_up
 from dxprivacy.planning.optimal import POWERS, optimise
-from dxprivacy.planning.other_rows import by_shifting, by_strategy, may_be_shifted, may_use_strategy
+from dxprivacy.planning.other_rows import by_shifting, by_strategy, may_be_shifted, may_use_strategy, redundant
 from dxprivacy.planning.pairs import Pairs
 from dxprivacy.planning.scales import Constraints, fill, fixed, of_what_is_left
 from dxprivacy.planning.task import Candidate, Proposal, Task
 
 _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
-WORTH_IT = 0.02  # of the loss, which is the square of the error
+WORTH_IT = 1 - 1 / 1.1**2  # of the squared error: other rows must lower the error by a tenth
+_BY_FAR = 1 - 1 / 2.0**2  # half the error, at least
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
 MAX_NEWTON = 300_000_000  # operations of one Newton step
 
@@ -35,7 +36,7 @@ class Maker:
     name: str
     applies: Callable[[Task], bool]
     propose: Callable[[Task], Iterator[Proposal]] | None = None
-    instead: Callable[[Task, Candidate], Iterator[Proposal]] | None = None
+    instead: Callable[[Task, Candidate | None], Iterator[Proposal]] | None = None
     in_auto: bool = True
 
     def proposals(self, task: Task, own: Candidate | None) -> Iterator[Proposal]:
@@ -44,7 +45,7 @@ class Maker:
             return self.propose(task)
         if self.instead is None:
             raise TypeError("a maker proposes something")
-        return self.instead(task, best_of_own_rows(task)[0] if own is None else own)
+        return self.instead(task, own)
 
 
 def try_maker(task: Task, maker: Maker, own: Candidate | None = None) -> tuple[Candidate, float | None]:
@@ -70,22 +71,34 @@ def try_maker(task: Task, maker: Maker, own: Candidate | None = None) -> tuple[C
 def best_of_all(task: Task) -> Candidate:
     """The best certified plan of all methods that apply; of equally good ones the first.
 
-    Other rows than those asked for are taken only where they are better by more than a percent.
+    Other rows than those asked for are taken where the error is a tenth less: their answers are not whole numbers.
     """
+    simple, _ = try_maker(task, MAKERS[0])
+    if redundant(task):  # more questions than there is to know: other rows win by far, if there are any
+        found = _instead(task, simple)
+        if found and task.better(task.merit(found[0]), task.merit(simple), by=_BY_FAR):
+            return found[0]
     own, floor = best_of_own_rows(task)
-    best = own
     if (task.targets > 0).any() and task.merit(own)[0] == 0:
         return task.measured(own, floor)  # good enough: what is left of the budget is kept
+    best = own
+    for found_ in _instead(task, own):
+        if task.better(task.merit(found_), task.merit(best), by=WORTH_IT):
+            best = found_
+    return task.measured(best, floor)
+
+
+def _instead(task: Task, own: Candidate) -> list[Candidate]:
+    """What the methods that count other rows find, those that find anything."""
+    out = []
     for maker in MAKERS:
         if maker.instead is None or not maker.in_auto or task.watch.over or not maker.applies(task):
             continue
         try:
-            found, _ = try_maker(task, maker, own)
+            out.append(try_maker(task, maker, own)[0])
         except NotCertified:
             continue
-        if task.better(task.merit(found), task.merit(best), by=WORTH_IT):
-            best = found
-    return task.measured(best, floor)
+    return out
 
 
 def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
@@ -265,6 +278,8 @@ MAKERS = (
     Maker("fill", _has_system, _filled),
     Maker("psa", _has_system, _psa),
     Maker("equal-split", _has_system, _equal_split, in_auto=False),  # filling in its proportions is never worse
-    Maker("matrix", may_use_strategy, instead=by_strategy),
-    Maker("biased", may_be_shifted, instead=by_shifting),
+    Maker(
+        "matrix", may_use_strategy, instead=lambda task, own: by_strategy(task, own or try_maker(task, MAKERS[0])[0])
+    ),
+    Maker("biased", may_be_shifted, instead=lambda task, own: by_shifting(task, own or best_of_own_rows(task)[0])),
 )

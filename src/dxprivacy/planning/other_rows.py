@@ -18,6 +18,15 @@ def may_use_strategy(task: Task) -> bool:
     return task.loss == "l2" and task.workload.universe.absent is None and task.workload.rows > 1
 
 
+def redundant(task: Task) -> bool:
+    """Whether there are far more rows than cells that they tell apart, so that their answers repeat one another."""
+    if not may_use_strategy(task) or (task.targets > 0).any():
+        return False
+    blocks = task.workload.blocks
+    axes = sorted(set().union(*(moves(b) for b in blocks)))
+    return task.workload.rows > 4 * cells_told_apart(blocks, axes)
+
+
 def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
     """The matrix mechanism, if any strategy applies."""
     found = matrix.propose(

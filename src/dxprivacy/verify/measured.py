@@ -89,9 +89,7 @@ class LeastSquares(Way):
     """The estimate of least variance without bias."""
 
     words = "worked out by least squares"
-    note = (
-        "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
-    )
+    note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
     exact = False
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float]) -> None:

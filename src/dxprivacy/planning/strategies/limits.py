@@ -40,8 +40,8 @@ class Spectrum:
     moments: Floats
 
 
-def limit(problem: Problem, *, seconds: float) -> Limit:
-    """The larger of the two limits that a search of so many seconds at most finds.
+def limit(problem: Problem, *, seconds: float, cuts: bool = True) -> Limit:
+    """The larger of the two limits that a search of so many seconds at most finds; without `cuts` only the quick one.
 
     >>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
     >>> print(f"{limit(line, seconds=5).value:.3f}")
@@ -54,9 +54,10 @@ def limit(problem: Problem, *, seconds: float) -> Limit:
     back = float(np.trace(problem.centred)) / float(problem.limits.max()) ** 2
     odd = [c for c in classes(unit) if not bipartite(unit.cells, unit.first[c], unit.second[c])]
     by_cuts = 0 < len(odd) <= _MOST_CLASSES
-    iterations, tolerance = (40, 1e-2) if by_cuts else (1000, 1e-4)
+    patient = cuts and not by_cuts
+    iterations, tolerance = (1000, 1e-4) if patient else (40, 1e-2)
     best = Limit(l2_limit(unit, iterations=iterations, tolerance=tolerance, clock=clock.part(0.4)).value * back, "l2")
-    if not by_cuts:
+    if not (cuts and by_cuts):
         return best
     value = _laplace_limit(unit, odd, clock) * back
     return Limit(value, "laplace") if value > best.value else best
