@@ -73,7 +73,7 @@ def best_of_all(task: Task) -> Candidate:
 
     Other rows than those asked for are taken where the error is a tenth less: their answers are not whole numbers.
     """
-    simple, _ = try_maker(task, MAKERS[0])
+    simple = _simple(task)
     if redundant(task):  # more questions than there is to know: other rows win by far, if there are any
         found = _instead(task, simple)
         if found and task.better(task.merit(found[0]), task.merit(simple), by=_BY_FAR):
@@ -270,6 +270,19 @@ def _can_optimise(task: Task) -> bool:
     pairs = _system(task).pairs
     rows = min(pairs.size, 3 * pairs.count)
     return task.loss == "linf" or min(rows, pairs.count) ** 2 * max(rows, pairs.count) <= MAX_NEWTON
+
+
+def _simple(task: Task) -> Candidate:
+    """What always works."""
+    return task.certified("same-scale", next(_same_scale(task)))
+
+
+def _by_strategy(task: Task, own: Candidate | None) -> Iterator[Proposal]:
+    return by_strategy(task, own or _simple(task))
+
+
+def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
+    return by_shifting(task, own or best_of_own_rows(task)[0])
 
 
 MAKERS = (
