@@ -285,7 +285,7 @@ def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
     return by_shifting(task, own or best_of_own_rows(task)[0])
 
 
-MAKERS = (
+MAKERS: tuple[Maker, ...] = (
     Maker("same-scale", _any, _same_scale),
     Maker("optimal", _can_optimise, _optimal),
     Maker("fill", _has_system, _filled),

@@ -52,7 +52,9 @@ def bases(problem: Problem, clock: Clock) -> list[Base]:
 def mixed(base: Base, clock: Clock) -> Iterator[tuple[int, Floats]]:
     """Mixtures beside a base: some numbers of them, from fixed starts with and without negative parts."""
     n = base.space.columns
-    for p in dict.fromkeys([max(n // 16, 2), max(n // 8, 3)]):
+    for p in dict.fromkeys(
+        [max(n // 16, 2), max(5 * n // 64, 3)]
+    ):  # found by trying, 64 to 256 cells; more went no lower
         for negative in (0.0, 1.0):
             if clock.out:
                 return
