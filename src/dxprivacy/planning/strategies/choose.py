@@ -69,9 +69,10 @@ def choose(
     if progress is not None:
         progress(best.name, problem.total(best.rows[:, back]))
     spectrum = l2_limit(unit, iterations=30, tolerance=1e-3, clock=clock.part(0.2))
-    better(_around_a_hub(unit, effort, clock), _NEAR)
     if best.total > _NEAR * spectrum.value:
         better(_closed_forms(unit, workload, known, spectrum, clock), _NEAR)
+    if best.total > _NEAR * spectrum.value:
+        better(_around_a_hub(unit, effort, clock), _NEAR)
     if effort != "quick" and best.total > _NEAR * spectrum.value and not clock.out:
         better(_searches(unit, known, spectrum, clock), _NEAR)
     if effort == "thorough" and best.total > _NEAREST * spectrum.value and not clock.out:
@@ -84,8 +85,9 @@ def _around_a_hub(problem: Problem, effort: Effort, clock: Clock) -> Iterator[Ca
     centre = hub(problem)
     if centre is not None:
         rest = choose(centre.rest, seconds=0.4 * clock.left, effort=effort)
-        if rest.total < np.inf:
-            yield rest.name, centre.extended(problem, rest.rows)
+        rows = centre.extended(problem, rest.rows) if rest.total < np.inf else None
+        if rows is not None:
+            yield rest.name, rows
 
 
 def _closed_forms(

@@ -11,6 +11,7 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.strategies.problem import Problem, connected
+from dxprivacy.planning.strategies.structure import distinct
 
 _SHARES = 1 - np.geomspace(0.5, 1e-4, 40)
 
@@ -24,7 +25,7 @@ class Hub:
     rest: Problem
     others: Ints
 
-    def extended(self, whole: Problem, rows: Floats) -> Floats:
+    def extended(self, whole: Problem, rows: Floats) -> Floats | None:
         """A strategy of the rest (at load 1) as one of the whole, at the share that gives the least error."""
         far = np.array([np.abs(rows - rows[:, [c]]).sum(axis=0) for c in range(rows.shape[1])])
         middle = int((far / self.limits).max(axis=1).argmin())
@@ -40,7 +41,7 @@ class Hub:
             total = whole.total(proposed)
             if best is None or total < best[0]:
                 best = (total, proposed)
-        return np.zeros((0, whole.cells)) if best is None else best[1]
+        return None if best is None else best[1]
 
 
 def hub(problem: Problem) -> Hub | None:
@@ -48,21 +49,20 @@ def hub(problem: Problem) -> Hub | None:
     n = problem.cells
     if n < 4:
         return None
-    degrees = np.bincount(np.concatenate([problem.first, problem.second]), minlength=n)
+    first, second, distances = distinct(problem)
+    degrees = np.bincount(np.concatenate([first, second]), minlength=n)
     hubs = np.flatnonzero(degrees == n - 1)
     if len(hubs) != 1:
         return None
     cell = int(hubs[0])
-    here = (problem.first == cell) | (problem.second == cell)
+    here = (first == cell) | (second == cell)
     others = np.delete(np.arange(n), cell)
     place = np.full(n, -1)
     place[others] = np.arange(n - 1)
     limits = np.empty(n - 1)
-    limits[place[np.where(problem.first[here] == cell, problem.second[here], problem.first[here])]] = problem.limits[
-        here
-    ]
-    first, second = place[problem.first[~here]], place[problem.second[~here]]
-    if not connected(n - 1, first, second):
+    limits[place[np.where(first[here] == cell, second[here], first[here])]] = distances[here]
+    left, right = place[first[~here]], place[second[~here]]
+    if not connected(n - 1, left, right):
         return None
-    rest = Problem(problem.gram[np.ix_(others, others)], first, second, problem.limits[~here])
+    rest = Problem(problem.gram[np.ix_(others, others)], left, right, distances[~here])
     return Hub(cell, limits, rest, others)
