@@ -1,10 +1,10 @@
 """One cell linked to all others, as `other` is."""
 
 import numpy as np
+from tests.contracts.strategy_cases import all_ranges
 
 from dxprivacy.planning.strategies import Problem, choose
 from dxprivacy.planning.strategies.hub import hub
-from tests.contracts.strategy_cases import all_ranges
 
 
 def with_hub(n: int, radius: float) -> Problem:
