@@ -13,7 +13,7 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.numbers import round_up
-from dxprivacy.planning.optimal import POWERS, optimise
+from dxprivacy.planning.optimal import POWERS, evened, loss_of, optimise
 from dxprivacy.planning.pairs import Pairs
 from dxprivacy.planning.scales import Constraints, fill, fixed, of_what_is_left
 from dxprivacy.planning.task import Candidate, Task
@@ -157,7 +157,11 @@ def _optimal(task: Task) -> Iterator[Proposal]:
         a = np.zeros(system.count)
         np.add.at(a, system.variable, task.weights / task.reference**power)
         found = optimise(pairs, a[limited], power, caps, watch=task.watch)
-        w[limited], floor = found.w, found.lower_bound
+        block = np.zeros(system.count, dtype=np.int64)
+        block[system.variable] = task.workload.block_of
+        tidy = evened(pairs, found.w, block[limited])
+        w[limited] = tidy if loss_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
+        floor = found.lower_bound
         if power == 0:  # measured by the references too
             noisy = np.isin(system.variable, limited)
             floor -= float(task.weights[noisy] @ np.log(task.reference[noisy]))
@@ -175,8 +179,9 @@ def _least_largest(pairs: Pairs, reference: Floats, caps: Floats) -> tuple[Float
     even = np.minimum(1.0 / reference, caps)
     most = float(pairs.used(even).max(initial=0.0))
     w = np.minimum(even / most, caps) if most else even
-    # A largest loss t means w >= 1 / (t reference), so used(1 / reference) / t <= 1; caps ask for more, if anything.
-    return w, float(pairs.used(1.0 / reference).max(initial=0.0)) * (1 - 1e-12)
+    # A largest loss t means w >= 1 / (t reference), so used(1 / reference) / t <= 1; and w <= cap where there is one.
+    floor = max(float(pairs.used(1.0 / reference).max(initial=0.0)), float((1.0 / (caps * reference)).max()))
+    return w, floor * (1 - 1e-12)
 
 
 def _system(task: Task) -> Constraints:
