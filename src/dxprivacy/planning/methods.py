@@ -21,6 +21,7 @@ from dxprivacy.planning.task import Candidate, Task
 _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
 MAX_NEWTON = 300_000_000  # operations of one Newton step
+MAX_ROUNDS_WORK = 500_000_000  # loads looked at in all rounds of strategy 3, for auto
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Maker:
     name: str
     applies: Callable[[Task], bool]
     propose: Callable[[Task], Iterator[Proposal]]
-    in_auto: bool = True
+    in_auto: Callable[[Task], bool] = lambda _: True
 
 
 def try_maker(task: Task, maker: Maker) -> tuple[Candidate, float | None]:
@@ -70,7 +71,7 @@ def best_of_all(task: Task) -> Candidate:
     best: Candidate | None = None
     floor: float | None = None
     for maker in MAKERS:
-        if not maker.in_auto or not maker.applies(task) or (best is not None and task.watch.over):
+        if (best is not None and task.watch.over) or not (maker.applies(task) and maker.in_auto(task)):
             continue
         found, bound = try_maker(task, maker)
         floor = bound if floor is None else floor
@@ -236,10 +237,20 @@ def _can_optimise(task: Task) -> bool:
     return task.loss == "linf" or min(rows, pairs.count) ** 2 * max(rows, pairs.count) <= MAX_NEWTON
 
 
+def _few_rounds(task: Task) -> bool:
+    """Where as many rounds as variables take a few seconds."""
+    pairs = _system(task).pairs
+    return pairs.count * pairs.entries <= MAX_ROUNDS_WORK
+
+
+def _never(task: Task) -> bool:  # noqa: ARG001
+    return False
+
+
 MAKERS = (
     Maker("same-scale", _any, _same_scale),
     Maker("optimal", _can_optimise, _optimal),
     Maker("fill", _has_system, _filled),
-    Maker("psa", _has_system, _psa),
-    Maker("equal-split", _has_system, _equal_split, in_auto=False),  # filling in its proportions is never worse
+    Maker("psa", _has_system, _psa, in_auto=_few_rounds),
+    Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse
 )
