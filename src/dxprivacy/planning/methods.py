@@ -20,7 +20,8 @@ from dxprivacy.planning.task import Candidate, Task
 
 _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
-MAX_NEWTON = 300_000_000  # operations of one Newton step
+MAX_NEWTON = 30_000_000_000  # operations of one Newton step: about 2,000 rows
+MAX_NEWTON_AUTO = 1_000_000_000  # about 700 rows: some seconds in all
 MAX_ROUNDS_WORK = 500_000_000  # loads looked at in all rounds of strategy 3, for auto
 
 
@@ -228,13 +229,15 @@ def _has_system(task: Task) -> bool:
     return task.system is not None
 
 
-def _can_optimise(task: Task) -> bool:
-    """Where a Newton step is small enough; each is quadratic in the smaller of variables and pairs in play."""
-    if not _has_system(task):
-        return False
+def _newton(task: Task) -> int:
+    """What a Newton step takes: quadratic in the smaller of variables and pairs in play; none for the largest error."""
     pairs = _system(task).pairs
     rows = min(pairs.size, 3 * pairs.count)
-    return task.loss == "linf" or min(rows, pairs.count) ** 2 * max(rows, pairs.count) <= MAX_NEWTON
+    return 0 if task.loss == "linf" else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
+
+
+def _can_optimise(task: Task) -> bool:
+    return _has_system(task) and _newton(task) <= MAX_NEWTON
 
 
 def _few_rounds(task: Task) -> bool:
@@ -249,7 +252,7 @@ def _never(task: Task) -> bool:  # noqa: ARG001
 
 MAKERS = (
     Maker("same-scale", _any, _same_scale),
-    Maker("optimal", _can_optimise, _optimal),
+    Maker("optimal", _can_optimise, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
     Maker("fill", _has_system, _filled),
     Maker("psa", _has_system, _psa, in_auto=_few_rounds),
     Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse
