@@ -196,6 +196,7 @@ RELEASE = [
 
 CONSISTENT = {
     presence_like_a_missing_value: "the same distances under another name",
+    looser_presence: "another policy, which this plan keeps too: no pair with an absence is its tightest",
     closer_sexes: "another policy, which this plan keeps too: its digest tells, and the ledger",
     another_day: "another question under the same title: the request tells, and the ledger",
 }

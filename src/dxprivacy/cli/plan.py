@@ -74,9 +74,10 @@ def command(
     from dxprivacy.cli.screen import next_step, quoted, show, show_json, working
     from dxprivacy.errors import UsageError
     from dxprivacy.planning import make_plan
+    from dxprivacy.planning.planner import prepare
+    from dxprivacy.planning.side_by_side import compare_lines, compare_methods
+    from dxprivacy.planning.watch import Watch
     from dxprivacy.planning.words import plan_lines
-    from dxprivacy.policy import Policy
-    from dxprivacy.policy.asks import load_questions
     from dxprivacy.session import write_plan
     from dxprivacy.wording import plural, tag
 
@@ -85,13 +86,21 @@ def command(
         raise UsageError("QUESTIONS... is missing", hints=hints)
     if compare and (out is not None or why or method != "auto"):
         raise UsageError("--compare shows all methods and writes no plan", hints=["leave --out, --why, --method out"])
-    with working("planning") as tell:
-        loaded = Policy.load(policy)
-        asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
-        spent = None if ledger is None else _spent(ledger, loaded)
-        if compare:
-            _compare(asked, loaded, as_json=as_json, rows=rows, share=share, spent=spent, seconds=seconds)
+    if compare:
+        with working("comparing"):
+            loaded, asked, spent = _gathered(policy, questions, files, ledger)
+            _, task = prepare(asked, loaded.metric, rows=rows, share=share, spent=spent, watch=Watch(seconds))
+            compared = compare_methods(task)
+        if as_json:
+            show_json({"methods": [line.to_dict() for line in compared]})
             return
+        answers = tag("bold", plural(len(task.workload.answers), "answer"))
+        head = f"{answers} · {tag('good', 'nothing spent, no data read')}"
+        best = next(line.method for line in compared if line.best)
+        show([head, "", *compare_lines(compared), next_step("dxp plan …", f"--method {best}")])
+        return
+    with working("planning") as tell:
+        loaded, asked, spent = _gathered(policy, questions, files, ledger)
         plan = make_plan(
             asked,
             loaded.metric,
@@ -118,40 +127,20 @@ def command(
     show([*lines, next_step("dxp release", target or Path(), "--data FILE", *more)])
 
 
-def _spent(path: Path, policy: "Policy") -> "SumCost":
-    """What a ledger has recorded; planning never starts one."""
+def _gathered(
+    policy: Path, questions: tuple[str, ...], files: tuple[Path, ...], ledger: Path | None
+) -> "tuple[Policy, list[object], SumCost | None]":
+    """The policy, what is asked, and what a ledger has recorded; planning never starts a ledger."""
     from dxprivacy.errors import LedgerError
     from dxprivacy.ledger import Ledger
+    from dxprivacy.policy import Policy
+    from dxprivacy.policy.asks import load_questions
 
-    if not path.exists():
-        raise LedgerError("no such ledger", where=str(path), hints=[("dxp release …", "starts one")])
-    with Ledger.open(path, policy) as opened:
-        return opened.spent
-
-
-def _compare(
-    asked: list[object],
-    policy: "Policy",
-    *,
-    as_json: bool,
-    rows: int | None,
-    share: str,
-    spent: "SumCost | None",
-    seconds: float,
-) -> None:
-    """The table of all methods; they share the time."""
-    from dxprivacy.cli.screen import next_step, show, show_json
-    from dxprivacy.planning.planner import prepare
-    from dxprivacy.planning.side_by_side import compare_lines, compare_methods
-    from dxprivacy.planning.watch import Watch
-    from dxprivacy.wording import plural, tag
-
-    _, task = prepare(asked, policy.metric, rows=rows, share=share, spent=spent, watch=Watch(seconds))
-    lines = compare_methods(task)
-    if as_json:
-        show_json({"methods": [line.to_dict() for line in lines]})
-        return
-    answers = tag("bold", plural(len(task.workload.answers), "answer"))
-    head = f"{answers} · {tag('good', 'nothing spent, no data read')}"
-    best = next(line.method for line in lines if line.best)
-    show([head, "", *compare_lines(lines), next_step(f"the same command without --compare plans with {best}")])
+    loaded = Policy.load(policy)
+    asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
+    if ledger is None:
+        return loaded, asked, None
+    if not ledger.exists():
+        raise LedgerError("no such ledger", where=str(ledger), hints=[("dxp release …", "starts one")])
+    with Ledger.open(ledger, loaded) as opened:
+        return loaded, asked, opened.spent

@@ -13,7 +13,7 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.numbers import round_up
-from dxprivacy.planning.optimal import POWERS, optimise
+from dxprivacy.planning.optimal import POWERS, evened, loss_of, optimise
 from dxprivacy.planning.other_rows import by_shifting, by_strategy, may_be_shifted, may_use_strategy, redundant
 from dxprivacy.planning.pairs import Pairs
 from dxprivacy.planning.scales import Constraints, fill, fixed, of_what_is_left
@@ -23,7 +23,9 @@ _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certific
 WORTH_IT = 1 - 1 / 1.1**2  # of the squared error: other rows must lower the error by a tenth
 _BY_FAR = 1 - 1 / 2.0**2  # half the error, at least
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
-MAX_NEWTON = 300_000_000  # operations of one Newton step
+MAX_NEWTON = 30_000_000_000  # operations of one Newton step: about 2,000 rows
+MAX_NEWTON_AUTO = 1_000_000_000  # about 700 rows: some seconds in all
+MAX_ROUNDS_WORK = 500_000_000  # loads looked at in all rounds of strategy 3, for auto
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Maker:
     applies: Callable[[Task], bool]
     propose: Callable[[Task], Iterator[Proposal]] | None = None
     instead: Callable[[Task, Candidate | None], Iterator[Proposal]] | None = None
-    in_auto: bool = True
+    in_auto: Callable[[Task], bool] = lambda _: True
 
     def proposals(self, task: Task, own: Candidate | None) -> Iterator[Proposal]:
         """What it proposes."""
@@ -92,7 +94,7 @@ def _instead(task: Task, own: Candidate) -> list[Candidate]:
     """What the methods that count other rows find, those that find anything."""
     out = []
     for maker in MAKERS:
-        if maker.instead is None or not maker.in_auto or task.watch.over or not maker.applies(task):
+        if maker.instead is None or task.watch.over or not maker.applies(task):
             continue
         try:
             out.append(try_maker(task, maker, own)[0])
@@ -111,7 +113,7 @@ def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
     floor: float | None = None
     for maker in MAKERS:
         late = best is not None and task.watch.over
-        if maker.propose is None or not maker.in_auto or late or not maker.applies(task):
+        if maker.propose is None or late or not (maker.applies(task) and maker.in_auto(task)):
             continue
         found, bound = try_maker(task, maker)
         floor = bound if floor is None else floor
@@ -198,7 +200,11 @@ def _optimal(task: Task) -> Iterator[Proposal]:
         a = np.zeros(system.count)
         np.add.at(a, system.variable, task.weights / task.reference**power)
         found = optimise(pairs, a[limited], power, caps, watch=task.watch)
-        w[limited], floor = found.w, found.lower_bound
+        block = np.zeros(system.count, dtype=np.int64)
+        block[system.variable] = task.workload.block_of
+        tidy = evened(pairs, found.w, block[limited])
+        w[limited] = tidy if loss_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
+        floor = found.lower_bound
         if power == 0:  # measured by the references too
             noisy = np.isin(system.variable, limited)
             floor -= float(task.weights[noisy] @ np.log(task.reference[noisy]))
@@ -216,8 +222,9 @@ def _least_largest(pairs: Pairs, reference: Floats, caps: Floats) -> tuple[Float
     even = np.minimum(1.0 / reference, caps)
     most = float(pairs.used(even).max(initial=0.0))
     w = np.minimum(even / most, caps) if most else even
-    # A largest loss t means w >= 1 / (t reference), so used(1 / reference) / t <= 1; caps ask for more, if anything.
-    return w, float(pairs.used(1.0 / reference).max(initial=0.0)) * (1 - 1e-12)
+    # A largest loss t means w >= 1 / (t reference), so used(1 / reference) / t <= 1; and w <= cap where there is one.
+    floor = max(float(pairs.used(1.0 / reference).max(initial=0.0)), float((1.0 / (caps * reference)).max()))
+    return w, floor * (1 - 1e-12)
 
 
 def _system(task: Task) -> Constraints:
@@ -263,13 +270,25 @@ def _has_system(task: Task) -> bool:
     return task.system is not None
 
 
-def _can_optimise(task: Task) -> bool:
-    """Where a Newton step is small enough; each is quadratic in the smaller of variables and pairs in play."""
-    if not _has_system(task):
-        return False
+def _newton(task: Task) -> int:
+    """What a Newton step takes: quadratic in the smaller of variables and pairs in play; none for the largest error."""
     pairs = _system(task).pairs
     rows = min(pairs.size, 3 * pairs.count)
-    return task.loss == "linf" or min(rows, pairs.count) ** 2 * max(rows, pairs.count) <= MAX_NEWTON
+    return 0 if task.loss == "linf" else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
+
+
+def _can_optimise(task: Task) -> bool:
+    return _has_system(task) and _newton(task) <= MAX_NEWTON
+
+
+def _few_rounds(task: Task) -> bool:
+    """Where as many rounds as variables take a few seconds."""
+    pairs = _system(task).pairs
+    return pairs.count * pairs.entries <= MAX_ROUNDS_WORK
+
+
+def _never(task: Task) -> bool:  # noqa: ARG001
+    return False
 
 
 def _simple(task: Task) -> Candidate:
@@ -287,12 +306,10 @@ def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
 
 MAKERS: tuple[Maker, ...] = (
     Maker("same-scale", _any, _same_scale),
-    Maker("optimal", _can_optimise, _optimal),
+    Maker("optimal", _can_optimise, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
     Maker("fill", _has_system, _filled),
-    Maker("psa", _has_system, _psa),
-    Maker("equal-split", _has_system, _equal_split, in_auto=False),  # filling in its proportions is never worse
-    Maker(
-        "matrix", may_use_strategy, instead=lambda task, own: by_strategy(task, own or try_maker(task, MAKERS[0])[0])
-    ),
-    Maker("biased", may_be_shifted, instead=lambda task, own: by_shifting(task, own or best_of_own_rows(task)[0])),
+    Maker("psa", _has_system, _psa, in_auto=_few_rounds),
+    Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse
+    Maker("matrix", may_use_strategy, instead=_by_strategy),
+    Maker("biased", may_be_shifted, instead=_by_shifting),
 )

@@ -102,17 +102,26 @@ class SparsePairs:
     def _within(self, room: Floats) -> tuple[Floats, Ints]:
         column, pair, part = self._by_variable
         alone = room[pair] / part
-        order = np.lexsort((pair, alone, column))
-        columns, first = np.unique(column[order], return_index=True)
+        some, starts = self._starts
         best, at = np.full(self.count, np.inf), np.zeros(self.count, dtype=np.int64)
-        best[columns], at[columns] = alone[order][first], pair[order][first]
+        if len(some):
+            best[some] = np.minimum.reduceat(alone, starts)
+            tightest = np.flatnonzero(alone == best[column])
+            at[column[tightest][::-1]] = pair[tightest][::-1]  # of equally tight pairs the first
         return best, at
+
+    @cached_property
+    def _starts(self) -> tuple[Ints, Ints]:
+        """The variables with entries, and where those begin."""
+        some, starts = np.unique(self._by_variable[0], return_index=True)
+        return some.astype(np.int64), starts.astype(np.int64)
 
     def worst(self, values: Floats) -> Floats:
         """The largest over the entries of each column."""
-        column, pair, _ = self._by_variable
+        some, starts = self._starts
         out = np.zeros(self.count)
-        np.maximum.at(out, column, values[pair])
+        if len(some):
+            out[some] = np.maximum.reduceat(values[self._by_variable[1]], starts)
         return out
 
     def touched(self, chosen: Ints) -> Bools:

@@ -19,6 +19,7 @@ from dxprivacy.wording import columns, digits, percent, plural, short, short_pai
 SHOWN = 6
 _CHUNK = 1 << 8
 _KEPT = 100_000
+_COUNTED = 2_000
 _LABEL, _PAIR = 48, 72
 
 
@@ -28,6 +29,7 @@ class Limit:
 
     pair: tuple[int, int] | None
     used: float
+    also: int = 0  # so many other pairs are as tight for it: under an optimal plan several limit the same answer
 
 
 def limits(plan: Plan) -> list[Limit]:
@@ -45,13 +47,25 @@ def limits(plan: Plan) -> list[Limit]:
         if (owner >= 0).all():
             break
     _lend(plan, owner, used)
+    tight_pairs = _tight_pairs(plan, used, first, second)
     out = []
     for answer in plan.workload.answers:
         tight = max((int(owner[row]) for row in answer.rows), key=lambda k: float(used[k]) if k >= 0 else -1.0)
-        out.append(
-            Limit((int(first[tight]), int(second[tight])), float(used[tight])) if tight >= 0 else Limit(None, 0.0)
-        )
+        if tight < 0:
+            out.append(Limit(None, 0.0))
+            continue
+        also = max(max(int(tight_pairs[row]) for row in answer.rows) - 1, 0)
+        out.append(Limit((int(first[tight]), int(second[tight])), float(used[tight]), also))
     return out
+
+
+def _tight_pairs(plan: Plan, used: Floats, first: Ints, second: Ints) -> Ints:
+    """Per row, how many covering pairs along which it changes are used up; not counted where they are very many."""
+    tight = np.flatnonzero(used >= (1 - 1e-6) * float(plan.share))
+    if len(tight) > _COUNTED:
+        return np.zeros(plan.workload.rows, dtype=np.int64)
+    row = plan.workload.differences(first[tight], second[tight])[1]
+    return np.bincount(row, minlength=plan.workload.rows).astype(np.int64)
 
 
 def _lend(plan: Plan, owner: Ints, used: Floats) -> None:
@@ -254,7 +268,9 @@ def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
     elif _reached(answer, error):
         text = f"Its target is reached: ± {digits(error.half_width)} {answer.unit}".rstrip() + ". The rest is kept."
     else:
-        text = _because(plan, limit[at])
+        also = limit[at].also
+        more = f" {plural(also, 'other pair')} {'is' if also == 1 else 'are'} as tight for it." if also else ""
+        text = _because(plan, limit[at]) + more
     return _paragraph(f"Why {short(label, _LABEL)}", text)
 
 

@@ -1,8 +1,13 @@
 """`dxp plan` with a ledger, with all methods side by side, and with a guard on the time."""
 
+import io
 import json
+import sys
+import time
 
 import pytest
+
+from dxprivacy.cli.screen import working
 
 
 def test_compare_shows_all_methods_and_marks_the_best(dxp, town):
@@ -25,7 +30,7 @@ def test_compare_shows_all_methods_and_marks_the_best(dxp, town):
     assert len(marked) == 1
     best = marked[0].split()[1]
     assert "1.000×" in marked[0]
-    assert called.lines[-1] == f"Next: the same command without --compare plans with {best}"
+    assert called.lines[-1] == f"Next: dxp plan … --method {best}"
     assert not list(town.glob("plan-*.json"))
     plan = json.loads(dxp("plan", "policy.toml", *asked, "--json").fine().out)
     assert plan["method"] == best
@@ -83,3 +88,22 @@ def test_the_page_ends_with_how_close_to_the_best_the_plan_is(dxp, town):
 @pytest.mark.parametrize("seconds", ["0", "-3", "nan", "soon"])
 def test_odd_times_are_refused(dxp, town, seconds):
     assert dxp("plan", "policy.toml", "count by sex", "--seconds", seconds).code == 2
+
+
+def test_work_over_a_second_shows_how_far_the_plan_is_from_the_best(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    with working("planning", after=0.0) as tell:
+        tell(float("inf"))  # nothing is known yet
+        tell(0.008)
+        time.sleep(0.6)
+    assert "error at most 0.8 % above the best plan" in screen.getvalue()
+    assert "∞" not in screen.getvalue()
+    monkeypatch.setattr(sys, "stderr", piped := io.StringIO())
+    with working("planning", after=0.0) as tell:
+        tell(0.5)
+    assert piped.getvalue() == ""

@@ -13,6 +13,7 @@ from contracts.plan_instances import LOSSES, overspent
 from dxprivacy.errors import SeparatesIdentical, UsageError
 from dxprivacy.planning import METHODS, make_plan
 from dxprivacy.planning.planner import chosen, prepare
+from dxprivacy.planning.words import limits, plan_lines
 
 SINGULAR = json.loads((Path(__file__).parent / "singular.json").read_text())
 
@@ -136,6 +137,26 @@ def test_the_page_says_how_close_the_plan_is_where_that_is_known():
     assert close in " ".join(str(make_plan(Q, d)).split())
     assert close not in " ".join(str(make_plan(Q, d, method="psa")).split())
     assert "best Laplace plan" not in str(make_plan([[1, 1, 1]], dx.metrics.constant(3, 1)))  # exact: no noise at all
+
+
+def test_every_answer_of_an_optimal_plan_is_explained_by_a_pair_that_is_used_up_and_told_of_the_others():
+    Q, d = np.random.default_rng(2).integers(0, 2, (8, 30)).astype(float), points(30)
+    plan = make_plan(Q, d)
+    assert plan.method == "optimal"
+    found = limits(plan)
+    assert all(limit.used == pytest.approx(1, rel=1e-6) for limit in found)
+    used = {}
+    for i in range(30):
+        for j in range(i):
+            if float(plan.cost.exact(j, i)) >= (1 - 1e-6) * float(d.exact(j, i)):
+                used[j, i] = Q[:, i] != Q[:, j]
+    for row, limit in enumerate(found):
+        assert limit.pair in used or limit.pair[::-1] in used
+        assert limit.also == sum(bool(rows[row]) for rows in used.values()) - 1
+    row = max(range(8), key=lambda k: found[k].also)
+    assert found[row].also > 1
+    text = " ".join(" ".join(plan_lines(plan, why=f"row {row + 1}")).split())
+    assert f"{found[row].also} other pairs are as tight for it." in text
 
 
 def test_rows_that_share_a_scale_claim_no_bound_on_those_that_would_not():
