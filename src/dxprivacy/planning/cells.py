@@ -12,11 +12,12 @@ from dxprivacy.bounds import cover
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import Block, joint_classes
-from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.costs import Cost, LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.questions import Asked, Matrix
 from dxprivacy.model.strategy import Groups, Steps, Tally
 from dxprivacy.model.universe import Universe
+from dxprivacy.planning.scales import limits_of, together
 
 _MOST_PAIRS = 200_000
 _MOST_ENTRIES = 20_000_000
@@ -73,14 +74,14 @@ class Cells:
     public: bool
 
     @classmethod
-    def of(cls, blocks: Sequence[Block], metric: Metric, share: Fraction) -> "Cells":
-        """Those that the blocks tell apart."""
+    def of(cls, blocks: Sequence[Block], metric: Metric, share: Fraction, spent: Cost | None = None) -> "Cells":
+        """Those that the blocks tell apart, and what is left for pairs of them."""
         universe = metric.universe
         axes = tuple(sorted(set().union(*(moves(b) for b in blocks))))
         classes = tuple(classes_of(blocks, axis) for axis in axes)
         cells = representatives(blocks, axes)
         nothing = np.zeros(0, dtype=np.int64)
-        pairs = _pairs(universe, axes, classes, metric, share) if axes else (nothing, nothing, np.zeros(0))
+        pairs = pairs_between(axes, classes, metric, share, spent) if axes else (nothing, nothing, np.zeros(0))
         if pairs is None:
             return cls(universe, axes, classes, cells, nothing, nothing, None, public=False)
         first, second, limits = pairs
@@ -112,21 +113,22 @@ class Cells:
         return place
 
 
-def _pairs(
-    universe: Universe, axes: Sequence[int], classes: Sequence[Ints], metric: Metric, share: Fraction
+def pairs_between(
+    axes: Sequence[int], classes: Sequence[Ints], metric: Metric, share: Fraction, spent: Cost | None
 ) -> tuple[Ints, Ints, Floats] | None:
-    """The least distance of every two cells that a covering pair joins, or None where these are too many."""
+    """What is left for every two cells that a covering pair joins, or None where these are too many."""
+    universe = metric.universe
     over = [Groups(universe.names[a], tuple(c.tolist()), (1,) * len(c)) for a, c in zip(axes, classes, strict=True)]
     tally = Tally(tuple(over)).on(universe)
-    covering = cover(LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0)), metric)
+    covering = cover(together(LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0)), spent), metric)
     if not covering.tight or covering.size > _MOST_PAIRS:
         return None
     least: dict[tuple[int, int], float] = {}
     block = tally.blocks[0]
-    for i, j in covering.pairs():
-        distances = metric.pairwise(i, j) * float(share)
+    for i, j in covering.pairs(1 << 12):
+        limits = limits_of(metric, share, spent, i, j)
         ends = np.sort(np.stack([block.columns(x).argmax(axis=0) for x in (i, j)]), axis=0)
-        for first, second, d in zip(*ends.tolist(), distances.tolist(), strict=True):
+        for first, second, d in zip(*ends.tolist(), limits.tolist(), strict=True):
             if first != second:
                 least[first, second] = min(least.get((first, second), math.inf), d)
     pairs = np.array(list(least), dtype=np.int64).reshape(-1, 2)

@@ -16,11 +16,12 @@ import numpy as np
 from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
-from dxprivacy.model.metrics import Metric, present
+from dxprivacy.model.costs import Cost
+from dxprivacy.model.metrics import Constant, Metric, present
 from dxprivacy.model.questions import Asked, Matrix, Stack
 from dxprivacy.model.strategy import Groups, Steps, Tally
 from dxprivacy.model.workload import Workload
-from dxprivacy.planning.cells import Cells, cells_told_apart, classes_of
+from dxprivacy.planning.cells import Cells, cells_told_apart, classes_of, pairs_between
 from dxprivacy.planning.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
 from dxprivacy.planning.least_squares import Component, LeastSquares, components, tables_of
 from dxprivacy.planning.strategies import Effort, Problem, choose
@@ -30,6 +31,7 @@ from dxprivacy.planning.tables import choose as choose_tables
 MOST_CELLS = 320
 _FEW_CELLS = 64  # so many are looked at in any case, beside tables
 _GRID_BITS = 20
+_FEWEST_BITS = 12
 Progress = Callable[[str, float], None]
 
 
@@ -60,6 +62,7 @@ def propose(
     importance: Floats,
     own_scales: Sequence[float],
     *,
+    spent: Cost | None = None,
     seconds: float,
     effort: Effort,
     progress: Progress | None = None,
@@ -76,7 +79,7 @@ def propose(
         return None
     found = []
     for part in parts:
-        task = _Part(workload, metric, share, importance, np.asarray(own_scales), part)
+        task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
         best = task.best(seconds / len(parts), effort=effort, progress=progress)
         if best is None:
             return None
@@ -108,6 +111,7 @@ class _Part:
     workload: Workload
     metric: Metric
     share: Fraction
+    spent: Cost | None
     importance: Floats
     own_scales: Floats
     part: Component
@@ -149,8 +153,8 @@ class _Part:
         blocks = self.blocks
         if cells_told_apart(blocks, self.part.axes) > MOST_CELLS:
             return None
-        cells = Cells.of(blocks, self.metric, self.share)
-        if cells.limits is None or cells.public or cells.count < 2:
+        cells = Cells.of(blocks, self.metric, self.share, self.spent)
+        if cells.limits is None or cells.public or cells.count < 2 or not (cells.limits > 0).all():
             return None
         wanted = np.vstack([b.columns(cells.representatives) for b in blocks]).astype(np.float64)
         wanted *= np.sqrt(self.importance[self.rows])[:, None]
@@ -161,23 +165,35 @@ class _Part:
             return None
         return self._whole(cells, found.name, found.rows, found.total, least)
 
-    def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float) -> Counted:
-        """Real rows as whole numbers on a grid, each with its scale; rows of noughts and ones need none."""
+    def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float) -> Counted | None:
+        """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.
+
+        Noughts and ones stay what they are.  Rows that together tell everything may be rounded; those that tell less
+        are rounded as combinations of the questions, so that these still follow from them without bias.
+        """
         largest = np.abs(rows).max(axis=1)
         rows, largest = rows[largest > 0], largest[largest > 0]
         unit = rows / largest[:, None]
+        if np.abs(unit - np.rint(unit)).max(initial=0.0) < 1e-12:
+            return Counted((cells.question(_int(unit), Fraction(1)),), 1 / largest, name, total, least)
+        if (
+            np.linalg.matrix_rank(rows - rows.mean(axis=1, keepdims=True), tol=1e-9 * float(largest.max()))
+            < cells.count - 1
+        ):
+            asked = np.vstack([b.columns(cells.representatives) for b in self.blocks])
+            found = _combined(asked, rows)
+            if found is None:
+                return None
+            return Counted((cells.question(found[0], Fraction(1)),), found[1], name, total, least)
         near = np.abs(unit - np.rint(unit)).max(axis=1) < 1e-12
         bits = np.where(near, 0, _GRID_BITS)
-        whole = np.rint(unit * 2.0 ** bits[:, None]).astype(np.int64)
-        scales = 2.0**bits / largest
         order = np.argsort(-bits, kind="stable")
         questions: list[Asked] = []
-        for fine in (True, False):
-            chosen = order[(bits[order] > 0) == fine]
+        for fine in (_GRID_BITS, 0):
+            chosen = order[bits[order] == fine]
             if len(chosen):
-                factor = Fraction(1, 1 << _GRID_BITS if fine else 1)
-                questions.append(cells.question(whole[chosen], factor))
-        return Counted(tuple(questions), scales[order], name, total, least)
+                questions.append(cells.question(_int(unit[chosen] * 2.0**fine), Fraction(1, 1 << fine)))
+        return Counted(tuple(questions), (2.0**bits / largest)[order], name, total, least)
 
     # -- by tables
 
@@ -189,9 +205,14 @@ class _Part:
             return None
         classes = [classes_of(blocks, axis) for axis in axes]
         sizes = [int(c.max()) + 1 for c in classes]
-        alone = [self.metric if axis_metrics is None else axis_metrics[axis] for axis in axes]
-        ends = [_between(metric, c) for metric, c in zip(alone, classes, strict=True)]
-        budgets = [least * float(self.share) for least, _ in ends]
+        budgets, even = [], True
+        for axis, c in zip(axes, classes, strict=True):
+            pairs = pairs_between([axis], [c], self.metric, self.share, self.spent)
+            if pairs is None:
+                return None
+            budgets.append(float(pairs[2].min(initial=math.inf)))
+            alone = self.metric if axis_metrics is None else axis_metrics[axis]
+            even = even and self.spent is None and isinstance(alone, Constant)
         weights = []
         for b, block in zip(self.part.asked, blocks, strict=True):
             start = self.workload.offsets[b]
@@ -211,22 +232,32 @@ class _Part:
                 over.append(Groups(names[axes[a]], tuple(groups.tolist()), tuple(signs.tolist())))
             questions.append(Tally(tuple(over)))
             scales += [scale] * table.rows(sizes)
-        even = all(least == most for least, most in ends)  # otherwise other strategies may be better than any tables
         words = f"{len(questions)} weighted tables"
-        return Counted(tuple(questions), np.array(scales), words, chosen.total, chosen.limit if even else None)
+        least = chosen.limit if even else None  # where values are not equally far apart, others may be better
+        return Counted(tuple(questions), np.array(scales), words, chosen.total, least)
 
 
-def _between(metric: Metric, classes: Ints) -> tuple[float, float]:
-    """The least and the largest distance between values of different classes."""
-    least, most = math.inf, 0.0
-    n = len(classes)
-    for u in range(n):
-        v = np.arange(u + 1, n)
-        v = v[classes[v] != classes[u]]
-        if len(v):
-            distances = metric.pairwise(np.full(len(v), u), v)
-            least, most = min(least, float(distances.min())), max(most, float(distances.max()))
-    return least, most
+def _int(rows: Floats) -> Ints:
+    return np.rint(rows).astype(np.int64)
+
+
+def _combined(asked: Ints, rows: Floats) -> tuple[Ints, Floats] | None:
+    """Rows in the span of the asked ones as whole combinations of these, and their scales; None where too large."""
+    from scipy.linalg import qr
+
+    centred = asked - asked.mean(axis=1, keepdims=True)
+    size = float(np.abs(centred).max())
+    triangle, order = qr(centred.T / size, mode="r", pivoting=True)
+    rank = int((np.abs(np.diag(triangle)) > 1e-10).sum())
+    basis = asked[np.sort(order[:rank])]
+    parts = (rows - rows.mean(axis=1, keepdims=True)) @ np.linalg.pinv(basis - basis.mean(axis=1, keepdims=True))
+    largest = np.abs(parts).max(axis=1)
+    keep = largest > 1e-12 * largest.max()
+    parts, largest = parts[keep], largest[keep]
+    bits = 40 - math.ceil(math.log2(float(np.abs(basis).max()) * rank + 1))
+    if bits < _FEWEST_BITS:
+        return None
+    return _int(parts / largest[:, None] * 2.0**bits) @ basis, 2.0**bits / largest
 
 
 def question_of(block: Block) -> Asked:

@@ -11,6 +11,7 @@ from dxprivacy.planning.cells import Cells, cells_told_apart, moves
 from dxprivacy.planning.task import Candidate, Proposal, Task
 
 _SAFETY = 1.0 + 2.0**-40
+_LEAST_TIME = 0.01
 
 
 def may_use_strategy(task: Task) -> bool:
@@ -35,7 +36,8 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
         task.share,
         _importance(task),
         own.scales,
-        seconds=task.watch.left,
+        spent=task.spent,
+        seconds=max(task.watch.left, _LEAST_TIME),
         effort=task.effort,
     )
     if found is None:
@@ -48,7 +50,7 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
 
 def may_be_shifted(task: Task) -> bool:
     """Where bias can lower an error at all: few records, or a very strict policy."""
-    if not shifted.applies(task.workload, task.rows) or task.loss != "l2" or task.spent is not None:
+    if not shifted.applies(task.workload, task.rows) or task.loss != "l2":
         return False
     cells = _cells(task)
     return cells is not None and shifted.worth_trying(cells, task.rows or 0)
@@ -61,7 +63,12 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
     if cells is None:
         raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
     found = shifted.propose(
-        task.workload, cells, _importance(task), np.asarray(own.scales), records, seconds=task.watch.left
+        task.workload,
+        cells,
+        _importance(task),
+        np.asarray(own.scales),
+        records,
+        seconds=max(task.watch.left, _LEAST_TIME),
     )
     if found is None:  # bias would not help: the rows themselves, as they are
         yield Proposal(np.asarray(own.scales))
@@ -79,5 +86,6 @@ def _cells(task: Task) -> Cells | None:
     axes = sorted(set().union(*(moves(b) for b in blocks)))
     if not axes or cells_told_apart(blocks, axes) > shifted.MOST_CELLS:
         return None
-    cells = Cells.of(blocks, task.metric, task.share)
-    return None if cells.limits is None or not len(cells.limits) else cells
+    cells = Cells.of(blocks, task.metric, task.share, task.spent)
+    known = cells.limits is not None and len(cells.limits) > 0 and bool((cells.limits > 0).all())
+    return cells if known else None
