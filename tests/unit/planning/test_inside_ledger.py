@@ -5,12 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.methods import OWN
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import BudgetExceeded, SeparatesIdentical, UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.model.costs import SumCost
-from dxprivacy.planning import METHODS, make_plan
+from dxprivacy.planning import make_plan
 
 
 def people():
@@ -27,7 +28,7 @@ def test_old_and_new_together_stay_within_the_policy_on_all_pairs_in_fractions(r
     try:
         for share in [*shares, "100%"]:
             before = SumCost(metric.universe, spent)
-            method = rng.choice(METHODS)
+            method = rng.choice([*OWN, "auto"])
             asked = random_questions(rng, metric.universe)
             new = make_plan(asked, metric, share=share, method=method, rows=100, spent=before)
             spent.append(new.cost)
@@ -37,16 +38,16 @@ def test_old_and_new_together_stay_within_the_policy_on_all_pairs_in_fractions(r
     assert brute(new.cost, metric) == new.certificate.ratio <= 1
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OWN)
 def test_only_what_shares_a_pair_with_the_past_gets_noisier(method):
     d = people()
-    past = make_plan("count by age/10", d, share="80%")
+    past = make_plan("count by age/10", d, share="80%", method="optimal")
     plain = make_plan(["count by sex", "count by age/10"], d, method=method)
     plan = make_plan(["count by sex", "count by age/10"], d, method=method, spent=past.cost)
     assert brute(SumCost(d.universe, [past.cost, plan.cost]), d) <= 1
     sex, age = plan.errors[0].rmse, plan.errors[-1].rmse
     assert age == pytest.approx(5 * plain.errors[-1].rmse, rel=0.1)
-    if method in ("auto", "optimal", "fill", "psa"):
+    if method in ("optimal", "fill", "psa"):
         assert sex == pytest.approx(plain.errors[0].rmse, rel=0.05)
 
 
@@ -60,8 +61,8 @@ def test_the_share_still_holds_for_the_new_plan_alone():
 
 def test_a_pair_with_nothing_left_is_named_with_its_question():
     d = people()
-    past = make_plan("count by age/10", d)
-    for method in METHODS:
+    past = make_plan("count by age/10", d, method="optimal")
+    for method in (*OWN, "auto", "matrix"):
         with pytest.raises(BudgetExceeded) as caught:
             make_plan(["count by sex", "count where age=0..9"], d, method=method, spent=past.cost)
         text = str(caught.value)
@@ -77,11 +78,11 @@ def test_matrices_over_places_respect_the_past_too():
     rng = np.random.default_rng(9)
     d = dx.metrics.euclidean(rng.uniform(0, 9, (12, 2)), epsilon_per_unit="0.1")
     past = make_plan(rng.uniform(0, 1, (3, 12)), d, share="60%")
-    for method in METHODS:
+    for method in (*OWN, "auto", "matrix"):
         plan = make_plan(rng.uniform(0, 1, (4, 12)), d, method=method, spent=past.cost)
         total = brute(SumCost(d.universe, [past.cost, plan.cost]), d)
         assert total <= 1
-        assert method in ("equal-split", "same-scale") or total > 0.99
+        assert method in ("equal-split", "same-scale") or total > 0.97
         assert plan.certificate.gap is None or plan.certificate.gap <= 1e-6
 
 
@@ -91,7 +92,7 @@ def test_a_ledger_takes_what_was_planned_inside_it(tmp_path):
         for turn, question in enumerate(["count by age/10", "count by sex, age/15", "count by age/5"]):
             share = "50%" if turn < 2 else 1
             plan = make_plan(question, d, share=share, spent=ledger.spent)
-            ledger.reserve(plan.cost, plan.questions, request=f"r{turn}")
+            ledger.reserve(plan.cost, plan.put, request=f"r{turn}")
         assert len(ledger.entries()) == 3
         assert ledger.verify()
 

@@ -32,6 +32,9 @@ def test_every_plan_keeps_its_share_on_all_pairs_in_fractions(rng):
     except SeparatesIdentical:
         assert metric.identical
         return
+    except NotCertified:
+        assert method in ("matrix", "biased")  # which do not apply to all questions
+        return
     assert brute(plan.cost, metric) == plan.certificate.ratio <= share
     assert all(math.isfinite(s) and s >= 0 for s in plan.scales)
     assert all(e.half_width >= 0 and math.isfinite(e.rmse) for e in plan.errors)

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.methods import OWN
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import DxError, QuestionError, UsageError
 from dxprivacy.model.grammar import parse
 from dxprivacy.model.question_json import from_dict
-from dxprivacy.planning import METHODS, certify, load_plan
+from dxprivacy.planning import certify, load_plan
 from dxprivacy.policy.asks import AskFile, read_questions
 
 POLICY = dx.Policy.parse(
@@ -35,7 +36,7 @@ def errors(plan):
     return [out[k] for k in sorted(out)]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OWN)
 def test_a_larger_weight_means_a_smaller_error_for_that_question_and_larger_ones_for_others(method):
     plans = [dx.plan([AGES, parse(TWENTIES).weighted(w)], POLICY.metric, method=method) for w in (1, 2, 8, 1000)]
     first, second = zip(*map(errors, plans), strict=True)
@@ -56,7 +57,7 @@ def test_two_questions_that_share_one_budget_split_it_by_the_cube_root_of_their_
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.randoms(use_true_random=False), st.sampled_from(METHODS))
+@given(st.randoms(use_true_random=False), st.sampled_from((*OWN, "auto")))
 def test_weight_one_and_equal_weights_are_no_weights(rng, method):
     metric = random_metric(rng)
     asked = random_questions(rng, metric.universe)
@@ -71,7 +72,7 @@ def test_weight_one_and_equal_weights_are_no_weights(rng, method):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.randoms(use_true_random=False), st.integers(2, 50), st.sampled_from(METHODS))
+@given(st.randoms(use_true_random=False), st.integers(2, 50), st.sampled_from((*OWN, "auto")))
 def test_whatever_the_weights_the_plan_is_certified(rng, weight, method):
     metric = random_metric(rng)
     asked = [_weighted(q, weight**k) for k, q in enumerate(random_questions(rng, metric.universe).questions)]
