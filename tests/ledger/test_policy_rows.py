@@ -10,12 +10,12 @@ from dataclasses import astuple, replace
 import pytest
 
 import dxprivacy as dx
+from contracts.methods import plain_plan
 from dxprivacy.errors import LedgerError, UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.export import export, from_lines
 from dxprivacy.ledger.journal import Journal
 from dxprivacy.ledger.receipt import receipt, receipt_lines
-from dxprivacy.planning import make_plan
 
 TEXT = """
 title = "People"
@@ -39,11 +39,11 @@ def path(tmp_path):
     """A ledger with two versions: open, policy, reserve, finish, policy, reserve."""
     path = tmp_path / "ledger.db"
     with Ledger.open(path, OLD) as ledger:
-        plan = make_plan("count by region", OLD.metric, share="50%")
+        plan = plain_plan("count by region", OLD.metric, share="50%")
         ledger.reserve(plan.cost, plan.questions, request="a")
         ledger.finish("a", '{"release": 1}')
         ledger.adopt(NEW)
-        plan = make_plan("mean age by region within 2 years", NEW.metric, rows=40, share="50%")
+        plan = plain_plan("mean age by region within 2 years", NEW.metric, rows=40, share="50%")
         ledger.reserve(plan.cost, plan.questions, request="b")
     return path
 

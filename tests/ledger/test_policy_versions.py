@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.methods import plain_plan
 from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.versions import Version
@@ -17,7 +18,6 @@ from dxprivacy.model.metrics import AttributeSum, alone
 from dxprivacy.model.questions import matrix
 from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
-from dxprivacy.planning import make_plan
 from ledger.upgrade_cases import AGE, PLACES, REGION, SEX, Case, plain, policy
 from ledger.upgrade_oracle import Carried, preimages, worst
 
@@ -91,7 +91,7 @@ def test_an_added_attribute_is_free(tmp_path):
     case.carries()
     with Ledger.open(case.path, case.new) as ledger:
         assert ledger.tell_apart({"sex": "M"}, {"sex": "F"}).left == 2
-        plan = make_plan("table sex by region", case.new.metric, share="50%")
+        plan = plain_plan("table sex by region", case.new.metric, share="50%")
         assert isinstance(ledger.reserve(plan.cost, plan.questions, request="new"), Entry)
         ledger.verify()
 
@@ -408,7 +408,7 @@ def test_random_upgrades_carry_what_brute_force_carries_and_refuse_what_it_refus
     costs = []
     with Ledger.open(path, old, dataset="p") as ledger:
         for k in range(rng.randint(1, 2)):
-            plan = make_plan(
+            plan = plain_plan(
                 random_questions(rng, old.metric.universe), old.metric, rows=9, share=F(rng.randint(1, 4), 10)
             )
             ledger.reserve(plan.cost, plan.questions, request=str(k))

@@ -6,9 +6,9 @@ from fractions import Fraction as F
 import pytest
 
 import dxprivacy as dx
+from contracts.methods import plain_plan
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Entry, Ledger
-from dxprivacy.planning import make_plan
 from ledger.upgrade_oracle import Carried, preimages, worst
 
 REGION = 'values = ["A", "B"]\nepsilon = 1'
@@ -31,7 +31,7 @@ def spend(path, version, *questions, share="25%"):
     costs = []
     with Ledger.open(path, version) as ledger:
         for k, question in enumerate(questions):
-            plan = make_plan(question, version.metric, rows=50, share=share)
+            plan = plain_plan(question, version.metric, rows=50, share=share)
             name = f"{version.version}/{k}"
             assert isinstance(ledger.reserve(plan.cost, plan.questions, request=name), Entry)
             ledger.finish(name, f'{{"release": "{name}"}}')

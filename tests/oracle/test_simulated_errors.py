@@ -24,7 +24,10 @@ def simulated(plan, counts):
     """Mean squared error over all answers, with its standard error, and the plan's."""
     exact = make_plan(plan.questions, plan.metric, method="same-scale", rows=plan.rows)
     truth = np.array(
-        [exact.interval(a, exact.workload.answer(counts).tolist(), int(counts.sum()))[0] for a in exact.workload.answers]
+        [
+            exact.interval(a, exact.workload.answer(counts).tolist(), int(counts.sum()))[0]
+            for a in exact.workload.answers
+        ]
     )
     errors = np.array([((dx.laplace(plan, counts) - truth) ** 2).sum() for _ in range(RUNS)])
     return float(errors.mean()), float(errors.std() / math.sqrt(RUNS)), float((plan.expected_rmse**2).sum())
@@ -33,7 +36,12 @@ def simulated(plan, counts):
 @pytest.mark.parametrize("method", [*OWN, "auto", "matrix"])
 @pytest.mark.parametrize(
     "questions",
-    [["ranges age"], ["marginals 2"], ["count by sex, job", "prefixes age", "sum age by sex"], ["mean age", "count by sex"]],
+    [
+        ["ranges age"],
+        ["marginals 2"],
+        ["count by sex, job", "prefixes age", "sum age by sex"],
+        ["mean age", "count by sex"],
+    ],
     ids=lambda q: " + ".join(q),
 )
 def test_errors_are_those_of_the_plan(method, questions):
