@@ -10,7 +10,8 @@ from typing import Any
 from dxprivacy.errors import NotCertified, SeparatesIdentical
 from dxprivacy.model.metrics import Metric, along
 from dxprivacy.model.questions import table
-from dxprivacy.planning.planner import make_plan
+from dxprivacy.planning.methods import best_of_own_rows
+from dxprivacy.planning.planner import finish, prepare
 from dxprivacy.wording import digits
 
 MAX_VALUES = 5_000
@@ -63,7 +64,8 @@ def errors_gained(before: Metric, after: Metric) -> dict[str, Gained]:
 def table_error(metric: Metric) -> TableError | None:
     """The error of the counts of all values of one attribute, with the whole of its budget."""
     try:
-        plan = make_plan(table(*metric.universe.names), metric)
+        asked, task = prepare(table(*metric.universe.names), metric)
+        plan = finish(asked, task, best_of_own_rows(task)[0])
     except (SeparatesIdentical, NotCertified):
         return None
     widths = [error.half_width for error in plan.errors]

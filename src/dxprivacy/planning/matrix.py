@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge
+from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
 from dxprivacy.model.costs import Cost
@@ -158,7 +158,10 @@ class _Part:
             return None
         wanted = np.vstack([b.columns(cells.representatives) for b in blocks]).astype(np.float64)
         wanted *= np.sqrt(self.importance[self.rows])[:, None]
-        problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
+        try:
+            problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
+        except UsageError:
+            return None  # cells that only public differences join
         least = limit(problem, seconds=0.2 * seconds, cuts=effort != "quick").value
         found = choose(problem, wanted, seconds=0.8 * seconds, effort=effort, progress=progress)
         if not np.isfinite(found.total) or not len(found.rows):

@@ -16,6 +16,8 @@ from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Linear, Workload
 from dxprivacy.planning.laws import Laplace, Law
 
+MOST_RECORDS = 1 << 16  # possible ones, to compare rows record by record
+
 
 class Measured(ABC):
     """Other rows, and the way back.  `asked` are the rows that were asked for."""
@@ -76,7 +78,7 @@ class RowForRow(Measured):
     @cached_property
     def shifts(self) -> tuple[float, ...] | None:
         """The largest difference of two rows, over all cells; exact up to one rounding, upwards."""
-        if self.asked.universe.size > 1 << 16:
+        if self.asked.universe.size > MOST_RECORDS:
             raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
         mine, theirs = self.workload.dense(), self.asked.dense()
         out = []

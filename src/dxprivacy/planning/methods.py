@@ -4,7 +4,7 @@
 applies to a task, and what it proposes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -81,13 +81,22 @@ def best_of_all(task: Task) -> Candidate:
         if found and task.better(task.merit(found[0]), task.merit(simple), by=_BY_FAR):
             return found[0]
     own, floor = best_of_own_rows(task)
-    if (task.targets > 0).any() and task.merit(own)[0] == 0:
-        return task.measured(own, floor)  # good enough: what is left of the budget is kept
+    others = [] if good_enough(task, own) else _instead(task, own)
+    return task.measured(preferred(task, own, others), floor)
+
+
+def good_enough(task: Task, own: Candidate) -> bool:
+    """Whether all targets are met: then what is left of the budget is kept."""
+    return bool((task.targets > 0).any()) and task.merit(own)[0] == 0
+
+
+def preferred(task: Task, own: Candidate, others: Iterable[Candidate]) -> Candidate:
+    """The rows that were asked for, unless they are good enough, or others are worth it."""
     best = own
-    for found_ in _instead(task, own):
-        if task.better(task.merit(found_), task.merit(best), by=WORTH_IT):
-            best = found_
-    return task.measured(best, floor)
+    for other in [] if good_enough(task, own) else others:
+        if task.better(task.merit(other), task.merit(best), by=WORTH_IT):
+            best = other
+    return best
 
 
 def _instead(task: Task, own: Candidate) -> list[Candidate]:

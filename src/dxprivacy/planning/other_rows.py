@@ -8,6 +8,7 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats
 from dxprivacy.planning import matrix, shifted
 from dxprivacy.planning.cells import Cells, cells_told_apart, moves
+from dxprivacy.planning.measured import MOST_RECORDS
 from dxprivacy.planning.task import Candidate, Proposal, Task
 
 _SAFETY = 1.0 + 2.0**-40
@@ -84,7 +85,8 @@ def _importance(task: Task) -> Floats:
 def _cells(task: Task) -> Cells | None:
     blocks = task.workload.blocks
     axes = sorted(set().union(*(moves(b) for b in blocks)))
-    if not axes or cells_told_apart(blocks, axes) > shifted.MOST_CELLS:
+    small = task.workload.universe.size <= MOST_RECORDS and cells_told_apart(blocks, axes) <= shifted.MOST_CELLS
+    if not axes or not small:
         return None
     cells = Cells.of(blocks, task.metric, task.share, task.spent)
     known = cells.limits is not None and len(cells.limits) > 0 and bool((cells.limits > 0).all())

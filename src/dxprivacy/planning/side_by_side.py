@@ -13,7 +13,7 @@ from typing import Any
 from dxprivacy.bounds import largest_loss
 from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.model.costs import LaplaceCost
-from dxprivacy.planning.methods import MAKERS, try_maker
+from dxprivacy.planning.methods import MAKERS, preferred, try_maker
 from dxprivacy.planning.task import Candidate, Task
 from dxprivacy.wording import columns, digits, percent, tag, wrap
 
@@ -73,10 +73,12 @@ def compare_methods(task: Task) -> list[Compared]:
             continue
         found[maker.name] = (candidate, time.perf_counter() - start)
         floor = bound if floor is None else floor
-    best = ""
-    for name, (candidate, _) in found.items():
-        if not best or task.better(task.merit(candidate), task.merit(found[best][0])):
-            best = name
+    own = [c for c, _ in found.values() if c.measured is None]
+    simplest = own[0]
+    for candidate in own[1:]:
+        if task.better(task.merit(candidate), task.merit(simplest)):
+            simplest = candidate
+    best = preferred(task, simplest, [c for c, _ in found.values() if c.measured is not None]).method
     least = min(task.loss_of(task.effective(candidate)) for candidate, _ in found.values())
     lines = [_line(task, c, seconds, floor, least, best=name == best) for name, (c, seconds) in found.items()]
     return lines + [Compared(name, seconds, refused=why) for name, (why, seconds) in refused.items()]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
+from contracts.methods import plain_plan
 from dxprivacy.release import build_release, from_json
 
 PLACES = "id,name,state,latitude,longitude\n1,Hoboken,New Jersey,40.7,-74.0\n2,Albany,New York,42.6,-73.7\n"
@@ -28,7 +29,7 @@ def policy(tmp_path):
 
 
 def released(policy, *questions):
-    plan = dx.plan(list(questions), policy.metric, rows=100)
+    plan = plain_plan(list(questions), policy.metric, rows=100)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
     return build_release(plan, noisy, 100, ledger="ledger.db", entry=1, at="2026-01-01", request="x", so_far=1.0)
 
