@@ -14,7 +14,14 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.numbers import round_up
 from dxprivacy.planning.optimal import POWERS, evened, loss_of, optimise
-from dxprivacy.planning.other_rows import by_shifting, by_strategy, may_be_shifted, may_use_strategy, redundant
+from dxprivacy.planning.other_rows import (
+    by_shifting,
+    by_strategy,
+    may_be_shifted,
+    may_use_strategy,
+    quickly_shifted,
+    redundant,
+)
 from dxprivacy.planning.pairs import Pairs
 from dxprivacy.planning.scales import Constraints, fill, fixed, of_what_is_left
 from dxprivacy.planning.task import Candidate, Proposal, Task
@@ -103,7 +110,7 @@ def _instead(task: Task, own: Candidate) -> list[Candidate]:
     """What the methods that count other rows find, those that find anything."""
     out = []
     for maker in MAKERS:
-        if maker.instead is None or task.watch.over or not maker.applies(task):
+        if maker.instead is None or task.watch.over or not (maker.applies(task) and maker.in_auto(task)):
             continue
         try:
             out.append(try_maker(task, maker, own)[0])
@@ -320,5 +327,5 @@ MAKERS: tuple[Maker, ...] = (
     Maker("psa", _has_system, _psa, in_auto=_few_rounds),
     Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse
     Maker("matrix", may_use_strategy, instead=_by_strategy),
-    Maker("biased", may_be_shifted, instead=_by_shifting),
+    Maker("biased", may_be_shifted, instead=_by_shifting, in_auto=quickly_shifted),
 )

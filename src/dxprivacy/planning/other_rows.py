@@ -57,6 +57,11 @@ def may_be_shifted(task: Task) -> bool:
     return cells is not None and shifted.worth_trying(cells, task.rows or 0)
 
 
+def quickly_shifted(task: Task) -> bool:
+    """One row is an exact problem in one variable; several are a search, for those who ask for it."""
+    return task.workload.rows == 1
+
+
 def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
     """Rows with bias."""
     records = shifted.require_applicable(task.workload, task.rows)
