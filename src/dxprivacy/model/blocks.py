@@ -318,6 +318,7 @@ class Explicit(Block):
         self.sparse = not isinstance(matrix, np.ndarray)
         self.matrix = matrix.tocsc() if self.sparse else matrix
         self.rows = matrix.shape[0]
+        self._moving: dict[int, Ints] = {}  # asked for again and again, and slow to find
         _require_exact(self.largest)
 
     @property
@@ -335,8 +336,10 @@ class Explicit(Block):
         n = self.universe.shape[axis]
         if self.rows * self.universe.size > 20_000_000:
             return np.arange(n, dtype=np.int64)
-        cube = self.dense()[:, : self.universe.cells].reshape(self.rows, *self.universe.shape)
-        return _classes(np.moveaxis(cube, axis + 1, 0).reshape(n, -1))
+        if axis not in self._moving:
+            cube = self.dense()[:, : self.universe.cells].reshape(self.rows, *self.universe.shape)
+            self._moving[axis] = _classes(np.moveaxis(cube, axis + 1, 0).reshape(n, -1))
+        return self._moving[axis]
 
     def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002  (rows overlap: scales never help)
         """Values with equal slices."""

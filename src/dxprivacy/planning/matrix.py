@@ -32,6 +32,7 @@ MOST_CELLS = 320
 _FEW_CELLS = 64  # so many are looked at in any case, beside tables
 _GRID_BITS = 20
 _FEWEST_BITS = 12
+_MOST_ENTRIES = 2_000_000
 Progress = Callable[[str, float], None]
 
 
@@ -151,7 +152,8 @@ class _Part:
 
     def _by_cells(self, seconds: float, *, effort: Effort, progress: Progress | None) -> Counted | None:
         blocks = self.blocks
-        if cells_told_apart(blocks, self.part.axes) > MOST_CELLS:
+        count = cells_told_apart(blocks, self.part.axes)
+        if count > (MOST_CELLS if len(self.part.axes) == 1 else self._most_together(effort)):
             return None
         cells = Cells.of(blocks, self.metric, self.share, self.spent)
         if cells.limits is None or cells.public or cells.count < 2 or not (cells.limits > 0).all():
@@ -167,6 +169,11 @@ class _Part:
         if not np.isfinite(found.total) or not len(found.rows):
             return None
         return self._whole(cells, found.name, found.rows, found.total, least)
+
+    def _most_together(self, effort: Effort) -> int:
+        """So many cells of several attributes at most: their rows are explicit over all possible records."""
+        most = _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1)
+        return min(_FEW_CELLS if effort == "quick" else MOST_CELLS, most)
 
     def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float) -> Counted | None:
         """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.

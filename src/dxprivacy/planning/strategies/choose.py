@@ -23,6 +23,7 @@ from dxprivacy.planning.strategies.structure import nested_ranges, seriation, th
 Candidate = tuple[str, Floats]
 Effort = Literal["quick", "search", "thorough"]
 """Closed forms only; searches besides; and a long one at the end."""
+_FEW = 64  # cells or rows that weights are found for at once
 _NEAR = 1.05  # times the limit: near enough not to search
 _NEAREST = 1.005  # and not to polish, even for those who can wait
 _SIMPLER = 1e-4  # a later strategy must be better by this part to displace an earlier, simpler one
@@ -70,7 +71,7 @@ def choose(
         progress(best.name, problem.total(best.rows[:, back]))
     spectrum = l2_limit(unit, iterations=30, tolerance=1e-3, clock=clock.part(0.2))
     if best.total > _NEAR * spectrum.value:
-        better(_closed_forms(unit, workload, known, spectrum, clock), _NEAR)
+        better(_closed_forms(unit, workload, known, spectrum, clock, quick=effort == "quick"), _NEAR)
     if best.total > _NEAR * spectrum.value:
         better(_around_a_hub(unit, effort, clock), _NEAR)
     if effort != "quick" and best.total > _NEAR * spectrum.value and not clock.out:
@@ -91,21 +92,22 @@ def _around_a_hub(problem: Problem, effort: Effort, clock: Clock) -> Iterator[Ca
 
 
 def _closed_forms(
-    problem: Problem, workload: Floats | None, known: list[Base], spectrum: Spectrum, clock: Clock
+    problem: Problem, workload: Floats | None, known: list[Base], spectrum: Spectrum, clock: Clock, *, quick: bool
 ) -> Iterator[Candidate]:
-    """What needs no search, or a short one."""
+    """What needs no search, or a short one; weights for many rows only where there is time."""
+    few = not quick or problem.cells <= _FEW
     for base in known[1:]:
         yield base.name, base.rows(problem)
     if workload is not None:
         rows, parts = distinct_rows(workload)
         yield "the questions themselves", rows
-        if fits(problem, rows):
+        if fits(problem, rows) and (few or len(rows) <= _FEW):
             yield (
                 "the questions, weighted",
                 reweighted(problem, rows, parts=parts, rounds=20, clock=clock.part(0.3)),
             )
     yield "principal directions", principal(spectrum.moments)
-    if _unstructured(problem):
+    if _unstructured(problem) and few:
         for branches in (2, 4):
             rows, levels = nested_ranges(problem.cells, branches)
             parts = np.ones(int(levels.max()) + 1)
