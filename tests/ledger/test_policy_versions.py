@@ -18,6 +18,7 @@ from dxprivacy.model.metrics import AttributeSum, alone
 from dxprivacy.model.questions import matrix
 from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
+from dxprivacy.planning import make_plan
 from ledger.upgrade_cases import AGE, PLACES, REGION, SEX, Case, plain, policy
 from ledger.upgrade_oracle import Carried, preimages, worst
 
@@ -408,9 +409,8 @@ def test_random_upgrades_carry_what_brute_force_carries_and_refuse_what_it_refus
     costs = []
     with Ledger.open(path, old, dataset="p") as ledger:
         for k in range(rng.randint(1, 2)):
-            plan = plain_plan(
-                random_questions(rng, old.metric.universe), old.metric, rows=9, share=F(rng.randint(1, 4), 10)
-            )
+            asked, share = random_questions(rng, old.metric.universe), F(rng.randint(1, 4), 10)
+            plan = make_plan(asked, old.metric, rows=9, share=share, method=rng.choice(["fill", "same-scale"]))
             ledger.reserve(plan.cost, plan.questions, request=str(k))
             costs.append(plan.cost)
     new = random_policy(rng, old.metric.universe)
