@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     "--method",
     default="auto",
     show_default=True,
-    help="auto (the best of all), optimal, psa, fill, same-scale or equal-split.",
+    help="auto (the best of all), optimal, matrix, biased, psa, fill, same-scale or equal-split.",
 )
 @click.option("--compare", is_flag=True, help="All methods side by side; writes no plan.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Plan inside what this ledger has left on every pair.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="When to stop looking for a better plan.")
+@click.option("--thorough", is_flag=True, help="Search longer for other counts that tell the answers better.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the errors: a .png, .svg, .html or .json file.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the plan [plan-NAME.json].")
 @click.option("--all", "everything", is_flag=True, help="One line for every answer.")
 @click.option("--why", default="", metavar="ANSWER", help="Explain what limits this answer, such as “New Jersey”.")
@@ -39,6 +41,8 @@ def command(
     compare: bool,
     ledger: Path | None,
     seconds: float,
+    thorough: bool,
+    plot: Path | None,
     out: Path | None,
     everything: bool,
     why: str,
@@ -84,8 +88,12 @@ def command(
     if not questions and not files:
         hints = [("dxp plan --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
-    if compare and (out is not None or why or method != "auto"):
+    if compare and (out is not None or plot is not None or why or method != "auto"):
         raise UsageError("--compare shows all methods and writes no plan", hints=["leave --out, --why, --method out"])
+    if plot is not None:
+        from dxprivacy.plots.rendering import require_rendering
+
+        require_rendering()
     if compare:
         with working("comparing"):
             loaded, asked, spent = _gathered(policy, questions, files, ledger)
@@ -111,12 +119,17 @@ def command(
             dataset=loaded.dataset,
             spent=spent,
             seconds=seconds,
+            thorough=thorough,
             progress=tell,
         )
         lines = [] if as_json else plan_lines(plan, everything=everything, why=why)
     target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
     if target is not None:
         write_plan(plan, target, policy)
+    if plot is not None:
+        from dxprivacy.plots import save_plan_picture
+
+        save_plan_picture(plan, plot)
     if as_json:
         show_json(plan.to_dict())
         return

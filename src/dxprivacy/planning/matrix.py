@@ -31,7 +31,8 @@ from dxprivacy.planning.tables import choose as choose_tables
 MOST_CELLS = 320
 _FEW_CELLS = 64  # so many are looked at in any case, beside tables
 _GRID_BITS = 20
-_FEWEST_BITS = 12
+_FEWEST_BITS = 5  # coarse parts only make a strategy a little less good
+_LARGEST_BITS = 42  # of an entry: a million records still have room in 64 bits
 _MOST_ENTRIES = 2_000_000
 Progress = Callable[[str, float], None]
 
@@ -264,7 +265,7 @@ def _combined(asked: Ints, rows: Floats) -> tuple[Ints, Floats] | None:
     largest = np.abs(parts).max(axis=1)
     keep = largest > 1e-12 * largest.max()
     parts, largest = parts[keep], largest[keep]
-    bits = 40 - math.ceil(math.log2(float(np.abs(basis).max()) * rank + 1))
+    bits = min(_GRID_BITS, _LARGEST_BITS - math.ceil(math.log2(float(np.abs(basis).max()) * rank + 1)))
     if bits < _FEWEST_BITS:
         return None
     return _int(parts / largest[:, None] * 2.0**bits) @ basis, 2.0**bits / largest

@@ -31,6 +31,7 @@ from dxprivacy.planning.strategies import Effort
 from dxprivacy.planning.watch import Watch
 
 _REPAIRS = 12
+_ROOM = 1 << 61
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,11 @@ class Task:
 
     def certified(self, method: str, proposal: Proposal) -> Candidate:
         """Repair by the common factor that is missing, if any, and certify."""
-        rows = self.workload if proposal.measured is None else proposal.measured.workload
+        rows = self.workload
+        if proposal.measured is not None:
+            rows = proposal.measured.workload
+            if self.rows and rows.largest * self.rows >= _ROOM:
+                raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
         scales = np.asarray(proposal.scales, dtype=np.float64)
         for _ in range(_REPAIRS):
             found = tuple(scales.tolist())
