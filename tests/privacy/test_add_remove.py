@@ -68,7 +68,15 @@ def session(policy, tmp_path):
         yield session
 
 
+class FarNoise:
+    """Never 0: a noisy count that happens to be the true one would look like a leak."""
+
+    def laplace(self, scales):
+        return np.where(scales > 0, 1_001_111, 0).astype(np.int64)
+
+
 def test_no_path_asks_for_the_number_of_records(session, tmp_path):
+    session._noise = FarNoise()
     plan = session.plan(*QUESTIONS, share="50%")
     release = session.release(plan)
     assert session.release(plan) == release  # from the ledger

@@ -1,8 +1,8 @@
 """One cell linked to all others, as `other` is."""
 
 import numpy as np
-from tests.contracts.strategy_cases import all_ranges
 
+from contracts.strategy_cases import all_ranges
 from dxprivacy.planning.strategies import Problem, choose
 from dxprivacy.planning.strategies.hub import hub
 
