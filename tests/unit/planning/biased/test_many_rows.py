@@ -74,6 +74,7 @@ def test_it_is_sound_and_never_worse_than_no_bias(kind, n):
         check(many(Q, i, j, d, n, a, scales, seconds=20), Q, i, j, d, n, a, scales)
 
 
+@pytest.mark.soak
 def test_where_records_are_few_the_gain_is_large_and_where_they_are_many_there_is_none():
     rng = np.random.default_rng(3)
     i, j, d = points(rng, 6, 0.01)
@@ -117,6 +118,7 @@ def test_two_elements_reach_the_best_split_although_the_problem_has_several_mini
         assert found.loss <= best_of_two_values(deltas, 1.0, n, a) * (1 + 1e-3)
 
 
+@pytest.mark.soak
 def test_a_general_solver_started_anywhere_finds_little_more():
     from scipy.optimize import minimize
 
