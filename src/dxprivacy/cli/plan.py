@@ -90,10 +90,7 @@ def command(
         raise UsageError("QUESTIONS... is missing", hints=hints)
     if compare and (out is not None or plot is not None or why or method != "auto"):
         raise UsageError("--compare shows all methods and writes no plan", hints=["leave --out, --why, --method out"])
-    if plot is not None:
-        from dxprivacy.plots.rendering import require_rendering
-
-        require_rendering()
+    _require_places(plot, out)
     if compare:
         with working("comparing"):
             loaded, asked, spent = _gathered(policy, questions, files, ledger)
@@ -138,6 +135,22 @@ def command(
         text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}"
         lines, more = [*lines, tag("dim", text)], ["--ledger", quoted(ledger)]
     show([*lines, next_step("dxp release", target or Path(), "--data FILE", *more)])
+
+
+def _require_places(plot: Path | None, out: Path | None) -> None:
+    """What could not be written is refused before anybody waits for it."""
+    from dxprivacy.errors import UsageError
+
+    for place in (plot, out):
+        if place is not None and not place.resolve().parent.is_dir():
+            raise UsageError(f"cannot write {place}: there is no such folder")
+    if plot is not None:
+        from dxprivacy.plots.rendering import require_rendering
+
+        if plot.suffix.lower() not in (".png", ".svg", ".html", ".json"):
+            raise UsageError(f"cannot draw {plot.name}", hints=["a name that ends in .png, .svg, .html or .json"])
+        if plot.suffix.lower() != ".json":
+            require_rendering()
 
 
 def _gathered(

@@ -182,7 +182,12 @@ class Ledger:
     def worst_case(self, more: LaplaceCost | None = None) -> float:
         """The plain-DP reading of everything so far (and of one cost more): the largest loss over all pairs."""
         costs = [*self.spent.costs, *([more] if more is not None else [])]
-        return largest_loss(SumCost(self.universe, costs))[0] if costs else 0.0
+        if not costs:
+            return 0.0
+        together, witness = largest_loss(SumCost(self.universe, costs))
+        if witness is None and len(costs) > 1:  # only bounded: each by itself may tell more
+            together = min(together, sum(largest_loss(cost)[0] for cost in costs))
+        return together
 
     def remaining(self, i: int, j: int) -> float:
         """What is left for a pair of cells, detours included."""

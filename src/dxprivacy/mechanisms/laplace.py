@@ -23,9 +23,10 @@ def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
     plan.certificate.require(at_most=plan.share)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
-    require_room(plan.counted.largest, public_records(histogram), where="release")
-    exact = plan.counted.answer(histogram.counts)
-    return exact + noise.laplace(np.asarray(plan.scales, dtype=np.float64))
+    cost = plan.cost  # what was certified above, and reserved: these very rows and scales
+    require_room(cost.workload.largest, public_records(histogram), where="release")
+    exact = cost.workload.answer(histogram.counts)
+    return exact + noise.laplace(cost.scales)
 
 
 def laplace(plan: Plan, counts: object, *, noise: Noise | None = None) -> Floats:

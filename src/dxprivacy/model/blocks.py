@@ -119,6 +119,7 @@ class OneHot(Block):
     ) -> None:
         self.universe, self.unit, self.bias = universe, unit, bias
         self.factors = dict(factors)
+        self._moving: dict[int, Ints] = {}  # asked for again and again
         self._axes = tuple(sorted(self.factors))
         self._strides: dict[int, int] = {}
         rows = 1
@@ -155,8 +156,10 @@ class OneHot(Block):
         """Same group and weight."""
         if axis not in self.factors:
             return np.zeros(self.universe.shape[axis], dtype=np.int64)
-        factor = self.factors[axis]
-        return _classes(np.stack([factor.groups, factor.values], axis=1))
+        if axis not in self._moving:
+            factor = self.factors[axis]
+            self._moving[axis] = _classes(np.stack([factor.groups, factor.values], axis=1))
+        return self._moving[axis]
 
     def context(self, axis: int, *, uniform: bool) -> Ints:
         """A move's effect is multiplied by the context's |weight|; the row matters only if scales differ."""

@@ -22,6 +22,8 @@ from dxprivacy.model.workload import Answer, Linear, Workload
 if TYPE_CHECKING:
     from dxprivacy.model.universe import Universe
 
+MOST_ROWS = 2_000_000
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -47,10 +49,14 @@ class Tally:
         """These rows over a universe."""
         factors: dict[int, Factor] = {}
         sizes: dict[int, int] = {}
+        rows = 1
         for part in self.over:
             axis = universe.axis(part.of)
             if axis in factors or not len(part.groups) == len(part.weights) == universe.shape[axis] or part.count < 1:
                 raise QuestionError(f"a tally does not fit {part.of}")
+            rows *= part.count
+            if rows > MOST_ROWS:
+                raise QuestionError(f"a tally of more than {MOST_ROWS:,} rows")
             factors[axis] = Factor(np.array(part.groups, np.int64), np.array(part.weights, np.int64))
             sizes[axis] = part.count
         return _rows(universe, OneHot(universe, factors, sizes), str(self))

@@ -1,7 +1,7 @@
 """The cells that some rows tell apart, and the pairs of them that span the policy: the small problem in a large one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -31,7 +31,7 @@ def moves(block: Block) -> set[int]:
 def classes_of(blocks: Sequence[Block], axis: int) -> Ints:
     """Values of an attribute that no block tells apart, numbered in the order of the values."""
     size = blocks[0].universe.shape[axis]
-    found = joint_classes([b.moving(axis) for b in blocks], size)
+    found = joint_classes([b.moving(axis) for b in blocks if axis in b.axes], size)
     first = np.full(int(found.max(initial=0)) + 1, size)
     np.minimum.at(first, found, np.arange(size))
     rank = np.empty_like(first)
@@ -41,10 +41,14 @@ def classes_of(blocks: Sequence[Block], axis: int) -> Ints:
 
 def representatives(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
     """One cell for each combination of classes, the last attribute fastest; others at their first value."""
-    universe = blocks[0].universe
+    return combinations_of(blocks[0].universe, {axis: classes_of(blocks, axis) for axis in axes})
+
+
+def combinations_of(universe: Universe, classes: Mapping[int, Ints]) -> Ints:
+    """One cell for each combination of classes, the last attribute fastest; others at their first value."""
     cells = np.zeros(1, dtype=np.int64)
-    for axis in axes:
-        first = np.unique(classes_of(blocks, axis), return_index=True)[1].astype(np.int64)
+    for axis, mine in classes.items():
+        first = np.unique(mine, return_index=True)[1].astype(np.int64)
         cells = (cells[:, None] + first * universe.strides[axis]).ravel()
     return cells
 

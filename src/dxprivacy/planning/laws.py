@@ -48,14 +48,17 @@ class Laplace:
 
 @dataclass(frozen=True)
 class Blend:
-    """A weighted sum of independent Laplace noises, of which only the variance is kept.
+    """A weighted sum of independent discrete Laplace noises, of which only the variance is kept.
 
-    Such a sum is a normal variable with a random variance, so its mean size is at most that of a normal one.  At 95 %
-    and 97.5 % its tails are at most those of a single Laplace variable of the same variance, and at least those of a
-    normal one (tests/oracle/test_blended_noise.py): the widths are up to 8 % (16 %) wider than need be.
+    Of continuous noises it would be a normal variable with a random variance: its mean size is at most that of a normal
+    one, and at 95 % and 97.5 % its tails are at most those of a single Laplace variable of the same variance, at least
+    those of a normal one (tests/oracle/test_blended_noise.py).  Discrete noise moves in steps, none larger than the
+    largest weight; with `least` the smallest variance of a noise, that weight is at most sqrt(variance / least), and
+    half such a step is added.
     """
 
     variance: float
+    least: float = math.inf
 
     @property
     def mean_absolute(self) -> float:
@@ -63,8 +66,10 @@ class Blend:
         return math.sqrt(self.variance * 2 / math.pi)
 
     def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
-        """As if it were one Laplace variable."""
-        return Fraction(-math.log(1 - coverage) * math.sqrt(self.variance / 2))
+        """As if it were one Laplace variable, and half a step."""
+        return Fraction(
+            -math.log(1 - coverage) * math.sqrt(self.variance / 2) + math.sqrt(self.variance / self.least) / 2
+        )
 
 
 def laplace_laws(scales: Iterable[float]) -> tuple[Law, ...]:

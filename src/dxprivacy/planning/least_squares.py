@@ -20,12 +20,15 @@ from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import Block, OneHot
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Workload
-from dxprivacy.planning.cells import cells_told_apart, classes_of, moves, representatives
+from dxprivacy.planning.cells import cells_told_apart, classes_of, combinations_of, moves, representatives
 from dxprivacy.planning.laws import Blend, Laplace, Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.noise_law import variance
 from dxprivacy.planning.tables import Reconstruction, Table
 
+_DIGITS = 9  # of an estimate behind the point: the rest is rounding
+_LOST = 1e-7  # the part of a row that may lie where the counted rows see nothing: what floats leave of a zero
+_ROUNDING = 1e-12
 MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted
 
 
@@ -75,7 +78,8 @@ def tables_of(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[Ta
     blocks = [*asked, *counted]
     if not blocks or not all(isinstance(b, OneHot) for b in blocks):
         return None
-    found = [[_table(b, blocks) for b in side] for side in (asked, counted)]
+    classes = {axis: classes_of(blocks, axis) for axis in sorted({a for b in blocks for a in b.axes})}
+    found = [[_table(b, classes) for b in side] for side in (asked, counted)]
     left, right = ([t for t in side if t is not None] for side in found)
     if len(left) < len(asked) or len(right) < len(counted):
         return None
@@ -83,7 +87,7 @@ def tables_of(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[Ta
     return (left, right) if whole else None
 
 
-def _table(block: Block, blocks: Sequence[Block]) -> TableOf | None:
+def _table(block: Block, classes: dict[int, Ints]) -> TableOf | None:
     if not isinstance(block, OneHot):
         return None
     axes, halved = [], []
@@ -94,7 +98,7 @@ def _table(block: Block, blocks: Sequence[Block]) -> TableOf | None:
                 return None
             continue
         axes.append(axis)
-        first = np.unique(classes_of(blocks, axis), return_index=True)[1]
+        first = np.unique(classes[axis], return_index=True)[1]
         groups, values = factor.groups[first], factor.values[first]
         if len(values) == 2 and values.tolist() == [1, -1] and groups.tolist() == [0, 0]:
             halved.append(axis)
@@ -102,13 +106,13 @@ def _table(block: Block, blocks: Sequence[Block]) -> TableOf | None:
             (values == 1) | (groups < 0)
         ).all():
             return None
-    cells = representatives(blocks, axes)
+    cells = combinations_of(block.universe, {axis: classes[axis] for axis in axes})
     row, value = block.place(cells)
     rows = np.where(value != 0, row, -1)
     if halved:  # both values of a halved attribute count in one row
         keep = np.ones(1, dtype=bool)
         for axis in axes:
-            size = int(classes_of(blocks, axis).max()) + 1
+            size = int(classes[axis].max()) + 1
             one = np.arange(size) == 0 if axis in halved else np.ones(size, dtype=bool)
             keep = (keep[:, None] & one).ravel()
         rows = rows[keep]
@@ -143,7 +147,10 @@ class LeastSquares(Measured):
         for part in self._parts(scales):
             spread[part.asked_rows] = part.variances()
         known: dict[float, Law] = {}
-        return tuple(known.setdefault(v, Blend(v) if v > 0 else Laplace(0.0)) for v in spread.tolist())
+        least = min((v for v in (variance(s) for s in set(scales)) if v > 0), default=1.0)
+        # Late digits differ by rounding only: what is alike shall look so.
+        rounded = [float(f"{v:.10g}") for v in spread.tolist()]
+        return tuple(known.setdefault(v, Blend(v, least) if v > 0 else Laplace(0.0)) for v in rounded)
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
         """Component by component; rows that are the same for all records tell their number."""
@@ -151,7 +158,7 @@ class LeastSquares(Measured):
         out = base.astype(np.float64)
         for part in self._parts(scales):
             out[part.asked_rows] = part.estimate(noisy, records)
-        return list(out.tolist())
+        return [round(x, _DIGITS) for x in out.tolist()]
 
 
 def _rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
@@ -263,8 +270,10 @@ class _Cells(_Part):
         counted = np.vstack([empty, *(b.columns(cells) for b in self.counted)])
         self._back, self._constant = least_squares(wanted.astype(np.float64), counted.astype(np.float64), noises)
         # What only exact rows and the total tell has no noise at all, not a little from rounding.
-        told = np.abs(self._back) * np.sqrt(noises)
-        self._back[told.max(axis=1, initial=0.0) < 1e-12 * told.max(initial=0.0)] *= noises == 0
+        told = (np.abs(self._back) * np.sqrt(noises)).max(axis=1, initial=0.0)
+        size = np.ptp(wanted, axis=1).astype(np.float64)
+        each = np.where(size > 0, told / np.where(size > 0, size, 1.0), 0.0)
+        self._back[each <= 1e-12 * each.max(initial=0.0)] *= noises == 0
 
     def variances(self) -> Floats:
         """Of weighted sums of independent noises."""
@@ -296,8 +305,9 @@ def least_squares(wanted: Floats, counted: Floats, noises: Floats) -> tuple[Floa
     scale = np.linalg.norm(seen, axis=1).max(initial=0.0)
     back = np.linalg.pinv(seen, rcond=1e-11) if scale > 0 else np.zeros((open_.shape[1], len(weights)))
     asked = wanted @ open_
-    lost = np.abs(asked - asked @ back @ seen).max(initial=0.0)
-    if lost > 1e-6 * max(1.0, float(np.abs(asked).max(initial=0.0))):
+    lost = np.abs(asked - asked @ back @ seen).max(axis=1, initial=0.0)
+    room = _LOST * np.ptp(wanted, axis=1) + _ROUNDING * np.abs(wanted).max(axis=1, initial=0.0)
+    if (lost > room).any():  # row by row: small ones count too
         raise NotCertified("the counted rows do not tell everything that is asked")
     toward = asked @ back * weights  # answers to what the noisy rows say beyond x0
     start = wanted @ first - toward @ counted[~sure] @ first

@@ -31,6 +31,7 @@ from dxprivacy.planning.tables import choose as choose_tables
 MOST_CELLS = 320
 _FEW_CELLS = 64  # so many are looked at in any case, beside tables
 _GRID_BITS = 20
+_ALIKE = 1e3  # times as large, at most
 _FEWEST_BITS = 5  # coarse parts only make a strategy a little less good
 _LARGEST_BITS = 42  # of an entry: a million records still have room in 64 bits
 _MOST_ENTRIES = 2_000_000
@@ -257,8 +258,12 @@ def _combined(asked: Ints, rows: Floats) -> tuple[Ints, Floats] | None:
     from scipy.linalg import qr
 
     centred = asked - asked.mean(axis=1, keepdims=True)
-    size = float(np.abs(centred).max())
-    triangle, order = qr(centred.T / size, mode="r", pivoting=True)
+    sizes = np.abs(centred).max(axis=1)
+    if sizes.max() > _ALIKE * sizes[sizes > 0].min():
+        return None  # whole combinations of rows of so different sizes would be too coarse for the small ones
+    centred = centred[sizes > 0] / sizes[sizes > 0, None]
+    asked = asked[sizes > 0]
+    triangle, order = qr(centred.T, mode="r", pivoting=True)
     rank = int((np.abs(np.diag(triangle)) > 1e-10).sum())
     basis = asked[np.sort(order[:rank])]
     parts = (rows - rows.mean(axis=1, keepdims=True)) @ np.linalg.pinv(basis - basis.mean(axis=1, keepdims=True))

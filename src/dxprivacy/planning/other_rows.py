@@ -43,8 +43,8 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
     )
     if found is None:
         raise NotCertified(
-            "no other rows would tell these answers better, or there are too many cells to search",
-            hints=[('method="optimal"', "the least noise for the rows themselves")],
+            "found no other rows to count: questions that share attributes must be tables, or tell few cells apart",
+            hints=[("several plans", "one for each kind of question"), ('method="optimal"', "counts what was asked")],
         )
     yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
 

@@ -208,9 +208,9 @@ class Plan:
 def measure(how: object, asked: Workload, put: Stack) -> Measured:
     """The way from other rows to those that were asked for, by its name."""
     kinds: dict[str, type[Measured]] = {kind.how: kind for kind in (RowForRow, LeastSquares)}
-    if how not in kinds:
+    if not isinstance(how, str) or how not in kinds:
         raise UsageError("the plan works its answers out in a way that this version does not know")
-    return kinds[str(how)](asked, put)
+    return kinds[how](asked, put)
 
 
 def _finite(x: float) -> float | None:
@@ -258,4 +258,6 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
     plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset, measured, about)
     plan.certificate.require(at_most=share)
+    if plan.measured is not None:
+        _ = plan.errors  # refuses what does not follow from the counted rows
     return plan

@@ -103,6 +103,8 @@ def finish(asked: Stack, task: Task, found: Candidate, *, title: str = "", datas
         found.measured, found.about,
     )  # fmt: skip
     plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
+    if plan.measured is not None:
+        _ = plan.errors  # refuses what does not follow from the counted rows
     return plan
 
 

@@ -67,8 +67,8 @@ def propose(
         questions.append(question)
         scales.append(each)
         start += block.rows
-    worst = float(np.max(found.bias))
-    about = f"moves answers by up to {worst:.3g} steps on purpose, within the errors shown, for less noise"
+    worst = float(np.max(found.bias * np.array([float(u) for u in workload.units])))
+    about = f"moves answers by up to {worst:.3g} on purpose, which the errors shown include, for less noise"
     return Shifted(RowForRow(workload, Stack(tuple(questions))), np.concatenate(scales), about)
 
 

@@ -100,6 +100,12 @@ class Session:
         plan.certificate.require(at_most=plan.share)
         # Everything that can fail from public numbers fails here, before anything is spent.
         require_room(plan.counted.largest, self.rows, where="release")
+        _ = plan.errors  # also the way back from other rows to those asked for
+        if plan.measured is not None and plan.measured.shifts is not None and self.rows > (plan.rows or 0):
+            raise UsageError(
+                f"the plan moves answers on purpose, for {plan.rows or 0:,} records, and there are {self.rows:,}",
+                hints=[(f"--rows {self.rows}", "plans for that many"), ('method="optimal"', "moves nothing")],
+            )
         promise(plan, self.rows, self.ledger.path.name, self.ledger.worst_case(plan.cost))
         name = f"{plan.request[:16]} {request}".strip()
         entry = self.ledger.reserve(plan.cost, plan.put, asked=plan.questions, request=name)

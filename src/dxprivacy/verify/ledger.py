@@ -134,7 +134,9 @@ def _comparable(entries: Sequence[Entry], version: Version, versions: Sequence[V
 def _check_so_far(facts: Any, entries: Sequence[Entry], versions: Sequence[Version], kept: Kept) -> None:
     """The worst case of everything up to this release; where not all costs are known, not less than of the known."""
     known = _comparable(entries, entries[-1].version, versions)
-    so_far = kept.worst_case if len(known) == 1 else largest_loss(_together(known))
+    so_far = kept.worst_case
+    if len(known) > 1:  # where the sum can only be bounded, each by itself may tell more
+        so_far = min(largest_loss(_together(known)), math.fsum(largest_loss(entry.loss) for entry in known))
     stated = infinite_as_null(facts["worst_case_epsilon"], "ledger worst_case_epsilon")
     if not close(stated, so_far) and (len(known) == len(entries) or stated < so_far):
         raise refuse(f"is not that of the first {len(entries)} entries, {so_far:.6g}", "ledger worst_case_epsilon")

@@ -103,7 +103,8 @@ class LeastSquares(Way):
         from dxprivacy.verify.least_squares import spreads
 
         found = spreads(self.asked.blocks, self.counted.blocks, self.universe, self._noises)
-        return [Blend(v) if v > 0 else Laplace(0.0) for v in found]
+        least = min((v for v in self._noises if v > 0), default=1.0)
+        return [Blend(v, least) if v > 0 else Laplace(0.0) for v in found]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
         """Estimates."""

@@ -88,9 +88,10 @@ class Laplace:
 
 @dataclass(frozen=True)
 class Blend:
-    """A weighted sum of Laplace noises, told by its variance: as wide as one Laplace variable, as large as a normal."""
+    """A weighted sum of Laplace noises, told by its variance: as wide as one Laplace variable and half a step."""
 
     variance: float
+    least: float  # the smallest variance of a noise
 
     @property
     def mean_absolute(self) -> float:
@@ -98,8 +99,9 @@ class Blend:
         return math.sqrt(2 * self.variance / math.pi)
 
     def widths(self, coverage: Fraction) -> list[Fraction]:
-        """ln(1 / (1 - coverage)) sqrt(variance / 2)."""
-        return [Fraction(-math.log(1 - coverage) * math.sqrt(self.variance / 2))]
+        """ln(1 / (1 - coverage)) sqrt(variance / 2) + sqrt(variance / least) / 2."""
+        step = math.sqrt(self.variance / self.least) / 2
+        return [Fraction(-math.log(1 - coverage) * math.sqrt(self.variance / 2) + step)]
 
 
 def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:

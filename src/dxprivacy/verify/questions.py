@@ -363,8 +363,8 @@ class _Question:
             weights[axis] = reading.each(given["weights"], self.where, _entry)
             if not len(groups[axis]) == len(weights[axis]) == size or max(groups[axis]) < 0:
                 raise refuse("its groups do not fit the attribute", self.where)
-        if not groups:
-            raise refuse("counts by nothing", self.where)
+        if not groups or math.prod(max(g) + 1 for g in groups.values()) > _MOST_ROWS:
+            raise refuse("counts by nothing, or by too much", self.where)
         return Table(groups, weights, {axis: max(g) + 1 for axis, g in groups.items()})
 
     def _steps(self) -> Block:
