@@ -138,7 +138,7 @@ def compare_lines(lines: Sequence[Compared]) -> list[str]:
             out.append(tag("dim", f"  {line.method}: {line.refused}"))
     text = (
         "error: of all answers together, each measured by its target or by plain DP, relative to the least. gap: how "
-        "far above the best Laplace plan for these rows, at most; ? where nobody knows. Marked is what auto takes: other "
-        "rows than those asked for only where the error is a tenth less."
+        "far above the best Laplace plan for these rows, at most; ? where nobody knows. Marked is what auto takes: "
+        "other rows than those asked for only where the error is a tenth less."
     )
     return out + [tag("dim", part) for part in wrap(text, 96)]
