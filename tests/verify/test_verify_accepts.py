@@ -25,6 +25,7 @@ from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.questions import Question, Stack, gather
 from dxprivacy.model.universe import Universe
 from dxprivacy.planning import make_plan
+from dxprivacy.planning.noise_law import variance
 from dxprivacy.release import build_release
 from dxprivacy.verify import certificate, directions, reading, verify, verify_data
 from dxprivacy.verify.blocks import workload_digest
@@ -44,6 +45,12 @@ def released(plan, rng, records=1000):
     """As a session would release it: where the number of records is private, the declared most counts."""
     records = plan.metric.universe.max_records or records
     z = np.array([rng.randint(-50, 2000) if s else 0 for s in plan.scales])
+    if plan.measured is not None:  # rows without noise must agree with one another
+        x = np.bincount(
+            [rng.randrange(plan.metric.universe.cells) for _ in range(records)], minlength=plan.metric.universe.size
+        )
+        moved = np.array([rng.randint(-50, 50) if variance(s) else 0 for s in plan.scales])
+        z = plan.counted.answer(x.astype(np.int64)) + moved
     for block, start in zip(plan.counted.blocks, plan.counted.offsets, strict=True):
         if plan.metric.universe.absent is None and not any(block.moving(axis).any() for axis in block.axes):
             column = block.dense()[:, 0]
@@ -78,8 +85,11 @@ def check_random(rng):
         plan, release = plan_and_release(rng)
     except (SeparatesIdentical, NotCertified):
         return
-    assert [c.name for c in verify_data(read_back(plan.to_dict()))][-1] == "worst case"
-    assert [c.name for c in verify_data(read_back(json.loads(release.to_json())))][-1] == "promise"
+    try:
+        assert [c.name for c in verify_data(read_back(plan.to_dict()))][-1] == "worst case"
+        assert [c.name for c in verify_data(read_back(json.loads(release.to_json())))][-1] == "promise"
+    except Undecided:
+        assert max(plan.scales) > 1e4 * min(s for s in plan.scales if s)  # least squares of very different noises
 
 
 @settings(max_examples=60, deadline=None)

@@ -18,6 +18,7 @@ FREE = {
     ("policy", "title"): "words for people; the dataset's name and the digests identify the policy",
     ("policy", "file"): "where the policy lay when the plan was made",
     ("method",): "how the scales were found; the certificate does not depend on it",
+    ("about",): "which strategy was taken, in words; what is counted stands in `measured`",
     ("software",): "who wrote the file",
     ("certificate", "rule"): "how the ratio was found; it is recomputed, and a looser rule only states an upper bound",
     ("certificate", "witness"): "another pair that attains the ratio is as good",

@@ -1,7 +1,8 @@
 """What a release costs: a privacy loss for every pair of records, as a pseudometric (MATH section 1).
 
-The cost of discrete Laplace noise of scale s_k on the integer rows A is `L(i, j) = sum_k |A_ki - A_kj| / s_k`, exactly:
-the scales are float64 numbers and count as the rationals that they are.  Costs add under composition.
+The cost of discrete Laplace noise of scale s_k on the integer rows A is `L(i, j) = sum_k |A_ki - A_kj| / s_k`, that of a
+choice by scores that follow those rows the largest of these terms, exactly: the scales are float64 numbers and count
+as the rationals that they are.  Costs add under composition.
 """
 
 from collections.abc import Sequence
@@ -32,11 +33,11 @@ class Term:
         return self.block.loads(i, j, self.weights)
 
 
-class LaplaceCost:
-    """The loss of answering a workload with discrete Laplace noise; a scale of 0 means an exact answer.
+class RowsCost:
+    """What the costs of rows with scales have in common: a loss made of the |A_ki - A_kj| / s_k.
 
-    An exact answer separates records without limit: its loss is infinite wherever it differs, so it is allowed only
-    where the policy calls that difference public.
+    A scale of 0 separates records without limit: the loss is infinite wherever such a row differs, so it is allowed
+    only where the policy calls that difference public.
     """
 
     def __init__(self, workload: Workload, scales: Sequence[float] | Floats) -> None:
@@ -67,6 +68,13 @@ class LaplaceCost:
     def _groups(self) -> tuple[Floats, Ints]:
         distinct, group = np.unique(self.scales, return_inverse=True)
         return distinct, group.reshape(-1).astype(np.int64)
+
+
+class LaplaceCost(RowsCost):
+    """The loss of answering a workload with discrete Laplace noise: the sum over the rows.
+
+    A scale of 0 means an exact answer.
+    """
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -105,6 +113,37 @@ class LaplaceCost:
         for scale, a in amounts.items():
             total = total + (Fraction(a) / Fraction(scale) if scale else float("inf"))
         return total
+
+
+class SelectionCost(RowsCost):
+    """The loss of choosing by scores that follow the rows: the largest of the |A_ki - A_kj| / s_k.
+
+    A score u_k that moves by at most |A_ki - A_kj| when record i is replaced by j, and the weight exp(u_k / (2 s_k)):
+    each weight and their sum move by at most exp(L / 2), so that the choice has the loss L (Theorem 3 of the paper).
+    """
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Approximate losses of many pairs."""
+        pair, row, amount = self.workload.differences(i, j)
+        out = np.zeros(len(i))
+        np.maximum.at(out, pair, amount * self._weights[row])
+        return out
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """The largest amounts per distinct scale determine the loss."""
+        distinct, group = self._groups
+        pair, row, amount = self.workload.differences(i, j)
+        out = np.zeros((len(i), len(distinct)), dtype=np.int64)
+        np.maximum.at(out, (pair, group[row]), amount)
+        return out
+
+    def exact(self, i: int, j: int) -> Exact:
+        """The loss of one pair as a fraction."""
+        most: Exact = Fraction(0)
+        _, row, amount = self.workload.differences(np.array([i]), np.array([j]))
+        for scale, a in set(zip(self.scales[row].tolist(), amount.tolist(), strict=True)):
+            most = max(most, Fraction(a) / Fraction(scale) if scale else float("inf"))
+        return most
 
 
 class SumCost:
@@ -146,4 +185,4 @@ class SumCost:
         return sum((c.exact(i, j) for c in self.costs), Fraction(0))
 
 
-Cost = LaplaceCost | SumCost
+Cost = LaplaceCost | SelectionCost | SumCost

@@ -16,7 +16,8 @@ Vector = dict[int, float]
 _AS_IT_IS = 1_500  # more cells than these are not solved for: what is asked is what is counted
 _MOST_CELLS = 500  # more than these would take too long here
 _ROUNDING = 1e-12
-_NOTHING = 1e-9  # so much smaller than it was, a pivot is nothing but rounding
+_NOTHING = 1e-13  # so much smaller than it was, a pivot is nothing but rounding
+_HARDLY = 1e-9  # and so much smaller, nobody can tell
 
 
 def spreads(
@@ -228,6 +229,8 @@ class _Solved:
                 pivot = lower[j][j]
                 mine.append((line[j] - _dot(mine, lower[j])) / pivot if pivot else 0.0)
             left = line[i] - _dot(mine, mine)
+            if _NOTHING * line[i] < left <= _HARDLY * line[i]:
+                raise Undecided("noises of too different sizes to repeat the least squares here", where="measured")
             mine.append(math.sqrt(left) if left > _NOTHING * line[i] and left > 0 else 0.0)
             lower.append(mine)
         return lower
