@@ -39,11 +39,13 @@ through the same steps whatever it holds (step 5 beyond A_1, and step 4 when w =
 
 import os
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dxprivacy.mechanisms.exact_exp import exp_bounds
 
 Entropy = Callable[[int], bytes]
 Words = NDArray[np.uint64]
@@ -177,7 +179,7 @@ def _resolve(w: int, g: int, entropy: Entropy) -> int:
     """The exact G of a u whose first 63 bits are w, given that u < exp(-g/B); draws as many more bits as it takes."""
     bits = 63
     while True:
-        low, high = _exp_bounds(g + 1, bits)
+        low, high = exp_bounds(Fraction(g + 1, _B), bits)
         if w + 1 <= low:
             g += 1
         elif w >= high:
@@ -202,22 +204,10 @@ def _floor_exp(g: int) -> int:
     """floor(2^63 exp(-g/B)), g >= 1, exact: bounds that fall on both sides of an integer are drawn closer."""
     extra = 64
     while True:
-        low, high = (bound >> extra for bound in _exp_bounds(g, 63 + extra))
+        low, high = (bound >> extra for bound in exp_bounds(Fraction(g, _B), 63 + extra))
         if low == high:
             return low
         extra += 64
-
-
-def _exp_bounds(g: int, bits: int) -> tuple[int, int]:
-    """Integers low <= 2^bits exp(-g/B) <= high with high - low <= 3.
-
-    g/16 is a short decimal, and decimal's exp is correctly rounded: with more than bits/3 + 10 digits the error of the
-    product is below 1.  The context is our own: neither its precision nor its traps come from the caller's.
-    """
-    context = Context(prec=bits // 3 + 32, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
-    power = context.exp(context.divide(Decimal(-g), Decimal(_B)))
-    k = int(context.multiply(power, Decimal(1 << bits)))
-    return max(k - 1, 0), k + 2
 
 
 def _words(n: int, entropy: Entropy) -> Words:

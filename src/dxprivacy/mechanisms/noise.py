@@ -6,6 +6,7 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.discrete_laplace import discrete_laplace
+from dxprivacy.mechanisms.exact_choice import choose, permute_and_flip
 from dxprivacy.model.arrays import Floats, Ints
 
 
@@ -14,6 +15,9 @@ class Noise(Protocol):
 
     def laplace(self, scales: Floats) -> Ints:
         """One discrete Laplace sample per scale; none where the scale is 0."""
+
+    def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
+        """An index with probability proportional to exp(scores / (2 scales)); `flip`: by permute-and-flip."""
 
 
 class SystemNoise:
@@ -28,3 +32,7 @@ class SystemNoise:
         if noisy.any():
             out[noisy] = discrete_laplace(scales[noisy])
         return out
+
+    def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
+        """An exact choice."""
+        return permute_and_flip(scores, scales) if flip else choose(scores, scales)

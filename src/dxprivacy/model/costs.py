@@ -1,8 +1,8 @@
 """What a release costs: a privacy loss for every pair of records, as a pseudometric (MATH section 1).
 
-The cost of discrete Laplace noise of scale s_k on the integer rows A is `L(i, j) = sum_k |A_ki - A_kj| / s_k`, that of a
-choice by scores that follow those rows the largest of these terms, exactly: the scales are float64 numbers and count
-as the rationals that they are.  Costs add under composition.
+The cost of discrete Laplace noise of scale s_k on the integer rows A is `L(i, j) = sum_k |A_ki - A_kj| / s_k`, and that
+of a choice by scores that follow those rows is the largest of these terms, exactly: the scales are float64 numbers and
+count as the rationals that they are.  Costs add under composition.
 """
 
 from collections.abc import Sequence
