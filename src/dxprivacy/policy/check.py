@@ -360,7 +360,7 @@ def _correlation(rows: list[Row]) -> list[Notice]:
             "correlation",
             f"If {loose.attribute} predicts {strict.attribute} in your data, answers about {loose.attribute} hint at "
             f"{strict.attribute}. ε {digits(strict.strictest_epsilon)} does not cover that. Give linked attributes "
-            "similar ε.",
+            "similar ε; docs/correlation.md works an example out.",
         )
     ]
 

@@ -1,0 +1,25 @@
+"""Examples run, and say what the documentation quotes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def output(name: str) -> str:
+    done = subprocess.run([sys.executable, ROOT / "examples" / name], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize(("example", "page"), [("correlation.py", "correlation.md")])
+def test_a_page_quotes_its_example(example, page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert output(example).strip() in text
+
+
+@pytest.mark.parametrize("example", ["adaptive.py", "locations.py"])
+def test_an_example_runs(example):
+    assert output(example)
