@@ -39,7 +39,7 @@ def errors() -> tuple[float, float]:
 def worst_factor(loose: float, native: dict[str, float]) -> float:
     """How far the odds of one person being native can move, over all outcomes that the policy allows.
 
-    An outcome has a likelihood for each of the eight records, and those of i and j differ by at most e^d(i, j).  Weighed
+    An outcome has a likelihood for each of the eight records; those of i and j differ by at most e^d(i, j).  Weighed
     by how records and groups go together, P(outcome | native) / P(outcome | not native) is largest at a corner: a
     linear programme in eight variables.
     """
