@@ -17,12 +17,27 @@ from dxprivacy.plots.answers import release_picture as release
 from dxprivacy.plots.budget_picture import budget_picture as budget
 from dxprivacy.plots.by_distance import trade_picture as trade
 from dxprivacy.plots.gain_histogram import gain_picture as gain
-from dxprivacy.plots.page import release_page
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import plan_picture as plan
 from dxprivacy.plots.policy_picture import policy_picture as policy
+from dxprivacy.plots.report_check import check_page
+from dxprivacy.plots.report_ledger import ledger_page
+from dxprivacy.plots.report_plan import plan_page, release_page
 
-__all__ = ["Picture", "budget", "gain", "plan", "policy", "release", "release_page", "save_plan_picture", "trade"]
+__all__ = [
+    "Picture",
+    "budget",
+    "check_page",
+    "gain",
+    "ledger_page",
+    "plan",
+    "plan_page",
+    "policy",
+    "release",
+    "release_page",
+    "save_plan_picture",
+    "trade",
+]
 
 
 def save_plan_picture(planned: Plan, path: str | Path) -> Path:
