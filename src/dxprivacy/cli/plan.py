@@ -164,9 +164,8 @@ def _require_places(plot: Path | None, out: Path | None, *, as_page: bool) -> No
         from dxprivacy.cli.pages import require_pages
 
         if out is not None and out.suffix.lower() == ".html":
-            raise UsageError(
-                f"{out} is where the plan itself goes", hints=[("--out plan.json", "the page lies beside")]
-            )
+            hint = ("--out plan.json", "the page lies beside it")
+            raise UsageError(f"{out} would be both the plan and its page", hints=[hint])
         require_pages(Path() if out is None else out.parent)
     for place in (plot, out):
         if place is not None and not place.resolve().parent.is_dir():

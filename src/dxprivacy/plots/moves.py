@@ -14,7 +14,6 @@ import numpy as np
 from dxprivacy.bounds import contexts_of
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.costs import LaplaceCost, SumCost, Term
-from dxprivacy.model.universe import Universe
 
 PAIRS = 1 << 20
 WORK = 1 << 24  # entries of the workload to look at, for one attribute
@@ -72,13 +71,12 @@ class Moves:
 
     def _alone(self, term: Term, u: Ints, v: Ints) -> Floats:
         """One question in its own worst context; where even these are too many, the most it ever tells."""
-        universe: Universe = self.cost.universe
-        axis = 0 if self.axis is None else self.axis
-        contexts = contexts_of([term], _others([term], axis), universe, _CONTEXTS)
-        width = term.block.width
+        most, width = float(term.block.reach(term.weights)), term.block.width
+        if self.axis is None:
+            return np.full(len(u), most)
+        contexts = contexts_of([term], _others([term], self.axis), self.cost.universe, _CONTEXTS)
         if contexts is None or len(contexts) * width * len(u) > 16 * WORK:
-            most = float(term.block.reach(term.weights))
-            same = term.block.moving(axis)
+            same = term.block.moving(self.axis)
             return np.where(same[u] == same[v], 0.0, most)
         return _largest(term, u * self.stride, v * self.stride, contexts, width)[0]
 

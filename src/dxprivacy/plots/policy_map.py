@@ -69,6 +69,7 @@ def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around
     found: tuple[float, ...] = ()
     if levels and places is not None:
         layers += _rings(attribute, places, plane, middle, levels, (x, y))
+        note = f"Bold rings: ε {digits(levels[0][0])}; every place has such rings. "
     else:
         layers, found = _shaded(attribute, metric, plane, middle, (x, y)), _from(metric, middle, attribute.listed)
         note = f"Shades: ε from {clean(attribute.label(middle), 30)}; lines: one step of the policy. "
@@ -83,7 +84,15 @@ def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around
     }
     away = int((~plane.inside).sum())
     left_out = f"{away:,} of {attribute.listed:,} places lie outside and are not drawn. " if away else ""
-    return Mapped(Panel(view, WIDE + 10), found, (note + left_out).strip())
+    return Mapped(Panel(view, WIDE + 10), found, (note + _other(attribute, metric) + left_out).strip())
+
+
+def _other(attribute: Points, metric: Metric) -> str:
+    """How far missing and invalid entries are from every place."""
+    if not attribute.has_other:
+        return ""
+    away = float(metric.pairwise(np.zeros(1, dtype=np.int64), np.array([attribute.listed]))[0])
+    return f"“other” has {'no limit' if math.isinf(away) else f'ε {digits(away)}'} to every place. "
 
 
 def _title(attribute: Points, rings: bool) -> str:

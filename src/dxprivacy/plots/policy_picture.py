@@ -117,7 +117,8 @@ def _finding(metric: Metric, axes: Sequence[Metric]) -> str:
     best = short_pair(pair_words(metric, near.pair), 50)
     if not public and math.isclose(near.distance, far, rel_tol=1e-9):
         return f"Every two values have the same ε, {digits(far)}"
-    least = "some differences are public" if public else f"within one attribute the largest is ε {digits(far)}"
+    where = "within one attribute the largest" if len(axes) > 1 else "the largest"
+    least = "some differences are public" if public else f"{where} is ε {digits(far)}"
     return f"Best protected: {best}, ε {digits(near.distance)}; {least}"
 
 
