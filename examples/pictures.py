@@ -1,4 +1,4 @@
-"""Pictures of a plan and of its release, for the simulated survey of `dxp demo`: error, trade, answers.
+"""Pictures of a policy, a plan, its release and a budget, for the simulated survey of `dxp demo` and the household one.
 
 python examples/pictures.py [FOLDER]    draws them as PNG, in the folder `pictures` unless another one is named
 """
@@ -10,16 +10,38 @@ from pathlib import Path
 import dxprivacy as dx
 from dxprivacy.demo.survey import write_survey
 
+HOUSEHOLD = Path(__file__).parent / "household"
+
+
+def places(folder: Path) -> dict[str, dx.plots.Picture]:
+    """One attribute, 906 places: distance decides everything."""
+    write_survey(folder)
+    with dx.Session(folder / "policy.toml", folder / "people.parquet", ledger=folder / "ledger.db") as session:
+        plan = session.plan("mean elevation within 2 m", "count by state within 10")
+        release = session.release(plan)
+        return {
+            "policy_map": dx.plots.policy(session.policy),
+            "plan": dx.plots.plan(plan),
+            "trade": dx.plots.trade(plan),
+            "release": dx.plots.release(release),
+            "budget_by_distance": dx.plots.budget(session.ledger),
+        }
+
+
+def household(folder: Path) -> dict[str, dx.plots.Picture]:
+    """Four attributes: each has a panel of its own."""
+    data = HOUSEHOLD / "people.csv"
+    with dx.Session(HOUSEHOLD / "policy.toml", data, ledger=folder / "household.db") as session:
+        session.release(session.plan("count by sex", share="25%"))
+        session.release(session.plan("count by age/10", share="30%"))
+        session.release(session.plan("count where age=65..100", share="60%"))
+        return {"policy": dx.plots.policy(session.policy), "budget": dx.plots.budget(session.ledger)}
+
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
-        survey = Path(place) / "survey"
-        write_survey(survey)
-        with dx.Session(survey / "policy.toml", survey / "people.parquet", ledger=survey / "ledger.db") as session:
-            plan = session.plan("mean elevation within 2 m", "count by state within 10")
-            release = session.release(plan)
-    pictures = {"plan": dx.plots.plan(plan), "trade": dx.plots.trade(plan), "release": dx.plots.release(release)}
+        pictures = places(Path(place) / "survey") | household(Path(place))
     for name, picture in pictures.items():
         print(f"{picture.save(folder / f'{name}.png', scale=1.4)}  {picture.title}")
 

@@ -7,6 +7,7 @@ import click
 
 if TYPE_CHECKING:
     from dxprivacy.model.universe import Universe
+    from dxprivacy.policy import Policy
 
 
 @click.command("check")
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Compare with another policy: what becomes stricter, looser, public; how errors change.",
 )
+@click.option("--html", "as_page", is_flag=True, help="Also write check-DATASET.html: promise, pictures and warnings.")
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
-def command(policy: Path, listing: str | None, other: Path | None, as_json: bool) -> None:
+def command(policy: Path, listing: str | None, other: Path | None, as_page: bool, as_json: bool) -> None:
     """Explain a policy: its possible records, the strictest and loosest pair of each attribute, and warnings.
 
     Two records of a pair can be told apart by ε at most, over all releases ever: the odds between them move by at
@@ -47,7 +49,10 @@ def command(policy: Path, listing: str | None, other: Path | None, as_json: bool
     Examples:   dxp check demo/policy.toml
                 dxp check policy.toml --list tightened
                 dxp check policy.toml --diff draft.toml        what changes from the first to the second
+                dxp check policy.toml --html                   a page to print and to sign
     """
+    if as_page:
+        _require_page(policy, other)
     if other is not None:
         _compare(policy, other, listing, as_json)
         return
@@ -57,11 +62,32 @@ def command(policy: Path, listing: str | None, other: Path | None, as_json: bool
     with working("checking"):
         loaded = Policy.load(policy)
         page = check(loaded)
+        written = _write_page(loaded) if as_page else None
     if as_json:
         show_json(page.to_dict())
     else:
+        done = [] if written is None else ["", f"⟦good⟧✓⟦/⟧ written  {written}"]
         step = next_step("dxp plan", policy, f'"{first_question(loaded.universe)}"')
-        show([*check_lines(page, listing or ""), "", step])
+        show([*check_lines(page, listing or ""), *done, "", step])
+
+
+def _require_page(policy: Path, other: Path | None) -> None:
+    """Before any work."""
+    from dxprivacy.cli.pages import require_pages
+    from dxprivacy.errors import UsageError
+
+    if other is not None:
+        hint = (f"dxp check {policy} --html", "a page about one policy")
+        raise UsageError("--html and --diff do not go together", hints=[hint])
+    require_pages()
+
+
+def _write_page(policy: "Policy") -> Path:
+    from dxprivacy.cli.pages import command_line, page_name, write_page
+    from dxprivacy.plots import check_page
+
+    target = page_name("check", policy.dataset, policy.digest[:4])
+    return write_page(check_page(policy, command=command_line()), target)
 
 
 def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--export", type=click.Path(path_type=Path), metavar="FILE", help="Every row with its hash, as JSON lines."
 )
+@click.option("--html", "as_page", is_flag=True, help="Also write ledger-DATASET.html: releases, and what is left.")
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
 def command(
     ledger: Path,
@@ -31,6 +32,7 @@ def command(
     dry_run: bool,
     receipt: int | None,
     export: Path | None,
+    as_page: bool,
     as_json: bool,
 ) -> None:
     """What was spent and what is left, pair by pair. Checks the chain first.
@@ -48,6 +50,7 @@ def command(
               dxp ledger ledger.db --policy new.toml --adopt --dry-run
               dxp ledger ledger.db --receipt 3
               dxp ledger ledger.db --export journal.jsonl
+              dxp ledger ledger.db --html
     """
     from dxprivacy.errors import LedgerError, UsageError
 
@@ -58,6 +61,7 @@ def command(
             ("--adopt", adopt),
             ("--receipt", receipt is not None),
             ("--export", export is not None),
+            ("--html", as_page),
         )
         if given
     ]
@@ -65,6 +69,10 @@ def command(
         raise UsageError(f"{' and '.join(chosen)} are different things", hints=["ask for one at a time"])
     if dry_run and not adopt:
         raise UsageError("--dry-run belongs to --adopt", hints=[("--adopt --dry-run", "shows what adopting would do")])
+    if as_page:
+        from dxprivacy.cli.pages import require_pages
+
+        require_pages()
     if not ledger.exists():
         raise LedgerError("no such ledger", where=str(ledger), hints=[("dxp release …", "starts one")])
     if export is not None:
@@ -74,7 +82,7 @@ def command(
     elif adopt:
         _adopt(ledger, policy, dry_run=dry_run, as_json=as_json)
     else:
-        _show(ledger, policy, between, as_json=as_json)
+        _show(ledger, policy, between, as_page=as_page, as_json=as_json)
 
 
 def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
@@ -135,7 +143,7 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, as_json: bool) -
     show([*lines, "", next_step("dxp ledger", ledger, *option, *(["--adopt"] if dry_run and adoption.changed else []))])
 
 
-def _show(ledger: Path, policy: Path | None, between: tuple[str, str] | None, *, as_json: bool) -> None:
+def _show(ledger: Path, policy: Path | None, between: tuple[str, str] | None, *, as_page: bool, as_json: bool) -> None:
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.ledger import Ledger
     from dxprivacy.ledger.words import between_lines, ledger_lines, ledger_to_dict
@@ -154,10 +162,20 @@ def _show(ledger: Path, policy: Path | None, between: tuple[str, str] | None, *,
             data = ledger_to_dict(book)
             lines = ledger_lines(book)
             step = next_step("dxp ledger", ledger, *option, "--between", *_example(book))
+        if as_page:
+            lines += ["", f"⟦good⟧✓⟦/⟧ written  {_write_page(book, loaded)}"]
     if as_json:
         show_json({k: (None if v == float("inf") else v) for k, v in data.items()})
     else:
         show([*lines, "", step])
+
+
+def _write_page(book: "Ledger", policy: "Policy") -> Path:
+    from dxprivacy.cli.pages import command_line, page_name, write_page
+    from dxprivacy.plots import ledger_page
+
+    target = page_name("ledger", policy.dataset, policy.digest[:4])
+    return write_page(ledger_page(book, policy, command=command_line()), target)
 
 
 def _example(book: "Ledger") -> list[str]:

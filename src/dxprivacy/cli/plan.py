@@ -7,6 +7,7 @@ import click
 
 if TYPE_CHECKING:
     from dxprivacy.model.costs import SumCost
+    from dxprivacy.planning import Plan
     from dxprivacy.policy import Policy
 
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="When to stop looking for a better plan.")
 @click.option("--thorough", is_flag=True, help="Search longer for other counts that tell the answers better.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the errors: a .png, .svg, .html or .json file.")
+@click.option("--html", "as_page", is_flag=True, help="Also write plan-NAME.html: errors, reasons, budget, policy.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the plan [plan-NAME.json].")
 @click.option("--all", "everything", is_flag=True, help="One line for every answer.")
 @click.option("--why", default="", metavar="ANSWER", help="Explain what limits this answer, such as “New Jersey”.")
@@ -43,6 +45,7 @@ def command(
     seconds: float,
     thorough: bool,
     plot: Path | None,
+    as_page: bool,
     out: Path | None,
     everything: bool,
     why: str,
@@ -74,6 +77,7 @@ def command(
                 dxp plan policy.toml --ask questions.toml "count by sex"
                 dxp plan demo/policy.toml "mean elevation within 2 m" "count by state within 10" --rows 20000
                 dxp plan policy.toml "count by sex" --ledger ledger.db
+                dxp plan policy.toml "count by sex" --html
     """
     from dxprivacy.cli.screen import next_step, quoted, show, show_json, working
     from dxprivacy.errors import UsageError
@@ -88,9 +92,10 @@ def command(
     if not questions and not files:
         hints = [("dxp plan --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
-    if compare and (out is not None or plot is not None or why or method != "auto"):
-        raise UsageError("--compare shows all methods and writes no plan", hints=["leave --out, --why, --method out"])
-    _require_places(plot, out)
+    if compare and (out is not None or plot is not None or as_page or why or method != "auto"):
+        hint = "leave --out, --plot, --html, --why, --method out"
+        raise UsageError("--compare shows all methods and writes no plan", hints=[hint])
+    _require_places(plot, out, as_page=as_page)
     if compare:
         with working("comparing"):
             loaded, asked, spent = _gathered(policy, questions, files, ledger)
@@ -127,6 +132,10 @@ def command(
         from dxprivacy.plots import save_plan_picture
 
         save_plan_picture(plan, plot)
+    page = None
+    if as_page:
+        beside = (target or Path(f"plan-{plan.name}.json")).with_suffix(".html")
+        page = _write_page(plan, loaded, spent, ledger, beside)
     if as_json:
         show_json(plan.to_dict())
         return
@@ -134,13 +143,30 @@ def command(
     if ledger is not None and spent is not None:
         text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}"
         lines, more = [*lines, tag("dim", text)], ["--ledger", quoted(ledger)]
+    if page is not None:
+        lines = [*lines, f"⟦good⟧✓⟦/⟧ written  {page}"]
     show([*lines, next_step("dxp release", target or Path(), "--data FILE", *more)])
 
 
-def _require_places(plot: Path | None, out: Path | None) -> None:
+def _write_page(plan: "Plan", policy: "Policy", spent: "SumCost | None", ledger: Path | None, target: Path) -> Path:
+    from dxprivacy.cli.pages import command_line, write_page
+    from dxprivacy.plots import plan_page
+
+    name = "" if ledger is None else ledger.name
+    return write_page(plan_page(plan, policy=policy, spent=spent, ledger=name, command=command_line()), target)
+
+
+def _require_places(plot: Path | None, out: Path | None, *, as_page: bool) -> None:
     """What could not be written is refused before anybody waits for it."""
     from dxprivacy.errors import UsageError
 
+    if as_page:
+        from dxprivacy.cli.pages import require_pages
+
+        if out is not None and out.suffix.lower() == ".html":
+            hint = ("--out plan.json", "the page lies beside it")
+            raise UsageError(f"{out} would be both the plan and its page", hints=[hint])
+        require_pages(Path() if out is None else out.parent)
     for place in (plot, out):
         if place is not None and not place.resolve().parent.is_dir():
             raise UsageError(f"cannot write {place}: there is no such folder")

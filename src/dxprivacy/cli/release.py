@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from dxprivacy.planning import Plan
+    from dxprivacy.policy import Policy
     from dxprivacy.release import Release
 
 
@@ -71,7 +72,7 @@ def command(
     stem = f"release-{release.name}" + re.sub(r"[^\w-]+", "-", f" {request}".rstrip())
     written = [] if folder is None else [release.save(folder / f"{stem}{end}") for end in (".json", ".csv")]
     if as_page and folder is not None:
-        written.append(_write_page(planned, release, folder / f"{stem}.html"))
+        written.append(_write_page(planned, release, loaded, folder / f"{stem}.html"))
     if as_json:
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
@@ -111,13 +112,13 @@ def _require_page(folder: Path | None) -> None:
     require_rendering()
 
 
-def _write_page(plan: "Plan", release: "Release", target: Path) -> Path:
+def _write_page(plan: "Plan", release: "Release", policy: "Policy", target: Path) -> Path:
     """The page; whatever keeps it from being written, the release itself is safe by now."""
     from dxprivacy.errors import UsageError
     from dxprivacy.plots import release_page
 
     try:
-        target.write_text(release_page(release, plan), encoding="utf-8")
+        target.write_text(release_page(release, plan, policy=policy), encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"cannot write {target}: {error.strerror}",

@@ -251,7 +251,7 @@ def _hardest(plan: Plan, limit: list[Limit]) -> list[str]:
         return []
     alike = len({round(float(plan.improvement[k]), 6) for k in noisy}) == 1
     head = "Why not better" if alike else f"Why {short(plan.workload.answers[worst].label, _LABEL)} is hard"
-    return _paragraph(head, _because(plan, limit[worst]))
+    return _paragraph(head, because(plan, limit[worst]))
 
 
 def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
@@ -270,7 +270,7 @@ def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
     else:
         also = limit[at].also
         more = f" {plural(also, 'other pair')} {'is' if also == 1 else 'are'} as tight for it." if also else ""
-        text = _because(plan, limit[at]) + more
+        text = because(plan, limit[at]) + more
     return _paragraph(f"Why {short(label, _LABEL)}", text)
 
 
@@ -282,7 +282,8 @@ def _moved(plan: Plan, limit: Limit) -> list[int]:
     return [k for k, a in enumerate(plan.workload.answers) if rows & set(a.rows)]
 
 
-def _because(plan: Plan, limit: Limit) -> str:
+def because(plan: Plan, limit: Limit) -> str:
+    """What a pair has to do with the answers that it limits, in words."""
     if limit.pair is None:
         return "No pair limits it."
     a, b = plan.metric.universe.tell(*limit.pair)

@@ -1,24 +1,43 @@
-"""Pictures of plans and releases, as Vega-Lite specifications that show and save themselves.
+"""Pictures of policies, plans, releases and ledgers, as Vega-Lite specifications that show and save themselves.
 
+    dx.plots.policy(policy)        who is protected from what: a map of places, tables of pairs, bars by difference
     dx.plots.plan(plan)            how wrong each answer will be, beside plain DP and the target
     dx.plots.trade(plan)           what is promised more, and what less, than by plain DP
     dx.plots.gain(plan)            how much noise is saved
     dx.plots.release(release)      the answers with their intervals
+    dx.plots.budget(ledger)        what is used of each pair's ε, by attribute and by distance
 
-Everything drawn is public: a plan's facts, or what a release publishes already.
+Everything drawn is public: the policy, a plan's facts, what a release publishes already, costs in a ledger.
 """
 
 from pathlib import Path
 
 from dxprivacy.planning import Plan
 from dxprivacy.plots.answers import release_picture as release
+from dxprivacy.plots.budget_picture import budget_picture as budget
 from dxprivacy.plots.by_distance import trade_picture as trade
 from dxprivacy.plots.gain_histogram import gain_picture as gain
-from dxprivacy.plots.page import release_page
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import plan_picture as plan
+from dxprivacy.plots.policy_picture import policy_picture as policy
+from dxprivacy.plots.report_check import check_page
+from dxprivacy.plots.report_ledger import ledger_page
+from dxprivacy.plots.report_plan import plan_page, release_page
 
-__all__ = ["Picture", "gain", "plan", "release", "release_page", "save_plan_picture", "trade"]
+__all__ = [
+    "Picture",
+    "budget",
+    "check_page",
+    "gain",
+    "ledger_page",
+    "plan",
+    "plan_page",
+    "policy",
+    "release",
+    "release_page",
+    "save_plan_picture",
+    "trade",
+]
 
 
 def save_plan_picture(planned: Plan, path: str | Path) -> Path:

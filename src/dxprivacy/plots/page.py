@@ -1,88 +1,121 @@
-"""A release as one page (`dxp release --html`): promise, answers, what they cost, and how to check it.
+"""Pages: one file of plain HTML with its pictures drawn in as SVG and its tables as text.
 
-Pictures are drawn into the page as SVG and tables are text: no script, nothing to load, and it prints.  The page holds
-what the release and its plan say, and nothing else: never a true answer.
+No script, nothing to load; it can be mailed, printed on A4 and read in twenty years.  Whatever comes from a file or a
+person is escaped, and what would break a line or turn the reading direction is made visible.
 """
 
+import hashlib
 import html
-import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
-from dxprivacy.planning import Plan
-from dxprivacy.plots.answers import release_picture
-from dxprivacy.plots.by_distance import trade_picture
-from dxprivacy.release import Release
-from dxprivacy.release.words import number
-from dxprivacy.wording import UNPRINTABLE, digits, percent, plural
+from dxprivacy.plots.picture import Picture
+from dxprivacy.wording import UNPRINTABLE
 
-
-def release_page(release: Release, plan: Plan) -> str:
-    """The whole page as text (needs the extra `plots`)."""
-    title = plan.title or f"Release {release.name}"
-    worst = plan.baselines.worst_epsilon
-    case = f"worst case ε {digits(worst)} in plain-DP terms" if math.isfinite(worst) else "no limit in plain-DP terms"
-    answers = [
-        [r.label, "too few to say" if r.vague else number(r.value, r.low, r.high), _interval(r.low, r.high), r.unit]
-        for r in release.answers
-    ]
-    notes = [str(note) for note in release.facts.get("notes", ())]
-    checks = [
-        ["release", release.name],
-        ["request", plan.request],
-        ["policy", plan.metric.digest],
-        ["certified", f"{percent(float(plan.certificate.ratio))} of the policy at most, by {plan.certificate.rule}"],
-        ["made by", str(release.facts.get("software", ""))],
-        ["to check it", f"dxp verify release-{release.name}.json"],
-    ]
-    parts = [
-        f"<h1>{_text(title)}</h1>",
-        f"<p>Release {_text(release.name)}: {plural(len(release.answers), 'answer')}, {case}.</p>",
-        "<h2>Promise</h2>",
-        "<ol>" + "".join(f"<li>{_text(sentence)}</li>" for sentence in release.promise) + "</ol>",
-        "<h2>Answers</h2>",
-        release_picture(release).to_svg(),
-        *(f"<p>{_text(note[:1].upper() + note[1:])}.</p>" for note in notes),
-        _table(["answer", "released", "95 % interval", "unit"], answers),
-        "<h2>What it costs</h2>",
-        trade_picture(plan).to_svg(),
-        "<h2>How to check it</h2>",
-        _table([], checks),
-    ]
-    return _PAGE.format(title=_text(title), body="\n".join(parts))
+ROWS = 2_000
+_UNPRINTABLE_BUT_LINES = re.compile(UNPRINTABLE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 
 
-def _interval(low: float, high: float) -> str:
-    return "exact" if low == high else f"{number(low, low, high)} – {number(high, low, high)}"
+def page(title: str, parts: Iterable[str]) -> str:
+    """The whole page as text; parts are HTML, made by the functions below."""
+    body = "\n".join(part for part in parts if part)
+    return f"{_BEFORE}{escaped(title)}{_BETWEEN}{body}{_AFTER}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = f"<thead><tr>{''.join(f'<th>{_text(h)}</th>' for h in head)}</tr></thead>" if head else ""
-    body = "\n".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table>{top}<tbody>\n{body}\n</tbody></table>"
+def escaped(text: str) -> str:
+    """Text that stays text.
 
-
-def _text(text: str) -> str:
+    >>> escaped("<b> & \\u202eb")
+    '&lt;b&gt; &amp; �b'
+    """
     return html.escape(UNPRINTABLE.sub("\ufffd", text))
 
 
-_PAGE = """<!DOCTYPE html>
+def section(title: str, *parts: str) -> str:
+    """A heading and what belongs to it; nothing where there is nothing."""
+    inner = [part for part in parts if part]
+    return "\n".join([f"<h2>{escaped(title)}</h2>", *inner]) if inner else ""
+
+
+def words(text: str, kind: str = "") -> str:
+    """A paragraph; `kind` is `lead` for a headline, `note` for an aside."""
+    start = f'<p class="{kind}">' if kind else "<p>"
+    return f"{start}{escaped(text)}</p>" if text else ""
+
+
+def listed(sentences: Iterable[str], *, numbered: bool = False) -> str:
+    """Sentences one below the other; nothing where there are none."""
+    items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
+    name = "ol" if numbered else "ul"
+    return f"<{name}>{items}</{name}>" if items else ""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "", *, rest: str = "") -> str:
+    """Rows of text; `align` has an `r` for every column of numbers.
+
+    Very many rows are cut, and `rest` says where the others are.
+    """
+    if not rows:
+        return ""
+    sides = [' class="r"' if side == "r" else "" for side in align.ljust(len(rows[0]), "l")]
+    top = "".join(f"<th{s}>{escaped(h)}</th>" for h, s in zip(head, sides, strict=False))
+    body = "\n".join(
+        f"<tr>{''.join(f'<td{s}>{escaped(cell)}</td>' for cell, s in zip(row, sides, strict=True))}</tr>"
+        for row in rows[:ROWS]
+    )
+    more = words(f"{len(rows) - ROWS:,} more rows{f': {rest}' if rest else ''}.", "note") if len(rows) > ROWS else ""
+    return f"<table>{f'<thead><tr>{top}</tr></thead>' if head else ''}<tbody>\n{body}\n</tbody></table>{more}"
+
+
+def verbatim(text: str) -> str:
+    """A file as it is, line by line."""
+    return f"<pre>{html.escape(_UNPRINTABLE_BUT_LINES.sub(chr(0xFFFD), text))}</pre>"
+
+
+def drawn(picture: Picture) -> str:
+    """A picture as SVG (needs the extra `plots`).
+
+    Several pictures on a page must not share names inside: the browser would take the first one's clipping for all.
+    """
+    own = f"p{hashlib.sha256(picture.text.encode('utf-8', 'replace')).hexdigest()[:8]}-"
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}", picture.to_svg())
+    return f'<figure role="img" aria-label="{escaped(picture.title)}">{svg}</figure>'
+
+
+_BEFORE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
+<title>"""
+_BETWEEN = """</title>
 <style>
-body {{ font: 15px/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; color: #222222;
-  max-width: 50em; margin: 2em auto; padding: 0 1em; }}
-svg {{ max-width: 100%; height: auto; }}
-table {{ border-collapse: collapse; margin: 1em 0; }}
-th {{ text-align: left; color: #767676; font-weight: normal; }}
-td, th {{ padding: 0.15em 1.2em 0.15em 0; border-bottom: 1px solid #ececec; overflow-wrap: anywhere; }}
-tr, svg {{ break-inside: avoid; }}
+@page { size: A4; margin: 16mm; }
+body { font: 15px/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; color: #222222;
+  max-width: 50em; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; margin-bottom: 0.2em; }
+h2 { font-size: 1.15em; margin-top: 2em; break-after: avoid; }
+.lead { font-size: 1.1em; }
+.note { color: #5c5c5c; }
+figure { margin: 1em 0; break-inside: avoid; }
+svg { max-width: 100%; height: auto; }
+table { border-collapse: collapse; margin: 1em 0; }
+thead { display: table-header-group; }
+th { text-align: left; color: #5c5c5c; font-weight: normal; }
+td, th { padding: 0.15em 1.2em 0.15em 0; border-bottom: 1px solid #ececec; overflow-wrap: anywhere;
+  vertical-align: top; }
+.r { text-align: right; }
+tr, li { break-inside: avoid; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.85em; background: #f6f6f6; padding: 0.8em; }
+@media print {
+  body { margin: 0; max-width: none; font-size: 10pt; }
+  pre { background: none; border: 1px solid #d4d4d4; }
+}
 </style>
 </head>
 <body>
-{body}
+"""
+_AFTER = """
 </body>
 </html>
 """

@@ -7,25 +7,17 @@ is bounded by the certificate instead.  Nothing here is ever N x N in the pictur
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.bounds import contexts_of
-from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.attributes import Attribute
-from dxprivacy.model.metrics import Capped, Line, Metric, Places, Scaled, WithAbsent, WithOther, along
-from dxprivacy.model.ordered import Dates, Numbers
+from dxprivacy.model.arrays import Floats
+from dxprivacy.model.metrics import Metric, WithAbsent, along
 from dxprivacy.planning import Plan
+from dxprivacy.plots.moves import Moves, presence, sample
+from dxprivacy.plots.ruler import BANDS, Ruler, bands, ruler
 
-BANDS = 24
 PRESENCE = "presence"
-PAIRS = 1 << 20
-_WORK = 1 << 24  # entries of the workload to look at, for one profile
-_CHUNK = 1 << 21
-_CONTEXTS = 1 << 10
-_FEWEST = 500  # pairs, for a profile worth its name
 
 
 @dataclass(frozen=True)
@@ -60,15 +52,6 @@ class Profile:
         return self.ends[0].policy / self.ends[0].x if self.ends else math.nan
 
 
-@dataclass(frozen=True)
-class Ruler:
-    """How far two values of an attribute are apart, in its own unit; only the first `size` values have a place."""
-
-    unit: str
-    size: int
-    lengths: Callable[[Ints, Ints], Floats]
-
-
 def profiles(plan: Plan) -> list[Profile]:
     """One for each attribute, and one for presence where records may be absent."""
     metric, universe = plan.metric, plan.metric.universe
@@ -82,55 +65,24 @@ def profiles(plan: Plan) -> list[Profile]:
     return found
 
 
-def ruler(metric: Metric, attribute: Attribute | None) -> Ruler | None:
-    """The own distance under a metric; None where the metric is all there is.
-
-    >>> from dxprivacy.model import metrics
-    >>> ruler(metrics.line(5, 1), None).unit, ruler(metrics.constant(5, 1), None)
-    ('steps', None)
-    """
-    while isinstance(metric, (WithOther, Capped, Scaled)):
-        metric = metric.base
-    if isinstance(metric, Places):
-        return Ruler(metric.unit, metric.universe.size, metric.lengths)
-    if not isinstance(metric, Line):
-        return None
-    positions = metric.positions.astype(np.float64)
-    step, unit = 1.0, "steps"
-    if isinstance(attribute, Dates):
-        unit = "days"
-    elif attribute is not None and attribute.kind in ("integers", "numbers"):
-        step = float(attribute.step) if isinstance(attribute, Numbers) else 1.0
-        unit = attribute.unit
-    return Ruler(unit, metric.universe.size, lambda i, j: np.abs(positions[i] - positions[j]) * step)
-
-
 def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
     """Along one attribute, or over whole records where the metric knows no attributes."""
     universe = plan.metric.universe
     attribute = universe.attributes[axis] if axis is not None else None
     own = ruler(metric, attribute)
     size = own.size if own else metric.universe.size - (metric.universe.absent is not None)
-    stride = universe.strides[axis] if axis is not None else 1
-    terms = [t for t in plan.cost.terms if axis is None or axis in t.block.axes]
-    contexts: Ints | None = np.zeros(1, dtype=np.int64)
-    if axis is not None:
-        others = sorted({a for t in terms for a in t.block.axes} - {axis})
-        contexts = contexts_of(terms, others, universe, _CONTEXTS)
-    width = sum(t.block.width for t in terms) or 1
-    if contexts is not None and len(contexts) * width * _FEWEST > 4 * _WORK:
-        contexts = None
-    budget = max(_FEWEST, min(PAIRS, _WORK // width) // (1 if contexts is None else len(contexts)))
-    u, v, complete = _pairs(size, budget, isinstance(own, Ruler) and own.unit != "", _special(plan, stride, size))
+    moves = Moves.along(plan.cost, axis)
+    stride, ordered = moves.stride, isinstance(own, Ruler) and own.unit != ""
+    u, v, complete = sample(size, moves.budget, _special(plan, stride, size), ordered=ordered, lags=BANDS)
     d = metric.pairwise(u, v)
     x = own.lengths(u, v) if own else d
     worst = plan.baselines.worst_epsilon
     usable = np.flatnonzero((d > 0) & np.isfinite(d) & (x > 0))
-    if contexts is None:
+    if moves.bounded:
         used = np.minimum(d[usable] * float(plan.certificate.ratio), worst)
         at = np.zeros(len(usable), dtype=np.int64)
     else:
-        used, at = _used(plan, u[usable] * stride, v[usable] * stride, contexts, width)
+        used, at = moves.worst(u[usable], v[usable])
 
     def point(k: int) -> Point:
         pair = (int(u[usable[k]]) * stride + int(at[k]), int(v[usable[k]]) * stride + int(at[k]))
@@ -147,27 +99,21 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
         len(d),
         int(np.isinf(d).sum()),
         complete,
-        contexts is None,
+        moves.bounded,
         attribute is not None and own is not None and own.size < attribute.size,
     )
 
 
 def _presence(plan: Plan, radius: float, absent: int) -> Profile:
     """Whether somebody is in the data at all: every different record against its absence."""
-    terms = plan.cost.terms
-    axes = sorted({a for t in terms for a in t.block.axes})
-    cells = contexts_of(terms, axes, plan.metric.universe, PAIRS // 4)
-    width = sum(t.block.width for t in terms) or 1
     worst = plan.baselines.worst_epsilon
-    bounded = cells is None or len(cells) * width > 4 * _WORK
-    if cells is None or bounded:
+    found = presence(plan.cost, absent)
+    if found is None:
         point = Point(radius, radius, min(radius * float(plan.certificate.ratio), worst), (0, absent))
     else:
-        used, _ = _used(plan, cells, np.full(len(cells), absent, dtype=np.int64), np.zeros(1, dtype=np.int64), width)
-        k = int(used.argmax())
-        point = Point(radius, radius, float(used[k]), (int(cells[k]), absent))
+        point = Point(radius, radius, found[0], (found[1], absent))
     below = int(radius < worst * (1 - 1e-9))
-    return Profile(PRESENCE, "", False, (point,), (point, point), below, 1, 0, True, bounded)
+    return Profile(PRESENCE, "", False, (point,), (point, point), below, 1, 0, True, found is None)
 
 
 def _special(plan: Plan, stride: int, size: int) -> list[int]:
@@ -177,47 +123,11 @@ def _special(plan: Plan, stride: int, size: int) -> list[int]:
     return [c // stride % size for pair in pairs if pair is not None for c in pair]
 
 
-def _pairs(size: int, budget: int, ordered: bool, special: list[int]) -> tuple[Ints, Ints, bool]:
-    """All pairs of values, or as many as the budget allows; and whether they are all."""
-    if size * (size - 1) // 2 <= budget:
-        u, v = np.triu_indices(size, 1)
-        return u.astype(np.int64), v.astype(np.int64), True
-    many = max(8, math.isqrt(2 * budget) // (2 if ordered else 1))
-    chosen = np.unique(np.append(np.linspace(0, size - 1, many), special).astype(np.int64))
-    first, second = np.triu_indices(len(chosen), 1)
-    u, v = chosen[first], chosen[second]
-    if ordered:  # neighbours are the closest pairs of an ordered attribute, and a coarse sample has none
-        start = np.unique(np.append(np.linspace(0, size - 2, many), special).astype(np.int64))
-        lags = np.unique(np.geomspace(1, size - 1, BANDS).astype(np.int64))
-        a, b = np.repeat(start, len(lags)), (start[:, None] + lags).ravel()
-        inside = b < size
-        u, v = np.concatenate([u, a[inside]]), np.concatenate([v, b[inside]])
-    return u, v, False
-
-
-def _used(plan: Plan, i: Ints, j: Ints, contexts: Ints, width: int) -> tuple[Floats, Ints]:
-    """The plan's loss on each pair in its worst context, and that context."""
-    used, at = np.zeros(len(i)), np.zeros(len(i), dtype=np.int64)
-    chunk = max(1, _CHUNK // (width * len(contexts)))
-    for start in range(0, len(i), chunk):
-        part = slice(start, start + chunk)
-        a, b = ((cells[part, None] + contexts).ravel() for cells in (i, j))
-        loss = plan.cost.pairwise(a, b).reshape(-1, len(contexts))
-        best = loss.argmax(axis=1)
-        used[part], at[part] = loss[np.arange(len(best)), best], contexts[best]
-    return used, at
-
-
 def _worst_of_bands(x: Floats, used: Floats) -> list[int]:
     """The worst pair of each distance, or of each band of distances where there are many; by rising distance."""
     if not len(x):
         return []
-    distances = np.unique(x)
-    if len(distances) <= BANDS:
-        band = np.searchsorted(distances, x)
-    else:
-        edges = np.geomspace(distances[0], distances[-1], BANDS + 1)
-        band = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, BANDS - 1)
+    band = bands(x)
     order = np.lexsort((-x, used, band))  # the last of each band is its worst; of equals the closest
     last = np.flatnonzero(np.append(np.diff(band[order]) > 0, True))
     return sorted((int(k) for k in order[last]), key=lambda k: float(x[k]))

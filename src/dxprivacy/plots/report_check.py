@@ -1,0 +1,83 @@
+"""A policy as one page (`dxp check --html`): what it promises, who is protected from what, what to look at twice."""
+
+import math
+
+from dxprivacy.errors import UsageError
+from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, verbatim, words
+from dxprivacy.plots.policy_picture import policy_picture
+from dxprivacy.plots.report_parts import limit_words, proof_part, warning_list
+from dxprivacy.policy import Policy
+from dxprivacy.policy.check import Check, check
+from dxprivacy.wording import digits, plural
+
+
+def check_page(policy: Policy, *, command: str = "") -> str:
+    """The whole page as text (needs the extra `plots`)."""
+    if not isinstance(policy, Policy):
+        raise UsageError(f"a policy is needed, not a {type(policy).__name__}")
+    found = check(policy)
+    worst = math.inf if found.public else found.worst_case
+    twice = f"{plural(len(found.warnings), 'thing')} to look at twice" if found.warnings else "nothing to look at twice"
+    return page(
+        policy.title,
+        [
+            f"<h1>{escaped(policy.title)}</h1>",
+            words(
+                f"A valid policy for {plural(found.cells, 'possible record')}; {limit_words(worst)}, over all releases "
+                f"ever; {twice}. No data read.",
+                "lead",
+            ),
+            section("Promise", listed(_promise(found), numbered=True)),
+            section("Who is protected from what", drawn(policy_picture(policy)), _pairs(found)),
+            section("To look at twice", warning_list(found), *_lists(found)),
+            section("The policy itself", verbatim(policy.file.text)),
+            proof_part(
+                [("dataset", policy.dataset), ("version", policy.version), ("policy", policy.digest)],
+                command,
+            ),
+        ],
+    )
+
+
+def _promise(found: Check) -> list[str]:
+    change = "replaced by another record j"
+    number = "The number of records is treated as public."
+    if found.presence is not None:
+        change, number = "replaced by another record j, added or removed (j = absent)", "Their number is private."
+    return [
+        f"If any one record i is {change}, the probability of any set of outputs, over all releases ever, changes by "
+        f"at most the factor e^ε(i,j), where ε(i,j) is what this policy allows the two. {number}",
+        "The ledger adds up what every release may tell about each pair, and refuses a release that would exceed it.",
+        "Pairs that the policy sets far apart are protected weakly, and public ones not at all; someone with several "
+        "records, or with attributes that reveal one another, is protected less than this says.",
+    ]
+
+
+def _pairs(found: Check) -> str:
+    rows = []
+    for row in found.rows:
+        loosest = ["", "public"] if row.public else [row.loosest, digits(row.loosest_epsilon)]
+        rows.append([row.attribute, row.strictest, digits(row.strictest_epsilon), *loosest])
+        for beyond in row.other:
+            epsilon = "public" if math.isinf(beyond.epsilon) else digits(beyond.epsilon)
+            rows.append([f"{row.attribute}: “other”", *_beside(beyond.way, beyond.pair, epsilon)])
+    if found.presence is not None:
+        rows.append(["presence", "anyone – absent", digits(found.presence), "anyone – absent", digits(found.presence)])
+    return table(["alike except", "strictest pair", "ε", "loosest pair", "ε"], rows, "llrlr")
+
+
+def _beside(way: str, pair: str, epsilon: str) -> list[str]:
+    """A pair in the columns of the strictest or of the loosest."""
+    return [pair, epsilon, "", ""] if way == "stricter" else ["", "", pair, epsilon]
+
+
+def _lists(found: Check) -> list[str]:
+    """Every tightened and every identical pair."""
+    out = []
+    if found.tightened:
+        rows = [[f"{a} – {b}", digits(written), digits(kept)] for a, b, written, kept in found.tightened]
+        out.append(table(["tightened", "you wrote", "the policy keeps"], rows, "lrr"))
+    if found.identical:
+        rows = [[f"{a} – {b}", "0"] for a, b in found.identical]
+        out.append(table(["identical: no question may separate them", "ε"], rows, "lr"))
+    return out

@@ -1,0 +1,94 @@
+"""A ledger as one page (`dxp ledger --html`): what was released, what each pair has used, and what was promised."""
+
+from dxprivacy.bounds import max_ratio
+from dxprivacy.errors import UsageError
+from dxprivacy.ledger import Ledger
+from dxprivacy.ledger.words import ledger_to_dict
+from dxprivacy.planning.words import pair_words
+from dxprivacy.plots.page import escaped, listed, page, section, table, words
+from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
+from dxprivacy.policy import Policy
+from dxprivacy.wording import digits, numbered, percent, plural, short_pair
+
+MOST_USED = 3
+
+
+def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
+    """The whole page as text (needs the extra `plots`); checks the chain first."""
+    if not isinstance(ledger, Ledger):
+        raise UsageError(f"a ledger is needed, not a {type(ledger).__name__}")
+    rows = ledger.verify()
+    metric, so_far, count = ledger.metric, ledger.worst_case(), len(ledger.entries())
+    note = "Of each pair’s ε, by all releases so far; the worst pair of each attribute."
+    return page(
+        policy.title,
+        [
+            f"<h1>{escaped(policy.title)}: the ledger</h1>",
+            words(
+                f"{plural(count, 'release')} so far, {limit_words(so_far)}; the policy permits {permitted(metric)}. "
+                "The chain is intact.",
+                "lead",
+            ),
+            section("Promise", listed(_promise(ledger, count), numbered=True)),
+            section("Releases", _entries(ledger) or words("Nothing was released yet.")),
+            section("Most used pairs", listed(_most_used(ledger))),
+            budget_part("Budget", None, ledger.spent, metric, note),
+            policy_part(policy),
+            proof_part(
+                [
+                    ("ledger", ledger.path.name),
+                    ("chain", f"{plural(rows, 'row')}, intact when this page was written"),
+                    ("policy", metric.digest),
+                    *(("followed before", f"{v.words}, {v.digest}") for v in ledger.versions[:-1]),
+                ],
+                command,
+            ),
+        ],
+    )
+
+
+def _promise(ledger: Ledger, count: int) -> list[str]:
+    n = ledger.universe.size
+    return [
+        f"Everything released so far together changes the odds between any two records i and j by at most the factor "
+        f"e^L(i,j), where L adds up what {plural(count, 'release')} may tell.",
+        f"L(i,j) stays at or below the policy’s ε for each of the {n * (n - 1) // 2:,} pairs, now and after every "
+        "further release; what would exceed it is refused before any noise is drawn.",
+        f"In plain differential-privacy terms everything so far is ε = {digits(ledger.worst_case())}, and the policy "
+        f"permits {permitted(ledger.metric)}; someone with several records, or with attributes that reveal one "
+        "another, is protected less than this says.",
+    ]
+
+
+def _entries(ledger: Ledger) -> str:
+    rows = []
+    told = ledger_to_dict(ledger)["entries"]
+    for entry, facts in zip(ledger.entries(), told, strict=True):
+        bound = max_ratio(entry.cost, ledger.metric)
+        worst = facts["worst_case_epsilon"]
+        rows.append(
+            [
+                str(entry.number),
+                entry.at[:10],
+                entry.title,
+                "no limit" if worst is None else digits(worst),
+                percent(float(bound.upper)),
+                short_pair(pair_words(ledger.metric, bound.witness), 72),
+            ]
+        )
+    return table(["", "date", "released", "worst ε", "used", "most used pair"], rows, "rllrrl")
+
+
+def _most_used(ledger: Ledger) -> list[str]:
+    """Three pairs in words, those with the least left."""
+    out: dict[str, str] = {}
+    entries = ledger.entries()
+    for used in ledger.most_exhausted(10 * MOST_USED):
+        pair = pair_words(ledger.metric, used.pair)
+        by = [e.number for e in entries if e.cost.exact(*used.pair) > 0]
+        share = percent(min(used.share, 1.0))
+        told = f"{pair}: {digits(used.spent)} of ε {digits(used.allowed)} used, {share}, by {numbered(by)}."
+        out.setdefault(pair, told)
+        if len(out) == MOST_USED:
+            break
+    return list(out.values())

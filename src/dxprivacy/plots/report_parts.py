@@ -1,0 +1,77 @@
+"""What several reports have in common: the policy itself, what is used of it, and how to check the page."""
+
+import importlib.metadata
+import math
+import platform
+from collections.abc import Sequence
+
+from dxprivacy.ledger.budget import Used, used_by_attribute
+from dxprivacy.model.costs import SumCost
+from dxprivacy.model.metrics import Metric
+from dxprivacy.planning.words import pair_words
+from dxprivacy.plots.budget_picture import used_picture
+from dxprivacy.plots.page import drawn, listed, section, table, verbatim, words
+from dxprivacy.policy import Policy
+from dxprivacy.policy.check import Check, check
+from dxprivacy.wording import digits, percent, short_pair
+
+
+def policy_part(policy: Policy | None) -> str:
+    """The text of the policy, and what to look at twice in it."""
+    if policy is None:
+        return ""
+    warnings = warning_list(check(policy))
+    return section("The policy", words(f"Dataset {policy.dataset}, version {policy.version}."), warnings) + (
+        "\n" + verbatim(policy.file.text)
+    )
+
+
+def warning_list(page: Check) -> str:
+    """What is worth a second look."""
+    return listed(f"{notice.kind}: {notice.text}" for notice in page.warnings)
+
+
+def proof_part(rows: Sequence[tuple[str, str]], command: str = "") -> str:
+    """Digests, versions and the command to repeat; empty ones are left out."""
+    software = f"dxprivacy {importlib.metadata.version('dxprivacy')}, Python {platform.python_version()}"
+    every = [*rows, ("made by", software), ("to repeat it", command)]
+    return section("How to check it", table([], [list(row) for row in every if row[1]]))
+
+
+def limit_words(epsilon: float) -> str:
+    """A worst case in words."""
+    if math.isinf(epsilon):
+        return "no limit in plain-DP terms"
+    return f"worst case ε {digits(epsilon)} in plain-DP terms"
+
+
+def permitted(metric: Metric) -> str:
+    """What a policy permits in plain-DP terms."""
+    far = metric.farthest
+    return "no limit" if metric.has_infinite else f"up to ε = {digits(far.distance if far else 0.0)}"
+
+
+def used_rows(before: SumCost | None, after: SumCost, metric: Metric) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: by attribute, the share of the most used pair, before (if there is a before) and after."""
+    now = used_by_attribute(after, metric)
+    shares = ["used"] if before is None else ["used before", "used after"]
+    head = ["alike except", *shares, "left, worst pair", "most used pair"]
+    earlier = {} if before is None else used_by_attribute(before, metric)
+    rows = []
+    for name, used in now.items():
+        first = _share(used)
+        was = [] if before is None else [percent(_share(earlier.get(name, [])))]
+        pair = short_pair(pair_words(metric, used[0].pair), 72) if used else "–"
+        rows.append([name, *was, percent(first), percent(1.0 - first), pair])
+    return head, rows
+
+
+def _share(used: Sequence[Used]) -> float:
+    return min(used[0].share, 1.0) if used else 0.0
+
+
+def budget_part(title: str, before: SumCost | None, after: SumCost, metric: Metric, note: str) -> str:
+    """What is used of each pair's ε, as a table and as a picture."""
+    head, rows = used_rows(before, after, metric)
+    align = "lrrl" if before is None else "lrrrl"
+    return section(title, words(note), table(head, rows, align), drawn(used_picture(after, metric)))

@@ -1,0 +1,197 @@
+"""A plan as one page (`dxp plan --html`), and a release (`dxp release --html`): they differ in their answers only.
+
+Both hold the promise, a picture and a table, the pairs that limit the answers, the trade, what is used of the budget,
+the policy, and how to check all that.  They hold what the plan and the release say and nothing else: never a true
+answer.
+"""
+
+import math
+
+from dxprivacy.errors import UsageError
+from dxprivacy.model.costs import SumCost
+from dxprivacy.planning import Plan
+from dxprivacy.planning.notes import notes
+from dxprivacy.planning.words import Limit, because, limits, pair_words
+from dxprivacy.plots.answers import release_picture
+from dxprivacy.plots.by_distance import trade_picture
+from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
+from dxprivacy.plots.plan_error import plan_picture, require_plan
+from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
+from dxprivacy.policy import Policy
+from dxprivacy.release import Release
+from dxprivacy.release.words import number
+from dxprivacy.wording import digits, percent, plural, short_pair, times
+
+BINDING = 3
+
+
+def plan_page(
+    plan: Plan, *, policy: Policy | None = None, spent: SumCost | None = None, ledger: str = "", command: str = ""
+) -> str:
+    """The whole page as text (needs the extra `plots`); `spent` is what a ledger of that name holds already."""
+    require_plan(plan)
+    title = plan.title or f"Plan {plan.name}"
+    picture = plan_picture(plan)
+    limit = limits(plan)
+    return page(
+        title,
+        [
+            f"<h1>{escaped(title)}</h1>",
+            words(
+                f"Plan {plan.name}, {plural(len(plan.workload.answers), 'answer')}. {picture.title}. "
+                f"{_capital(limit_words(plan.baselines.worst_epsilon))}. Nothing spent, no data read.",
+                "lead",
+            ),
+            section("Promise of a release", listed(_promise(plan, spent, ledger), numbered=True)),
+            section("Errors", drawn(picture), *_notes(plan), _errors(plan, limit)),
+            _why(plan, limit),
+            section("What one pays for it", drawn(trade_picture(plan))),
+            _budget(plan, spent, ledger),
+            policy_part(policy),
+            proof_part([("plan", plan.name), *_proof(plan)], command),
+        ],
+    )
+
+
+def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) -> str:
+    """The whole page as text (needs the extra `plots`)."""
+    if not isinstance(release, Release):
+        raise UsageError(f"a release is needed, not a {type(release).__name__}")
+    require_plan(plan)
+    title = plan.title or f"Release {release.name}"
+    answers = [
+        [r.label, "too few to say" if r.vague else number(r.value, r.low, r.high), _interval(r.low, r.high), r.unit]
+        for r in release.answers
+    ]
+    remarks = [str(note) for note in release.facts.get("notes", ())]
+    return page(
+        title,
+        [
+            f"<h1>{escaped(title)}</h1>",
+            words(
+                f"Release {release.name}: {plural(len(release.answers), 'answer')}, "
+                f"{limit_words(plan.baselines.worst_epsilon)}. {_widest(release)}",
+                "lead",
+            ),
+            section("Promise", listed(release.promise, numbered=True)),
+            section(
+                "Answers",
+                drawn(release_picture(release)),
+                *(words(f"{_capital(note)}.") for note in remarks),
+                table(
+                    ["answer", "released", "95 % interval", "unit"],
+                    answers,
+                    "lrl",
+                    rest=f"in release-{release.name}.csv",
+                ),
+            ),
+            _why(plan, limits(plan)),
+            section("What it costs", drawn(trade_picture(plan))),
+            _budget(plan, None, ""),
+            policy_part(policy),
+            proof_part(
+                [
+                    ("release", release.name),
+                    *_proof(plan),
+                    ("released by", str(release.facts.get("software", ""))),
+                    ("to check it", f"dxp verify release-{release.name}.json"),
+                ]
+            ),
+        ],
+    )
+
+
+def _interval(low: float, high: float) -> str:
+    return "exact" if low == high else f"{number(low, low, high)} – {number(high, low, high)}"
+
+
+def _widest(release: Release) -> str:
+    """The answer that the noise blurs most, beside its own size: told by the width of its interval alone."""
+    noisy = [r for r in release.answers if not r.exact and r.high > r.low]
+    if not noisy:
+        return "No answer has noise."
+    worst = max(noisy, key=lambda r: r.high - r.low)
+    return f"Widest interval: {worst.label}, {_interval(worst.low, worst.high)} {worst.unit}".rstrip() + "."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _promise(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
+    n = plan.metric.universe.size
+    known = f" ({plan.rows:,})" if plan.rows else ""
+    what, records = "replaced by another record j", f"{known} is treated as public"
+    if plan.metric.universe.absent is not None:
+        what, records = "replaced by another record j, added or removed (j = absent)", " is private"
+    so_far = ""
+    if spent is not None and spent.costs:
+        so_far = f" ({plural(len(spent.costs), 'release')} in {ledger or 'the ledger'})"
+    return [
+        f"If any one record i is {what}, the probability of any set of outputs of a release of this plan changes by at "
+        f"most the factor e^L(i,j); the number of records{records}.",
+        f"L(i,j) is at most {percent(float(plan.certificate.ratio))} of the policy’s ε for each of the "
+        f"{n * (n - 1) // 2:,} pairs; the ledger adds it to what was released before{so_far}, and refuses it if any "
+        "pair would exceed the policy.",
+        f"In plain differential-privacy terms the release would be ε = {digits(plan.baselines.worst_epsilon)}, and the "
+        f"policy permits {permitted(plan.metric)}; someone with several records, or with attributes that reveal one "
+        "another, is protected less than this says.",
+    ]
+
+
+def _notes(plan: Plan) -> list[str]:
+    return [words(f"{_capital(note)}.", "note") for note in notes(plan)]
+
+
+def _errors(plan: Plan, limit: list[Limit]) -> str:
+    rows = []
+    targets = any(a.within is not None for a in plan.workload.answers)
+    for k, (answer, error) in enumerate(zip(plan.workload.answers, plan.errors, strict=True)):
+        exact = plan.is_exact(answer)
+        gain = float(plan.improvement[k])
+        asked = "" if answer.within is None else f"{digits(float(answer.within))} {answer.unit}".rstrip()
+        rows.append(
+            [
+                answer.label,
+                "0" if exact else f"{digits(error.typical)} {answer.unit}".rstrip(),
+                "exact" if exact else f"{digits(error.half_width)} {answer.unit}".rstrip(),
+                *([asked] if targets else []),
+                "" if exact or not math.isfinite(gain) else times(gain),
+                "nothing" if limit[k].pair is None else short_pair(pair_words(plan.metric, limit[k].pair), 72),
+            ]
+        )
+    head = ["answer", "typical error", "± 95 %", *(["asked"] if targets else []), "gain", "tightest pair"]
+    rest = f"in plan-{plan.name}.json, and dxp plan … --all shows them"
+    return table(head, rows, "lrrrrl" if targets else "lrrrl", rest=rest)
+
+
+def _why(plan: Plan, limit: list[Limit]) -> str:
+    """The pairs that limit the answers, the tightest first, each told once."""
+    found: dict[str, str] = {}
+    for each in sorted((x for x in limit if x.pair is not None), key=lambda x: -x.used):
+        found.setdefault(pair_words(plan.metric, each.pair), because(plan, each))
+        if len(found) == BINDING:
+            break
+    told = [f"{pair}: {why}" for pair, why in found.items()]
+    return section("Why not better", listed(told) or words("No pair limits these answers."))
+
+
+def _budget(plan: Plan, spent: SumCost | None, ledger: str) -> str:
+    after = SumCost(plan.metric.universe, [*(spent.costs if spent is not None else ()), plan.cost])
+    if spent is None:
+        note = "Of each pair’s ε, by this release alone: other releases from the same data come on top."
+        return budget_part("Budget it uses", None, after, plan.metric, note)
+    note = f"Of each pair’s ε: before, after {plural(len(spent.costs), 'release')} in {ledger or 'the ledger'}; "
+    return budget_part("Budget before and after", spent, after, plan.metric, f"{note}then with this plan as well.")
+
+
+def _proof(plan: Plan) -> list[tuple[str, str]]:
+    proved = f"{percent(float(plan.certificate.ratio))} of the policy at most, exactly, by {plan.certificate.rule}"
+    return [
+        ("request", plan.request),
+        ("policy", plan.metric.digest),
+        ("questions", plan.workload.digest),
+        ("certified", proved),
+        ("tightest pair", pair_words(plan.metric, plan.certificate.witness)),
+        ("method", plan.method),
+    ]

@@ -1,0 +1,75 @@
+"""How far two values of an attribute are apart in its own unit, and bands of such distances."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.attributes import Attribute
+from dxprivacy.model.metrics import AttributeMax, Capped, Line, Metric, Places, Scaled, WithOther
+from dxprivacy.model.ordered import Dates, Numbers, Series
+
+BANDS = 24
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """How far two values of an attribute are apart, in its own unit; only the first `size` values have a place."""
+
+    unit: str
+    size: int
+    lengths: Callable[[Ints, Ints], Floats]
+
+
+def ruler(metric: Metric, attribute: Attribute | None) -> Ruler | None:
+    """The own distance under a metric; None where the metric is all there is.
+
+    >>> from dxprivacy.model import metrics
+    >>> ruler(metrics.line(5, 1), None).unit, ruler(metrics.constant(5, 1), None)
+    ('steps', None)
+    """
+    metric = bare(metric)
+    if isinstance(metric, Places):
+        return Ruler(metric.unit, metric.universe.size, metric.lengths)
+    step, unit = 1.0, "steps"
+    entry = attribute.entry if isinstance(attribute, Series) else attribute
+    if isinstance(entry, Dates):
+        unit = "days"
+    elif entry is not None and entry.kind in ("integers", "numbers"):
+        step = float(entry.step) if isinstance(entry, Numbers) else 1.0
+        unit = attribute.unit if attribute is not None else ""
+    if isinstance(attribute, Series) and isinstance(metric, AttributeMax):
+        lines = metric.by_attribute
+        places = [m.positions.astype(np.float64) for m in lines if isinstance(m, Line)]
+        strides, base = metric.universe.strides, metric.universe.size
+
+        def largest(i: Ints, j: Ints) -> Floats:
+            parts = [np.abs(p[i // s % len(p)] - p[j // s % len(p)]) for p, s in zip(places, strides, strict=True)]
+            return np.asarray(np.max(parts, axis=0) * step)
+
+        return Ruler(unit, base, largest) if len(places) == len(lines) else None
+    if not isinstance(metric, Line):
+        return None
+    positions = metric.positions.astype(np.float64)
+    return Ruler(unit, metric.universe.size, lambda i, j: np.abs(positions[i] - positions[j]) * step)
+
+
+def bare(metric: Metric) -> Metric:
+    """What lies under `other`, absence, caps and factors."""
+    while isinstance(metric, (WithOther, Capped, Scaled)):
+        metric = metric.base
+    return metric
+
+
+def bands(x: Floats) -> Ints:
+    """The band of each distance: one for every distance where these are few, otherwise of equal width on a log axis.
+
+    >>> bands(np.array([3.0, 1.0, 3.0])).tolist()
+    [1, 0, 1]
+    """
+    distances = np.unique(x)
+    if len(distances) <= BANDS:
+        return np.searchsorted(distances, x).astype(np.int64)
+    edges = np.geomspace(distances[0], distances[-1], BANDS + 1)
+    return np.clip(np.searchsorted(edges, x, side="right") - 1, 0, BANDS - 1).astype(np.int64)
