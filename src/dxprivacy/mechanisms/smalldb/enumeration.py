@@ -42,19 +42,20 @@ class Enumeration:
         self._answers = sum((matrix[:, self._tails[:, t]] for t in range(length)), np.zeros((rows, 1), dtype=np.int64))
         self._bits = 61 - len(self._tails).bit_length()
 
-    def sample(self) -> Ints:
-        """A small database, exactly from its law."""
-        draw = self.draw
-        heads = list(self._heads())
         least, totals = [], []
-        for head in heads:
+        self._all = list(self._heads())
+        for head in self._all:  # the first pass
             base, _, ends, _ = self._slots(head)
             least.append(base)
             totals.append(int(ends[-1]))
         gaps: Ints = np.array(least, dtype=np.int64)
-        chunks = WeightedChoice(totals, gaps - gaps.min(), draw.rate)
+        self._chunks = WeightedChoice(totals, gaps - gaps.min(), draw.rate)
+
+    def sample(self) -> Ints:
+        """A small database, exactly from its law; samples are independent."""
+        draw = self.draw
         while True:
-            head = heads[chunks.draw(draw.entropy)]
+            head = self._all[self._chunks.draw(draw.entropy)]
             base, low, ends, scores = self._slots(head)
             point = below(int(ends[-1]), draw.entropy)
             k = int(np.searchsorted(ends, point, side="right"))
