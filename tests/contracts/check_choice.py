@@ -15,8 +15,8 @@ iv.dps = 60
 def law_is(counts, chances, alpha=1e-6):
     """Do the counts fit these probabilities?  Wrongly False with probability at most alpha.
 
-    Half of alpha goes to exact binomial tests of each outcome (Bonferroni), which see one wrong outcome; chi-square, over
-    outcomes expected often enough, sees many small errors, and is asked for ten times less than it may use.
+    Half of alpha goes to exact binomial tests of each outcome (Bonferroni), which see one wrong outcome; chi-square,
+    over outcomes expected often enough, sees many small errors, and is asked for ten times less than it may use.
     """
     counts, chances = np.asarray(counts), np.asarray(chances, dtype=float)
     chances = chances / chances.sum()

@@ -4,9 +4,9 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from contracts.check_choice import exceeds, exponential_law, flip_law, histograms, law_is, middles
 
 import dxprivacy as dx
+from contracts.check_choice import exceeds, exponential_law, flip_law, histograms, law_is, middles
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.exact_choice import choose, permute_and_flip
 from dxprivacy.mechanisms.noise import SystemNoise

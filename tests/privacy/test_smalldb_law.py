@@ -5,10 +5,10 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from contracts.check_choice import exceeds, histograms, law_is, middles
 from mpmath import iv
 
 import dxprivacy as dx
+from contracts.check_choice import exceeds, histograms, law_is, middles
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.mechanisms.smalldb.answer_table import by_answer_table
@@ -102,7 +102,9 @@ def test_all_output_ratios_of_all_neighbours_stay_within_the_cost_in_200_instanc
         rows = rng.integers(-2, 5, (int(rng.integers(1, 4)), cells))
         rows[0, 0], rows[0, -1] = 0, 2
         share = F(int(rng.integers(1, 5)), 4)
-        plan = make_smalldb(dx.matrix(rows), dx.metrics.per_value(budgets), rows=n, alpha=1.0, share=share, flatten=False)
+        plan = make_smalldb(
+            dx.matrix(rows), dx.metrics.per_value(budgets), rows=n, alpha=1.0, share=share, flatten=False
+        )
         rate = 1 / (2 * size * F(plan.scale))
         laws = {tuple(x): law(plan.workload.dense(), x, size, rate, plan.rows.weights) for x in histograms(cells, n)}
         for x, mine in laws.items():

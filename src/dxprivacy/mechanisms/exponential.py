@@ -41,9 +41,9 @@ def exponential(
 ) -> Chosen:
     """Choose index r with probability proportional to exp(scores[r] / (2c)), exactly; `flip`: by permute-and-flip.
 
-    `scores` are whole numbers computed from the data.  `sensitivity` declares how far any of them moves when one record
-    is replaced by another: a number for all pairs, rows Q (then max_k |Q_ki - Q_kj|), or a pseudometric over the records.
-    c is the least scale at which it stays within the share of the policy.
+    `scores` are whole numbers computed from the data.  `sensitivity` declares how far any of them moves when one
+    record is replaced by another: a number for all pairs, rows Q (then max_k |Q_ki - Q_kj|), or a pseudometric over
+    the records. c is the least scale at which it stays within the share of the policy.
 
     >>> from dxprivacy.model import metrics
     >>> result = exponential([0, 0, 5000], 1, metrics.constant(3, 1))

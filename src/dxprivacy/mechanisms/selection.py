@@ -1,9 +1,9 @@
 """The d_X-private choice: exponential mechanism and permute-and-flip (Definition 9 and Theorem 3 of the paper).
 
-The scores are whole numbers that move by at most `D(i, j) = max_k |A_ki - A_kj|` when record i is replaced by j.  Weights
-`exp(u / (2c))` and their sum then move by at most `exp(D / (2c))` each, so that every probability changes by at most
-`exp(D / c) = exp(L(i, j))`, and the certificate says L <= share * d.  Permute-and-flip has the same bound: it is the
-noisy maximum with exponential noise of scale 2c.
+The scores are whole numbers that move by at most `D(i, j) = max_k |A_ki - A_kj|` when record i is replaced by j.
+Weights `exp(u / (2c))` and their sum then move by at most `exp(D / (2c))` each, so that every probability changes by
+at most `exp(D / c) = exp(L(i, j))`, and the certificate says L <= share * d.  Permute-and-flip has the same bound: it
+is the noisy maximum with exponential noise of scale 2c.
 
 Nothing is rounded after the data enters, and neither scores nor gaps leave this file.
 """
@@ -31,8 +31,8 @@ def chosen(choice: Choice, histogram: Histogram, noise: Noise) -> int:
 def pick(scores: Ints, scale: float, noise: Noise, *, flip: bool) -> int:
     """Choose at one scale; at scale 0 the best, the first of equals.
 
-    Clipping moves no score further than it moved before: should there be more records than declared where their number is
-    private, nothing fails that would tell.
+    Clipping moves no score further than it moved before: should there be more records than declared where their
+    number is private, nothing fails that would tell.
     """
     if scale == 0:
         return int(scores.argmax())

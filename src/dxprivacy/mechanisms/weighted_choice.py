@@ -1,12 +1,13 @@
 """Exact choices among classes of equal members: index c with probability proportional to `size_c exp(-gap_c rate)`.
 
-The sizes are whole numbers of any length, the gaps whole numbers, the rate a rational.  As in `exact_choice`, floats only
-make an envelope: class c gets a slot of h_c units with `v_c <= h_c`, where `v_c = size_c exp(-gap_c rate) 2^(k - e)`; a uniform
-point of all slots is kept if it lies below v_c in its slot, and otherwise drawn again.  That is rejection from an
-envelope, so the law is exact whatever the floats were, as long as they enclose v_c.
+The sizes are whole numbers of any length, the gaps whole numbers, the rate a rational.  As in `exact_choice`, floats
+only make an envelope: class c gets a slot of h_c units with `v_c <= h_c`, where `v_c = size_c exp(-gap_c rate) 2^(k -
+e)`; a uniform point of all slots is kept if it lies below v_c in its slot, and otherwise drawn again.  That is
+rejection from an envelope, so the law is exact whatever the floats were, as long as they enclose v_c.
 
-They do: log2 v_c is a difference of two numbers below 2^14 in size, each off by less than a factor 1 +- 2^-50, so that it is
-off by less than 2^-35, and v_c by a factor within 1 +- 2^-34; we allow 2^-30.  Below 2^-200 units a slot is one unit.
+They do: log2 v_c is a difference of two numbers below 2^14 in size, each off by less than a factor 1 +- 2^-50, so
+that it is off by less than 2^-35, and v_c by a factor within 1 +- 2^-34; we allow 2^-30.  Below 2^-200 units a slot
+is one unit.
 """
 
 import os

@@ -1,12 +1,12 @@
 """Candidates and their scores: what a choice is made among, bound to a universe, in whole numbers.
 
-The score of candidate r is `u_r = -max_t (sign_t (A x)_row(t) - offset_t)` over its terms t, with signs -1, 0 or 1.  That
-is one form for many scores: the largest row (sign -1), the rows closest to public targets (both signs), the rank of a
-value (below it, above it, and a constant 0).
+The score of candidate r is `u_r = -max_t (sign_t (A x)_row(t) - offset_t)` over its terms t, with signs -1, 0 or 1.
+That is one form for many scores: the largest row (sign -1), the rows closest to public targets (both signs), the rank
+of a value (below it, above it, and a constant 0).
 
-Sensitivity (Definition 5 of the paper): replacing record i by j moves every term by at most |A_ki - A_kj| of its row, and
-a maximum moves by no more than the most that any of its terms does.  So every score moves by at most
-`D(i, j) = max_k |A_ki - A_kj|`, which `SelectionCost` compares with the policy.
+Sensitivity (Definition 5 of the paper): replacing record i by j moves every term by at most |A_ki - A_kj| of its row,
+and a maximum moves by no more than the most that any of its terms does.  So every score moves by at most `D(i, j) =
+max_k |A_ki - A_kj|`, which `SelectionCost` compares with the policy.
 """
 
 from collections.abc import Sequence
@@ -40,10 +40,8 @@ class Candidates:
 
     def __post_init__(self) -> None:
         if len(self.labels) < 2:
-            raise QuestionError(
-                f"{len(self.labels) or 'no'} candidate{'' if len(self.labels) == 1 else 's'}: there is nothing to choose",
-                hints=["give at least two"],
-            )
+            given = "one candidate" if self.labels else "no candidates"
+            raise QuestionError(f"{given}: there is nothing to choose", hints=["give at least two"])
         used = np.unique(self.rows)
         if len(used) != self.workload.rows:
             raise QuestionError("a row that no candidate's score uses")

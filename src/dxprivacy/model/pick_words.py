@@ -1,6 +1,6 @@
 """Choices in words and in JSON, and back.
 
-    most common job | largest sum income by state | median age | quantile 0.9 of income | 4 bins of age/5
+most common job | largest sum income by state | median age | quantile 0.9 of income | 4 bins of age/5
 """
 
 import re

@@ -163,8 +163,8 @@ class Quantile:
 class BinEdges:
     """Edges on a public grid that cut an ordered attribute into bins of equal numbers of records.
 
-    The score of a set of edges is `-max |bins #(bin) - n|` over its bins.  Where no steps are given (`age/5`), the grid is the
-    finest of 1, 2, 5, 10, … values with at most 20,000 sets of edges.
+    The score of a set of edges is `-max |bins #(bin) - n|` over its bins.  Where no steps are given (`age/5`), the
+    grid is the finest of 1, 2, 5, 10, … values with at most 20,000 sets of edges.
     """
 
     of: str
@@ -176,7 +176,9 @@ class BinEdges:
         steps = len(grouping.labels)
         sets = math.comb(steps - 1, self.bins - 1)
         if sets < 1:
-            raise QuestionError(f"{self.of} has {steps:,} steps, too few for {self.bins} bins", where=f"choice “{self}”")
+            raise QuestionError(
+                f"{self.of} has {steps:,} steps, too few for {self.bins} bins", where=f"choice “{self}”"
+            )
         if sets > MOST_CUTS:
             raise TooLarge(
                 f"{sets:,} sets of edges are more than {MOST_CUTS:,}",

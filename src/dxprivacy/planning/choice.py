@@ -1,9 +1,9 @@
 """A planned choice: candidates, the scale of their scores, the certificate and how good the choice will be.
 
-The exponential mechanism takes candidate r with probability proportional to `exp(u_r / (2c))` (Definition 9 of the paper).
-Theorem 3: it is d_X-private if every score moves by at most c d(i, j).  The scores follow rows A of whole numbers and
-move by at most `max_k |A_ki - A_kj|`, so c is the largest of these over the distance, divided by the share, rounded up
-to a float64; the certificate is computed from that very number.
+The exponential mechanism takes candidate r with probability proportional to `exp(u_r / (2c))` (Definition 9 of the
+paper). Theorem 3: it is d_X-private if every score moves by at most c d(i, j).  The scores follow rows A of whole
+numbers and move by at most `max_k |A_ki - A_kj|`, so c is the largest of these over the distance, divided by the
+share, rounded up to a float64; the certificate is computed from that very number.
 
 Theorem 4, corrected: with probability at least 1 - e^-t the score of what is chosen is above
 `best - 2c (ln |R| + t)`.  Permute-and-flip keeps the same distance on every pair, and falls short of any amount with no
@@ -169,7 +169,7 @@ def shortfall(scale: float, candidates: int, beta: float) -> float:
 
 
 def certified_scale(cost_of_one: Fraction, share: Fraction) -> float:
-    """The least float64 scale at which a loss that takes so much of the policy at scale 1 takes no more than a share."""
+    """The least float64 scale at which a loss that takes so much of the policy at scale 1 keeps to a share."""
     return round_up(Fraction(cost_of_one) / share)
 
 
@@ -197,7 +197,9 @@ def make_choice(
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     wanted = parse_pick(pick) if isinstance(pick, str) else pick
     if not isinstance(wanted, (Largest, Closest, Quantile, BinEdges)):
-        raise UsageError(f"not a choice: {type(wanted).__name__}", hints=['dx.most_common("job")', 'dx.median_of("age")'])
+        raise UsageError(
+            f"not a choice: {type(wanted).__name__}", hints=['dx.most_common("job")', 'dx.median_of("age")']
+        )
     granted = parse_share(share)
     found = wanted.on(metric.universe)
     bound = max_ratio(SelectionCost(found.workload, np.ones(found.workload.rows)), metric)

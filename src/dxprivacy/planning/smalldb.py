@@ -1,13 +1,14 @@
 """A planned small database: m records that answer many questions almost as the data would (Algorithm 1 of the paper).
 
-Candidates are all multisets y of m records over the N cells.  With rows A of whole numbers and whole weights w that bring
-all rows to about the same range, the score of y is the whole number
+Candidates are all multisets y of m records over the N cells.  With rows A of whole numbers and whole weights w that
+bring all rows to about the same range, the score of y is the whole number
 
     S(y) = max_k w_k |m (A x)_k - n (A y)_k|        and its weight   exp(-S(y) / (2 m s)).
 
-Replacing record i by j moves S by at most m max_k w_k |A_ki - A_kj|, so the loss is `max_k |A_ki - A_kj| / (s / w_k)`: a
-`SelectionCost` (Theorems 3 and 5).  The rows are those that were asked, or flatter ones from the exact envelope of
-`biased/smalldb.py`, whose answers are off by a known bias but cost less.  Everything here is decided from public numbers.
+Replacing record i by j moves S by at most m max_k w_k |A_ki - A_kj|, so the loss is `max_k |A_ki - A_kj| / (s /
+w_k)`: a `SelectionCost` (Theorems 3 and 5).  The rows are those that were asked, or flatter ones from the exact
+envelope of `biased/smalldb.py`, whose answers are off by a known bias but cost less.  Everything here is decided from
+public numbers.
 """
 
 import math
@@ -38,8 +39,8 @@ from dxprivacy.planning.smalldb_bounds import (
     require_alpha,
     require_beta,
 )
-from dxprivacy.planning.smalldb_rows import Rows, asked_rows, flatter_rows
 from dxprivacy.planning.smalldb_routes import Route, route
+from dxprivacy.planning.smalldb_rows import Rows, asked_rows, flatter_rows
 
 _LARGEST_SCORE = 1 << 52
 _MOST_EXPONENT = 2.0**49

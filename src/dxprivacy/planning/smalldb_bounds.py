@@ -3,12 +3,12 @@
 K rows over N cells, each of range 1 (`max_i q_i - min_i q_i`); x has n records and y has m, compared by q(x) and
 (n/m) q(y).
 
-*Size* (Theorem 9, corrected).  The mean of m records drawn from x is off by more than alpha in a row with probability at
-most 2 exp(-2 m alpha^2) (Hoeffding); for K rows together that is below 1 if m > ln(2K) / (2 alpha^2), and then some y is
-right within alpha n in all rows.  The printed m = ln K / alpha^2 is 0 for one row.
+*Size* (Theorem 9, corrected).  The mean of m records drawn from x is off by more than alpha in a row with probability
+at most 2 exp(-2 m alpha^2) (Hoeffding); for K rows together that is below 1 if m > ln(2K) / (2 alpha^2), and then
+some y is right within alpha n in all rows.  The printed m = ln K / alpha^2 is 0 for one row.
 
-*Error* (Proposition 1, corrected).  Theorem 4 over all C(N + m - 1, m) databases y: with probability 1 - beta the largest
-error is at most `bias + alpha n + 2c (ln C(N + m - 1, m) + ln 1/beta)`.
+*Error* (Proposition 1, corrected).  Theorem 4 over all C(N + m - 1, m) databases y: with probability 1 - beta the
+largest error is at most `bias + alpha n + 2c (ln C(N + m - 1, m) + ln 1/beta)`.
 
 *With gamma* (Theorem 6, corrected).  The mechanism at alpha/2 has m <= (2 ln(2K) + 1) / alpha^2 for alpha <= 1, and
 ln C(N + m - 1, m) <= m ln N, so that the error is at most alpha n as soon as

@@ -48,9 +48,7 @@ def number_of(log: float) -> str:
     return f"{math.exp(log - power * math.log(10)):.2f}e+{power}"
 
 
-def route(
-    cells: int, size: int, rows: int, spans: list[int], exponent: float, log_candidates: float
-) -> Route:
+def route(cells: int, size: int, rows: int, spans: list[int], exponent: float, log_candidates: float) -> Route:
     """The way for N cells, m records, K rows with these ranges on the grid, and this largest exponent of a weight."""
     if size > MOST_RECORDS:
         raise _refusal(log_candidates, [f"{size:,} records are no small database."])

@@ -99,7 +99,7 @@ def flatter_rows(
     if pairs is None:
         if needed and not plain.constant:
             raise QuestionError(
-                f"flatter rows are searched for up to {_FLAT_CELLS} possible records that are all protected from one another",
+                f"flatter rows are only searched for up to {_FLAT_CELLS} possible records, none of them identical",
                 hints=["flatten=False"],
             )
         return None

@@ -1,10 +1,10 @@
 """A dynamic programme over answer vectors: few rows with small numbers, any number of candidates.
 
-`table[j][v]` counts the multisets of j cells with the answers v (rows shifted to start at 0), for the cells so far; adding
-a cell adds the table of j - 1 shifted by its column.  All candidates with the same answers have the same score, so an
-answer vector is chosen with probability proportional to its number times exp(-S rate), exactly, and then one of its
-multisets uniformly, walking the table back: the last cell is used once more in `table[j-1][v - column]` of `table[j][v]`
-cases.  Taking a cell out again is exact, since the counts are whole numbers.
+`table[j][v]` counts the multisets of j cells with the answers v (rows shifted to start at 0), for the cells so far;
+adding a cell adds the table of j - 1 shifted by its column.  All candidates with the same answers have the same
+score, so an answer vector is chosen with probability proportional to its number times exp(-S rate), exactly, and then
+one of its multisets uniformly, walking the table back: the last cell is used once more in `table[j-1][v - column]` of
+`table[j][v]` cases.  Taking a cell out again is exact, since the counts are whole numbers.
 """
 
 from math import comb
@@ -62,8 +62,8 @@ def _walk_back(
         column = shifted[:, cell]
         while left:
             before = rest - column
-            again = int(table[(left - 1, *before.tolist())]) if (before >= 0).all() else 0  # type: ignore[call-overload]
-            if below(int(table[(left, *rest.tolist())]), draw.entropy) >= again:  # type: ignore[call-overload]
+            again = int(table[(left - 1, *before.tolist())]) if (before >= 0).all() else 0
+            if below(int(table[(left, *rest.tolist())]), draw.entropy) >= again:
                 break
             out[cell] += 1
             left, rest = left - 1, before

@@ -1,14 +1,14 @@
 """Streamed enumeration: every multiset is scored once, in chunks, in memory that does not grow with their number.
 
-A multiset is a non-decreasing sequence: a head of m - t cells and a tail of t cells, from the head's last on.  All tails
-are built once, sorted by their first cell; those that fit a head are then a suffix of the list: a chunk.
+A multiset is a non-decreasing sequence: a head of m - t cells and a tail of t cells, from the head's last on.  All
+tails are built once, sorted by their first cell; those that fit a head are then a suffix of the list: a chunk.
 
-First pass: chunk h, with least score b_h, gets slots of whole units, `v >= exp(-(S - b_h) rate) 2^k` for each of its members;
-T_h is their sum.  Then a chunk is chosen with probability proportional to `T_h exp(-b_h rate)` (exactly, `weighted_choice`), a
-unit of it uniformly, and kept if it lies below the member's weight; otherwise everything is drawn again.  Each kept unit of
-every member is equally likely up to `exp(-b_h rate)`, so a member has probability proportional to
-`exp(-b_h rate) exp(-(S - b_h) rate) 2^k`: the law is exact.  The time depends on public numbers only, up to a second
-draw with probability below 2^-20.
+First pass: chunk h, with least score b_h, gets slots of whole units, `v >= exp(-(S - b_h) rate) 2^k` for each of its
+members; T_h is their sum.  Then a chunk is chosen with probability proportional to `T_h exp(-b_h rate)` (exactly,
+`weighted_choice`), a unit of it uniformly, and kept if it lies below the member's weight; otherwise everything is
+drawn again.  Each kept unit of every member is equally likely up to `exp(-b_h rate)`, so a member has probability
+proportional to `exp(-b_h rate) exp(-(S - b_h) rate) 2^k`: the law is exact.  The time depends on public numbers only,
+up to a second draw with probability below 2^-20.
 """
 
 from collections.abc import Iterator

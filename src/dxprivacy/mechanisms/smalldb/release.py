@@ -29,7 +29,7 @@ ROUTES: dict[str, Callable[[Draw], Ints]] = {
 
 @dataclass(frozen=True, eq=False)
 class SmallDb:
-    """A small database: how many of its m records lie in each cell, and what it says about the n records of the data."""
+    """A small database: how many of its m records lie in each cell, and what it says about the n of the data."""
 
     plan: SmallDbPlan = field(repr=False)
     counts: Ints
@@ -37,7 +37,7 @@ class SmallDb:
     @property
     def weights(self) -> Floats:
         """The database rescaled to n records."""
-        return self.counts * (self.plan.records / self.plan.size)
+        return np.asarray(self.counts * (self.plan.records / self.plan.size), dtype=np.float64)
 
     @property
     def answers(self) -> Floats:
@@ -48,7 +48,7 @@ class SmallDb:
 def small_database(
     plan: SmallDbPlan, count: Callable[[], Histogram], noise: Noise, spend: Spending, name: str = "small database"
 ) -> SmallDb:
-    """Reserve the plan's cost, then count, then draw.  Where no row tells records apart, nothing is reserved or counted."""
+    """Reserve the plan's cost, then count, then draw; neither, where no row tells records apart."""
     plan.certificate.require(at_most=plan.share)  # Thm 5: needs max_k |A_ki - A_kj| / (s / w_k) <= d(i, j).
 
     def act() -> str:
