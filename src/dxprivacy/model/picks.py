@@ -197,7 +197,7 @@ class BinEdges:
         rows = np.where(groups < 0, 0, np.where(inside, self.bins - 1, -1)).astype(np.int64)
         labels = [" | ".join(joined(grouping.labels[x], grouping.labels[y - 1]) for x, y in pairwise(c)) for c in edges]
         unit = Fraction(1, self.bins)
-        measure = "records further from an equal share, in the worst bin, than the best edges"
+        measure = "records more in the worst bin’s deviation than with the best edges"
         return _along(universe, grouping, rows, labels, terms, unit=unit, measure=measure)
 
     def __str__(self) -> str:
