@@ -121,9 +121,7 @@ def test_proposition_1_corrected_holds_with_probability_1_minus_beta(seed):
     scores = -(errors * plan.size).round().astype(int)
     law = middles(exponential_law(scores.tolist(), plan.size * plan.scale))
     assert law[errors > plan.bounds.max()].sum() <= beta
-    assert plan.bounds.max() == pytest.approx(
-        error_bound(n, plan.alpha, plan.scale, log_databases(3, plan.size), beta)
-    )
+    assert plan.bounds.max() == pytest.approx(error_bound(n, plan.alpha, plan.scale, log_databases(3, plan.size), beta))
 
 
 def test_theorem_6_corrected_gives_the_error_of_the_mechanism_at_half_alpha():

@@ -233,6 +233,8 @@ def _planned(
         except TooLarge as error:
             refusal = error
             break  # larger ones are no easier
+        if best is not None and not way.quick:
+            break  # nobody asked for this very size
         plan = SmallDbPlan(asked, workload, found, metric, scale, size, n, beta, share, way, title, dataset)
         if best is None or float(plan.bounds.max()) < float(best.bounds.max()):
             best = plan

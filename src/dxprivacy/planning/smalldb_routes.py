@@ -29,6 +29,7 @@ class Route:
 
     name: str
     log_candidates: float
+    quick: bool = True  # about a second
 
     @property
     def candidates(self) -> str:
@@ -60,7 +61,7 @@ def route(cells: int, size: int, rows: int, spans: list[int], exponent: float, l
     if exponent <= REJECTION_EXPONENT:
         return Route("rejection", log_candidates)
     if work <= math.log(AT_MOST):
-        return Route("enumeration", log_candidates)
+        return Route("enumeration", log_candidates, quick=False)
     raise _refusal(log_candidates, [])
 
 

@@ -77,7 +77,18 @@ def test_what_is_no_score_is_refused_and_not_repeated(scores):
 
 @pytest.mark.parametrize(
     "sensitivity",
-    [None, -1, float("nan"), float("inf"), "much", [[1, 2]], dx.metrics.constant(7, 1), dx.table("age"), object(), True],
+    [
+        None,
+        -1,
+        float("nan"),
+        float("inf"),
+        "much",
+        [[1, 2]],
+        dx.metrics.constant(7, 1),
+        dx.table("age"),
+        object(),
+        True,
+    ],
 )
 def test_an_undeclared_or_impossible_sensitivity_is_refused(sensitivity):
     with pytest.raises(DxError):
