@@ -6,9 +6,9 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from contracts.check_choice import exponential_law, histograms, middles
 
 import dxprivacy as dx
+from contracts.check_choice import exponential_law, histograms, middles
 from dxprivacy.errors import TooLarge, UsageError
 from dxprivacy.model.picks import most_common
 from dxprivacy.planning.choice import make_choice
