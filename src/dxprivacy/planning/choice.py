@@ -97,7 +97,7 @@ class Choice:
             {
                 "metric": self.metric.digest,
                 "dataset": self.dataset,
-                "choose": self.pick.to_dict(),
+                "choose": _untitled(self.pick.to_dict()),
                 "workload": self.workload.digest,
                 "candidates": digest_of(list(self.candidates.labels)),
                 "scale": self.scale.hex(),
@@ -157,6 +157,13 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """For JSON, sealed."""
         return sealed({"format": FORMAT, "title": str(self.pick), **self.essence()})
+
+
+def _untitled(pick: dict[str, Any]) -> dict[str, Any]:
+    """A question called otherwise is the same question: its choice is not paid for twice."""
+    if "questions" not in pick:
+        return pick
+    return {**pick, "questions": [{k: v for k, v in q.items() if k != "title"} for q in pick["questions"]]}
 
 
 def shortfall(scale: float, candidates: int, beta: float) -> float:

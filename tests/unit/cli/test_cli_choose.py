@@ -1,4 +1,4 @@
-"""`dxp choose`: how good a choice would be, before anything is spent; then the choice, the promise and the next command."""
+"""`dxp choose`: how good a choice would be, before anything is spent; then the choice and the promise."""
 
 import json
 

@@ -47,6 +47,10 @@ def test_routes_are_decided_from_public_numbers():
         way(10_000, 40, 500, 11.0)
     with pytest.raises(TooLarge, match="no small database"):
         way(2, 30_000, 1, 1.0)
+    with pytest.raises(TooLarge):
+        way(3, 1_900, 3, 1e6)  # few candidates, but in too many chunks
+    with pytest.raises(TooLarge):
+        way(30_000_000, 1, 1, 1e6)  # few candidates over more cells than fit
 
 
 def test_without_alpha_the_size_with_the_least_bound_is_taken():

@@ -12,7 +12,7 @@ up to a second draw with probability below 2^-20.
 """
 
 from collections.abc import Iterator
-from math import comb
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -20,22 +20,20 @@ from dxprivacy.mechanisms.exact_choice import below, is_below
 from dxprivacy.mechanisms.smalldb.problem import Draw
 from dxprivacy.mechanisms.weighted_choice import WeightedChoice
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.planning.smalldb_routes import CHUNK_NUMBERS, tail_length
 
 _FILTER = 2.0**-36  # exponents up to 64, three roundings, and numpy's exp
 _FAR = 64.0
-_MOST_TAILS = 8_000_000  # numbers that the tails take
 
 
 class Enumeration:
-    """All multisets of one draw; `chunk_numbers` limits the memory of the tails."""
+    """All multisets of one draw; `chunk_numbers` limits the memory of a chunk."""
 
-    def __init__(self, draw: Draw, chunk_numbers: int = _MOST_TAILS) -> None:
+    def __init__(self, draw: Draw, chunk_numbers: int = CHUNK_NUMBERS) -> None:
         self.draw = draw
         rows, cells = draw.workload.rows, draw.cells
         matrix = draw.workload.columns(np.arange(cells, dtype=np.int64))
-        length = 1
-        while length < draw.size and comb(cells + length, length + 1) * (rows + length + 1) <= chunk_numbers:
-            length += 1
+        length = tail_length(cells, draw.size, rows, chunk_numbers)
         self._matrix, self._length = matrix, length
         self._tails = _sequences(cells, length)
         self._starts = np.searchsorted(self._tails[:, 0], np.arange(cells))
@@ -67,15 +65,7 @@ class Enumeration:
 
     def _heads(self) -> Iterator[tuple[int, ...]]:
         """Non-decreasing sequences of the remaining length."""
-
-        def grow(head: tuple[int, ...], left: int) -> Iterator[tuple[int, ...]]:
-            if not left:
-                yield head
-                return
-            for cell in range(head[-1] if head else 0, self.draw.cells):
-                yield from grow((*head, cell), left - 1)
-
-        return grow((), self.draw.size - self._length)
+        return combinations_with_replacement(range(self.draw.cells), self.draw.size - self._length)
 
     def _first(self, head: tuple[int, ...]) -> int:
         return int(self._starts[head[-1]]) if head else 0
