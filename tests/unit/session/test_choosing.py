@@ -70,12 +70,15 @@ def test_a_choice_is_reserved_chosen_and_kept(survey, flip):
 
 def test_choices_and_answers_add_up_in_one_ledger(survey):
     with open_session(survey) as session:
-        session.choose(session.plan_choice("most common sex", share="60%"))
-        session.release(session.plan("count by sex", share="40%"))
+        choice = session.plan_choice("most common sex", share="60%")
+        plan = session.plan("count by sex", share="40%", method="same-scale")
+        session.choose(choice)
+        session.release(plan)
         with pytest.raises(BudgetExceeded):
             session.choose(session.plan_choice("most common sex", share="10%"))
         session.choose(session.plan_choice("median age"))  # another attribute has its own budget
-        assert session.ledger.tell_apart({"sex": "M"}, {"sex": "F"}).spent == pytest.approx(1)
+        told = session.ledger.tell_apart({"sex": "M"}, {"sex": "F"})
+        assert told.spent == pytest.approx(float(choice.cost.exact(0, 11) + plan.cost.exact(0, 11)))
 
 
 def test_nothing_is_counted_before_the_reservation(survey):
@@ -127,7 +130,7 @@ def test_the_file_of_a_choice_holds_no_score_and_no_record(survey):
 
 def test_what_cannot_be_chosen_reserves_nothing(survey):
     with open_session(survey) as session:
-        other = make_choice("median age", dx.metrics.scale(session.policy.metric, 2), dataset="survey-1")
+        other = make_choice("median age", dx.metrics.constant(session.policy.universe, 1), dataset="survey-1")
         for wrong in (other, make_choice("median age", session.policy.metric), "median age", None):
             with pytest.raises(UsageError):
                 session.choose(wrong)
