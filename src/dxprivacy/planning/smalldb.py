@@ -95,8 +95,13 @@ class SmallDbPlan:
         """How well some database of this size answers, in parts of n and of each row's range."""
         return alpha_of(self.size, len(self.rows.weights))
 
-    @cached_property
+    @property
     def bounds(self) -> Floats:
+        """Per answer: its error is at most this, in its own units, with probability 1 - beta for all of them."""
+        return self._per_answer(self.row_bounds)
+
+    @cached_property
+    def row_bounds(self) -> Floats:
         """Per row that was asked: the error is at most this, in its own units, with probability 1 - beta for all rows.
 
         Proposition 1, corrected: bias + alpha n + 2c (ln C(N + m - 1, m) + ln 1/beta).
@@ -111,13 +116,24 @@ class SmallDbPlan:
     def says_nothing(self) -> bool:
         """Whether the bound is so large that any answer would keep it."""
         whole = [float(x) * self.records for x in self.rows.asked_spans]
-        return all(b >= w for b, w in zip(self.bounds, whole, strict=True))
+        return all(b >= w for b, w in zip(self.row_bounds, whole, strict=True))
+
+    @property
+    def relative_bound(self) -> float:
+        """The largest of the bounds, each measured by its row's range."""
+        return float((self.row_bounds / self.rows.sizes).max())
 
     def answers(self, database: Ints) -> Floats:
-        """The rows that were asked, from a small database: rescaled to n, in their own units.  Post-processing."""
+        """The answers, from a small database: rescaled to n, in their own units.  Post-processing."""
         found = self.rows.workload.answer(database)
         units = self.rows.units
-        return np.array([float(int(a) * f * self.records / self.size) for a, f in zip(found, units, strict=True)])
+        rows = np.array([float(int(a) * f * self.records / self.size) for a, f in zip(found, units, strict=True)])
+        return self._per_answer(rows)
+
+    def _per_answer(self, rows: Floats) -> Floats:
+        """Answers are rows; a mean over all records is its row over their public number."""
+        recipes = [a.recipe for a in self.workload.answers if isinstance(a.recipe, Linear)]
+        return np.array([rows[r.row] / (self.records if r.per_record else 1) for r in recipes])
 
     @cached_property
     def request(self) -> str:
@@ -208,15 +224,16 @@ def make_smalldb(
             found = flatter_rows(asked, workload, metric, n, granted, beta, needed=flatten is True)
         else:
             found = asked_rows(asked, workload)
-        if found is None:
+        if found is None and flatten is None:
             continue
         try:
-            plans.append(_planned(asked, workload, found, metric, n, alpha, beta, granted, title, dataset))
+            rows_put = found or asked_rows(asked, workload)  # constant rows are as flat as can be
+            plans.append(_planned(asked, workload, rows_put, metric, n, alpha, beta, granted, title, dataset))
         except TooLarge as error:
             refusal = refusal or error
     if not plans:
-        raise refusal or QuestionError("flatter rows are not known for this policy", hints=["flatten=False"])
-    return min(plans, key=lambda plan: float((plan.bounds / plan.rows.sizes).max()))
+        raise refusal or TooLarge("no small database can be drawn")
+    return min(plans, key=lambda plan: plan.relative_bound)
 
 
 def _planned(
@@ -236,7 +253,7 @@ def _planned(
         if best is not None and not way.quick:
             break  # nobody asked for this very size
         plan = SmallDbPlan(asked, workload, found, metric, scale, size, n, beta, share, way, title, dataset)
-        if best is None or float(plan.bounds.max()) < float(best.bounds.max()):
+        if best is None or plan.relative_bound < best.relative_bound:
             best = plan
     if best is None:
         raise refusal or TooLarge("no small database can be drawn")

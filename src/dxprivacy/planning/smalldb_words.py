@@ -7,7 +7,7 @@ from dxprivacy.wording import columns, digits, percent, plural, tag, wrap
 def smalldb_lines(plan: SmallDbPlan) -> list[str]:
     """Its size, how it is drawn, and how wrong its answers may be."""
     head = f"{tag('bold', f'Small database {plan.name}')} · {tag('good', 'nothing spent, no data read')}"
-    relative = float((plan.bounds / (plan.rows.sizes * plan.records)).max())
+    relative = plan.relative_bound / plan.records
     rows = [
         ["records", tag("bold", f"{plan.size:,}"), f"standing for {plan.records:,}"],
         ["candidates", plan.route.candidates, f"chosen exactly, by {plan.route.name}"],

@@ -101,6 +101,20 @@ def test_answers_are_rescaled_to_all_records():
     assert small.answers.tolist() == pytest.approx((np.array(ROWS) @ small.weights).tolist())
 
 
+def test_a_mean_over_all_records_is_its_sum_over_their_number():
+    ages = [0, 0, 50, 0, 0, 0, 0, 50, 0, 0]
+    small = dx.smalldb([dx.mean_of("age"), dx.sum_of("age")], LINE, ages, alpha=0.5, flatten=False)
+    mean, total = small.answers.tolist()
+    assert 0 <= mean <= 9
+    assert mean == pytest.approx(total / 100)
+    assert small.plan.bounds[0] == pytest.approx(small.plan.bounds[1] / 100)
+
+
+def test_rows_that_tell_nobody_apart_need_no_data():
+    small = dx.smalldb([[1, 1, 1, 1]], dx.metrics.constant(4, 1), [1, 2, 3, 4], flatten=True)
+    assert (small.plan.free, small.answers.tolist(), small.plan.bounds.tolist()) == (True, [10.0], [0.0])
+
+
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
