@@ -121,7 +121,7 @@ def test_what_is_drawn_through_a_plan_has_the_law_of_the_plan():
     d = dx.metrics.constant(3, F(1, 2))
     plan = make_smalldb(dx.matrix(ROWS), d, rows=7, alpha=0.8, flatten=False)
     data = Histogram.of(d.universe, DATA)
-    counts = counted([_drawn(plan, data, noise) for _ in range(2_000)], 3, plan.size)
+    counts = counted([_drawn(plan, data, noise) for _ in range(1_200)], 3, plan.size)
     assert law_is(counts, middles(law(dx.matrix(ROWS).whole, DATA, plan.size, plan.rate, plan.rows.weights)))
 
 
