@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
 from dxprivacy.bounds import covering, largest_loss, max_ratio, sensitivity
+from dxprivacy.errors import NotCertified
 from dxprivacy.model import metrics
 from dxprivacy.model.attributes import Integers, Values
 from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost
@@ -181,3 +182,19 @@ def test_the_sensitivity_of_the_largest_row_is_that_of_the_worst_row_alone():
     assert alone == 10
     assert sensitivity(table("age"), d).upper == 4
     assert sensitivity(table("age"), d, norm="max").upper == 2
+
+
+def test_places_that_only_all_questions_together_tell_apart_are_covered_question_by_question():
+    """Together the questions tell all places apart, whose pairs are too many here; each by itself has two groups."""
+    rng = np.random.default_rng(3)
+    d = metrics.euclidean(rng.uniform(0, 100, (300, 2)), epsilon_per_unit=1)
+    halves = [matrix(row) for row in (rng.random((12, 300)) < 0.5).astype(int)]
+    workload = gather(*halves).on(d.universe)
+    truth = max_ratio(SelectionCost(workload, np.full(12, 2.0)), d)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covering, "MAX_ALL_PAIRS", 10_000)
+        patch.setattr(covering, "_FEW_PAIRS", 1_000)
+        alone = max_ratio(SelectionCost(workload, np.full(12, 2.0)), d)
+        assert (alone.upper, alone.witness) == (truth.upper, truth.witness)
+        with pytest.raises(NotCertified):
+            max_ratio(LaplaceCost(workload, np.full(12, 2.0)), d)

@@ -178,7 +178,7 @@ def _cover(terms: Terms, metric: Metric, few: int | None = None, *, most: int | 
         return _constant(terms, metric, few)
     if metric.axes is not None:
         return _sum_of_attributes(terms, metric, metric.axes, few, most)
-    return _plain(metric)
+    return _if_few(metric, few)
 
 
 def _merged(covers: Sequence[Cover]) -> Cover:
@@ -236,6 +236,11 @@ def _star(cells: Ints, absent: int) -> Move:
     return Move(0, 1, ((cells, np.full(len(cells), absent, dtype=np.int64)),), np.zeros(1, dtype=np.int64))
 
 
+def _if_few(metric: Metric, few: int | None) -> Cover | None:
+    """The metric's own generators, unless they are more than a few."""
+    return None if few is not None and metric.generator_count > few else _plain(metric)
+
+
 def _plain(metric: Metric) -> Cover:
     n = metric.universe.size
     if metric.generator_count > MAX_ALL_PAIRS:
@@ -273,7 +278,7 @@ def _sum_of_attributes(
         if not moving.any():
             continue
         if len(axes) == 1 and not _reducible(moving):
-            return _plain(metric)  # one attribute, no classes to speak of: its generators, one block at a time
+            return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
         values = tuple(closest_between(along, moving))
         if not values:
             continue
