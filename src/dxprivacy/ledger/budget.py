@@ -9,17 +9,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
-from dxprivacy.bounds import cover, max_ratio, ratios
+from dxprivacy.bounds import Cover, cover, max_ratio, ratios
 from dxprivacy.errors import BudgetExceeded
-from dxprivacy.model.costs import LaplaceCost, SumCost
+from dxprivacy.model.costs import RowsCost, SumCost
 from dxprivacy.model.metrics import Metric, present
 from dxprivacy.model.metrics.base import Pairs
 from dxprivacy.wording import digits
 
 SHARE_GRID = 1 << 60
+_WORK = 4_000_000  # pairs times blocks to look at along an attribute, for a screen
+_FEWEST = 20_000
 
 
 def round_share(share: Fraction) -> Fraction:
@@ -31,7 +34,7 @@ def round_share(share: Fraction) -> Fraction:
     return Fraction(math.ceil(share * SHARE_GRID), SHARE_GRID)
 
 
-def certified_share(cost: LaplaceCost, metric: Metric) -> Fraction:
+def certified_share(cost: RowsCost, metric: Metric) -> Fraction:
     """The part of the policy that a cost takes on its most used pair, rounded up."""
     bound = max_ratio(cost, metric)
     if bound.upper == math.inf:
@@ -45,9 +48,7 @@ def certified_share(cost: LaplaceCost, metric: Metric) -> Fraction:
     return round_share(Fraction(bound.upper))
 
 
-def require_budget(
-    spent: Sequence[LaplaceCost], shares: Fraction, new: LaplaceCost, share: Fraction, metric: Metric
-) -> None:
+def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, share: Fraction, metric: Metric) -> None:
     """Raise BudgetExceeded unless everything together stays within the policy on every pair."""
     if shares + share <= 1:
         return
@@ -82,7 +83,7 @@ def _short_pairs(total: SumCost, metric: Metric) -> int:
     return sum(int((ratios(total, metric, i, j) > 1 + 1e-9).sum()) for i, j in cover(total, metric).pairs())
 
 
-def _fitting_factor(before: SumCost, new: LaplaceCost, metric: Metric) -> float:
+def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
     """By how much the new cost would have to shrink to fit, on the covering pairs."""
     factor = 1.0
     for i, j in cover(SumCost(metric.universe, [*before.costs, new]), metric).pairs():
@@ -105,7 +106,16 @@ class Used:
 
 def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
     """The pairs with the largest part of their budget used, largest first."""
-    return _top(spent, metric, cover(spent, metric).pairs(), count) if spent.costs else []
+    if not spent.costs:
+        return []
+    plan = _for_screens(spent, metric)
+    return _top(spent, metric, chain(plan.pairs(), *(part.pairs() for part in plan.loose)), count)
+
+
+def _for_screens(spent: SumCost, metric: Metric) -> Cover:
+    """A cover that many costs together do not make too large to be waited for; no decision rests on it."""
+    parts = sum(len(term.parts) for term in spent.terms)
+    return cover(spent, metric, most=max(_WORK // parts, _FEWEST))
 
 
 def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> list[Used]:
@@ -126,14 +136,13 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
     out: dict[str, list[Used]] = {name: [] for name in names}
     if not spent.costs:
         return out
-    plan = cover(spent, metric)
+    plan = _for_screens(spent, metric)
     if plan.plain is not None:
         out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
     for move in plan.moves:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
     for part in plan.loose:  # too many contexts to look at all: the worst of each question
-        found = [used for _, move in part.terms for used in _top(spent, metric, move.pairs(), 2)]
-        out[names[part.axis]] = sorted(found, key=lambda used: -used.share)[:2]
+        out[names[part.axis]] = _top(spent, metric, part.pairs(), 2)
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
     return out

@@ -1,6 +1,7 @@
 """Binding a question to a universe: names become attributes or properties, groups become rows, numbers a grid."""
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,11 +23,23 @@ from dxprivacy.model.workload import Answer, Linear, Ratio, Workload, stack
 
 MAX_ROWS = 2_000_000
 MAX_RANGES = 300
+_REMEMBERED_ROWS = 100_000
+_RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def bind(question: Question, universe: Universe) -> Workload:
-    """The rows of a question."""
+    """The rows of a question; those of the last few are remembered, since adaptive mechanisms ask again and again."""
+    for known, where, bound in tuple(_RECENT):
+        if where is universe and known == question:  # not merely equal: units are no part of what makes them so
+            return bound
+    bound = _bind(question, universe)
+    if bound.rows <= _REMEMBERED_ROWS:
+        _RECENT.append((question, universe, bound))
+    return bound
+
+
+def _bind(question: Question, universe: Universe) -> Workload:
     kinds = {"prefixes": _intervals, "ranges": _intervals, "marginals": _marginals}
     with _placed(question):
         bound = kinds.get(question.ask, _grouped)(question, universe)
@@ -76,13 +89,13 @@ def _intervals(question: Question, universe: Universe) -> Workload:
     groups = grouping.groups
     matrix = np.array([(groups >= a) & (groups <= b) for a, b in spans], dtype=np.int64)
     block = AlongAxis(universe, grouping.axis, matrix)
-    labels = [_joined(grouping.labels[a], grouping.labels[b]) for a, b in spans]
+    labels = [joined(grouping.labels[a], grouping.labels[b]) for a, b in spans]
     answers = [Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels)]
     spanned = replace(grouping, labels=tuple(labels))
     return Workload(universe, (block,), _in_groups(answers, [spanned], universe), (str(question),))
 
 
-def _joined(first: str, last: str) -> str:
+def joined(first: str, last: str) -> str:
     """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`; so are `0 to 10` and `10 to 20`."""
     if first == last:
         return first

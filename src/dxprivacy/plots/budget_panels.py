@@ -93,7 +93,7 @@ def _pairs(moves: Moves, axis: int, metric: Metric, groups: Groups, special: Seq
     """The pairs that decide what the cells show, or as many as can be looked at."""
     size = groups.size
     starts = np.array(groups.starts, dtype=np.int64)
-    classes = joint_classes([t.block.moving(axis) for t in moves.terms], size)
+    classes = joint_classes([t.moving(axis) for t in moves.terms], size)
     values = np.arange(size, dtype=np.int64)
     base = bare(metric)
     if isinstance(base, Line) and (np.diff(base.positions) > 0).all():

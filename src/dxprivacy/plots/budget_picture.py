@@ -65,7 +65,7 @@ def _touched(spent: SumCost, metric: Metric) -> dict[str, bool]:
     """Which attributes any question so far is about, where attributes can be looked at one by one."""
     if present(metric).axes is None:
         return {}
-    axes = {axis for term in spent.terms for axis in term.block.axes}
+    axes = {axis for term in spent.terms for axis in term.axes}
     return {name: axis in axes for axis, name in enumerate(metric.universe.names)}
 
 

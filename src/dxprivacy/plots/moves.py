@@ -34,7 +34,7 @@ class Moves:
     @classmethod
     def along(cls, cost: LaplaceCost | SumCost, axis: int | None) -> "Moves":
         """With every context that makes a difference."""
-        terms = tuple(t for t in cost.terms if axis is None or axis in t.block.axes)
+        terms = tuple(t for t in cost.terms if axis is None or axis in t.axes)
         contexts: Ints | None = np.zeros(1, dtype=np.int64)
         if axis is not None:
             contexts = contexts_of(terms, _others(terms, axis), cost.universe, _CONTEXTS)
@@ -71,19 +71,19 @@ class Moves:
 
     def _alone(self, term: Term, u: Ints, v: Ints) -> Floats:
         """One question in its own worst context; where even these are too many, the most it ever tells."""
-        most, width = float(term.block.reach(term.weights)), term.block.width
+        most, width = float(term.reach()), term.width
         if self.axis is None:
             return np.full(len(u), most)
         contexts = contexts_of([term], _others([term], self.axis), self.cost.universe, _CONTEXTS)
         if contexts is None or len(contexts) * width * len(u) > 16 * WORK:
-            same = term.block.moving(self.axis)
+            same = term.moving(self.axis)
             return np.where(same[u] == same[v], 0.0, most)
         return _largest(term, u * self.stride, v * self.stride, contexts, width)[0]
 
 
 def presence(cost: LaplaceCost | SumCost, absent: int) -> tuple[float, int] | None:
     """The most that a cost tells about whether some record is there at all, and that record; None where too many."""
-    axes = sorted({a for t in cost.terms for a in t.block.axes})
+    axes = sorted({a for t in cost.terms for a in t.axes})
     cells = contexts_of(cost.terms, axes, cost.universe, PAIRS // 4)
     width = _width(cost.terms)
     if cells is None or len(cells) * width > 4 * WORK:
@@ -117,11 +117,11 @@ def sample(size: int, budget: int, special: Sequence[int], *, ordered: bool, lag
 
 
 def _others(terms: Sequence[Term], axis: int) -> list[int]:
-    return sorted({a for t in terms for a in t.block.axes} - {axis})
+    return sorted({a for t in terms for a in t.axes} - {axis})
 
 
 def _width(terms: Sequence[Term]) -> int:
-    return sum(t.block.width for t in terms) or 1
+    return sum(t.width for t in terms) or 1
 
 
 def _largest(cost: LaplaceCost | SumCost | Term, i: Ints, j: Ints, contexts: Ints, width: int) -> tuple[Floats, Ints]:
