@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dxprivacy import errors as errors
     from dxprivacy import plots as plots
     from dxprivacy.bounds import Bound as Bound
+    from dxprivacy.bounds import GroupLoss as GroupLoss
+    from dxprivacy.bounds import group_loss as group_loss
     from dxprivacy.bounds import max_ratio as max_ratio
     from dxprivacy.bounds import sensitivity as sensitivity
     from dxprivacy.histogram import Histogram as Histogram
@@ -57,6 +59,7 @@ _HOME = {
     "Series": ("model.ordered", "Series"),
     "Bound": ("bounds", "Bound"),
     "Certificate": ("planning", "Certificate"),
+    "GroupLoss": ("bounds", "GroupLoss"),
     "Histogram": ("histogram", "Histogram"),
     "Integers": ("model.attributes", "Integers"),
     "Ledger": ("ledger", "Ledger"),
@@ -70,6 +73,7 @@ _HOME = {
     "Values": ("model.attributes", "Values"),
     "count": ("model.questions", "count"),
     "errors": ("errors", ""),
+    "group_loss": ("bounds", "group_loss"),
     "laplace": ("mechanisms", "laplace"),
     "load_questions": ("policy.asks", "load_questions"),
     "matrix": ("model.questions", "matrix"),
