@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
     from dxprivacy.release import Release as Release
+    from dxprivacy.release import post as post
     from dxprivacy.session import Session as Session
 
 _HOME = {
@@ -85,6 +86,7 @@ _HOME = {
     "metrics": ("model.metrics", ""),
     "plan": ("planning", "make_plan"),
     "plots": ("plots", ""),
+    "post": ("release.post", ""),
     "sensitivity": ("bounds", "sensitivity"),
     "sum_of": ("model.questions", "sum_of"),
     "table": ("model.questions", "table"),

@@ -1,8 +1,8 @@
-"""Group privacy: what a loss lets anyone tell about many records at once, as the cost of transport (Fact 1 of the paper).
+"""Group privacy: what a loss lets anyone tell about many records at once, as the cost of transport (Fact 1.3).
 
-Going from one data set to another by replacing one record after the other adds up the losses of the replacements, so the
-cheapest way bounds what can be told: the optimal transport cost under the loss.  Records that both have in common stay,
-because a loss obeys the triangle inequality.
+Going from one data set to another by replacing one record after the other adds up the losses of the replacements, so
+the cheapest way bounds what can be told: the optimal transport cost under the loss.  Records that both have in common
+stay, because a loss obeys the triangle inequality.
 
 Invariant: `upper` is the exact cost of a way that exists, so it is sound however it was found; `lower` follows from
 prices that no way can undercut (Kantorovich), also exactly.  Floats only find both.
@@ -229,7 +229,7 @@ def _mended(flow: Ints, supply: Ints, demand: Ints) -> Ints:
 
 
 def _dual(prices: Floats, flow: Ints, supply: Ints, demand: Ints) -> Fraction:
-    """Prices u of the sources and v of the sinks with u + v <= the cost of every route: no way costs less than their sum.
+    """Prices u of the sources and v of the sinks with u + v <= the cost of every route: no way costs less than they do.
 
     They are the lengths of shortest paths in what can still be changed about the flow (Bellman and Ford).  Each v is
     rounded down, so the inequality holds exactly however far that got.
@@ -244,7 +244,8 @@ def _dual(prices: Floats, flow: Ints, supply: Ints, demand: Ints) -> Fraction:
             break
         length = shorter
     reach = np.nextafter((length[:, None] + prices).min(axis=0), -np.inf)
-    total = sum((Fraction(v) * int(m) for v, m in zip(reach.tolist(), demand.tolist(), strict=True)), Fraction(0))
-    return total - sum(
-        (Fraction(u) * int(m) for u, m in zip(length.tolist(), supply.tolist(), strict=True)), Fraction(0)
-    )
+    return _worth(reach, demand) - _worth(length, supply)
+
+
+def _worth(prices: Floats, amounts: Ints) -> Fraction:
+    return sum((Fraction(p) * m for p, m in zip(prices.tolist(), amounts.tolist(), strict=True)), Fraction(0))

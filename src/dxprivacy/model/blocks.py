@@ -121,6 +121,7 @@ class OneHot(Block):
         self.factors = dict(factors)
         self._moving: dict[int, Ints] = {}  # asked for again and again
         self._axes = tuple(sorted(self.factors))
+        self.shape = tuple(sizes[axis] for axis in self._axes)
         self._strides: dict[int, int] = {}
         rows = 1
         for axis in reversed(self._axes):
