@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from dxprivacy.planning import Certificate as Certificate
     from dxprivacy.planning import Plan as Plan
     from dxprivacy.planning import make_plan as plan  # noqa: F401
+    from dxprivacy.planning.statistical import Statistical as Statistical
+    from dxprivacy.planning.statistical import statistical as statistical
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
     from dxprivacy.release import Release as Release
@@ -70,6 +72,7 @@ _HOME = {
     "Property": ("model.attributes", "Property"),
     "Release": ("release", "Release"),
     "Session": ("session", "Session"),
+    "Statistical": ("planning.statistical", "Statistical"),
     "Universe": ("model.universe", "Universe"),
     "Values": ("model.attributes", "Values"),
     "count": ("model.questions", "count"),
@@ -88,6 +91,7 @@ _HOME = {
     "plots": ("plots", ""),
     "post": ("release.post", ""),
     "sensitivity": ("bounds", "sensitivity"),
+    "statistical": ("planning.statistical", "statistical"),
     "sum_of": ("model.questions", "sum_of"),
     "table": ("model.questions", "table"),
 }
