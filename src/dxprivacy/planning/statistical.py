@@ -123,13 +123,13 @@ class Statistical:
         return out
 
     def __str__(self) -> str:
-        from dxprivacy.wording import columns, digits, plain, wrap
+        from dxprivacy.wording import columns, digits, plain, plural, wrap
 
         table = [["", "noise c", "moved by at most", "typical error"]]
         for answer, c, bias in zip(self.plan.workload.answers, self.c.tolist(), self.bias.tolist(), strict=True):
             table.append([answer.label, digits(c), digits(bias), digits(c + bias)])
         note = (
-            f"averages over {self.n:,} records; all together off by at most {digits(self.error(1))} (sum, expected), "
+            f"averages over {plural(self.n, 'record')}; all together off by at most {digits(self.error(1))} (sum, expected), "
             f"each by at most {digits(self.within())} (95 %). Next: dx.laplace(found.plan, counts)"
         )
         return "\n".join(plain(line) for line in [*columns(table, "lrrr"), *(f"  {t}" for t in wrap(note, 94))])
