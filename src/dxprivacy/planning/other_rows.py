@@ -1,5 +1,6 @@
 """Methods that count other rows than those asked for: the matrix mechanism, and rows moved on purpose."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -51,6 +52,10 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
 def may_be_shifted(task: Task) -> bool:
     """Where bias can lower an error at all: few records, or a very strict policy."""
     if not shifted.applies(task.workload, task.rows) or task.loss != "l2":
+        return False
+    closest = task.metric.closest
+    allowed = math.inf if closest is None else closest.distance * float(task.share)
+    if task.spent is None and (task.rows or 0) * allowed > shifted.WORTH_IT:  # no pair is closer: no need to look
         return False
     return any(shifted.worth_trying(part, task.rows or 0) for part in _parts(task))
 

@@ -59,7 +59,7 @@ class Mapped:
         return float(np.linalg.norm(self.counted - self.asked, ord=p, axis=0).max(initial=0.0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Statistical:
     """Averages over n records: the certified plan, the map that it uses, and what theorem 11 says about its errors.
 
@@ -122,6 +122,9 @@ class Statistical:
             out[list(part.answers)] = values
         return out
 
+    def __repr__(self) -> str:
+        return f"Statistical({len(self.plan.workload.answers)} averages over {self.n:,} records)"
+
     def __str__(self) -> str:
         from dxprivacy.wording import columns, digits, plain, plural, wrap
 
@@ -129,7 +132,8 @@ class Statistical:
         for answer, c, bias in zip(self.plan.workload.answers, self.c.tolist(), self.bias.tolist(), strict=True):
             table.append([answer.label, digits(c), digits(bias), digits(c + bias)])
         note = (
-            f"averages over {plural(self.n, 'record')}; all together off by at most {digits(self.error(1))} (sum, expected), "
+            f"averages over {plural(self.n, 'record')}; "
+            f"all together off by at most {digits(self.error(1))} (sum, expected), "
             f"each by at most {digits(self.within())} (95 %). Next: dx.laplace(found.plan, counts)"
         )
         return "\n".join(plain(line) for line in [*columns(table, "lrrr"), *(f"  {t}" for t in wrap(note, 94))])

@@ -10,7 +10,7 @@ import pytest
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.errors import UsageError
-from dxprivacy.release import build_release
+from dxprivacy.release import build_release, from_json
 
 TRUTH = np.array([[30, 5, 0, 2], [1, 0, 44, 18]])  # sex by region
 
@@ -218,6 +218,12 @@ def test_every_step_can_be_repeated_and_says_what_was_done():
     assert chained.done == ("consistent", "non-negative", "whole")
     assert (chained.values >= 0).all()
     assert not chained.values.flags.writeable
+
+
+def test_a_release_that_was_read_from_its_file_is_processed_alike():
+    release = released("count by sex, region", "count by region")
+    for step in (dx.post.nonnegative, dx.post.whole, dx.post.consistent):
+        assert step(from_json(release.to_json())).rows() == step(release).rows()
 
 
 def test_the_release_itself_does_not_change():
