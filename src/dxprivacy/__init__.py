@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dxprivacy import errors as errors
     from dxprivacy import plots as plots
     from dxprivacy.bounds import Bound as Bound
+    from dxprivacy.bounds import GroupLoss as GroupLoss
+    from dxprivacy.bounds import group_loss as group_loss
     from dxprivacy.bounds import max_ratio as max_ratio
     from dxprivacy.bounds import sensitivity as sensitivity
     from dxprivacy.histogram import Histogram as Histogram
@@ -58,9 +60,12 @@ if TYPE_CHECKING:
     from dxprivacy.planning.choice import make_choice as plan_choice  # noqa: F401
     from dxprivacy.planning.smalldb import SmallDbPlan as SmallDbPlan
     from dxprivacy.planning.smalldb import make_smalldb as plan_smalldb  # noqa: F401
+    from dxprivacy.planning.statistical import Statistical as Statistical
+    from dxprivacy.planning.statistical import statistical as statistical
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
     from dxprivacy.release import Release as Release
+    from dxprivacy.release import post as post
     from dxprivacy.release.choice import ChoiceRelease as ChoiceRelease
     from dxprivacy.session import Session as Session
 
@@ -85,6 +90,7 @@ _HOME = {
     "Series": ("model.ordered", "Series"),
     "Bound": ("bounds", "Bound"),
     "Certificate": ("planning", "Certificate"),
+    "GroupLoss": ("bounds", "GroupLoss"),
     "Histogram": ("histogram", "Histogram"),
     "Integers": ("model.attributes", "Integers"),
     "Ledger": ("ledger", "Ledger"),
@@ -94,10 +100,12 @@ _HOME = {
     "Property": ("model.attributes", "Property"),
     "Release": ("release", "Release"),
     "Session": ("session", "Session"),
+    "Statistical": ("planning.statistical", "Statistical"),
     "Universe": ("model.universe", "Universe"),
     "Values": ("model.attributes", "Values"),
     "count": ("model.questions", "count"),
     "errors": ("errors", ""),
+    "group_loss": ("bounds", "group_loss"),
     "laplace": ("mechanisms", "laplace"),
     "load_questions": ("policy.asks", "load_questions"),
     "matrix": ("model.questions", "matrix"),
@@ -109,7 +117,9 @@ _HOME = {
     "metrics": ("model.metrics", ""),
     "plan": ("planning", "make_plan"),
     "plots": ("plots", ""),
+    "post": ("release.post", ""),
     "sensitivity": ("bounds", "sensitivity"),
+    "statistical": ("planning.statistical", "statistical"),
     "sum_of": ("model.questions", "sum_of"),
     "table": ("model.questions", "table"),
 }

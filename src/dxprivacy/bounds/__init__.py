@@ -5,6 +5,7 @@ from typing import Any
 
 from dxprivacy.bounds.covering import Cover, contexts_of, cover
 from dxprivacy.bounds.ratio import Bound, largest_loss, max_ratio, ratios
+from dxprivacy.bounds.transport import GroupLoss, group_loss
 from dxprivacy.errors import UsageError
 from dxprivacy.model.costs import LaplaceCost, RowsCost, SelectionCost
 from dxprivacy.model.metrics import Metric
@@ -12,7 +13,18 @@ from dxprivacy.model.numbers import round_down
 from dxprivacy.model.questions import gather
 from dxprivacy.model.workload import Workload
 
-__all__ = ["Bound", "Cover", "contexts_of", "cover", "largest_loss", "max_ratio", "ratios", "sensitivity"]
+__all__ = [
+    "Bound",
+    "Cover",
+    "GroupLoss",
+    "contexts_of",
+    "cover",
+    "group_loss",
+    "largest_loss",
+    "max_ratio",
+    "ratios",
+    "sensitivity",
+]
 
 
 def sensitivity(questions: Any, metric: Metric, *, norm: str = "sum") -> Bound:

@@ -14,7 +14,7 @@ from dxprivacy.bounds.covering import Cover, Loose, Move, cover
 from dxprivacy.errors import MetricError, NotCertified
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.costs import Part
-from dxprivacy.model.metrics import Constant, Metric, PseudoMetric, present
+from dxprivacy.model.metrics import Constant, Metric, PseudoMetric, all_pairs, present
 from dxprivacy.model.metrics.base import BLOCK, Pairs
 from dxprivacy.model.numbers import Exact
 
@@ -207,6 +207,14 @@ def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
             best, witness = float(values[at]), (int(i[at]), int(j[at]))
     best *= 1.0 + 2.0 * loss.error
     return (max(best, _reaches(plan, loss)), None) if plan.apart else (best, witness)
+
+
+def largest_among(loss: PseudoMetric, cells: Ints) -> Exact:
+    """The largest loss between any two of some cells, in fractions."""
+    search = _Search(loss, Constant(loss.universe, Fraction(1)))
+    for first, second in all_pairs(len(cells)):
+        search.look(cells[first], cells[second])
+    return search.decide()[0]
 
 
 def _reaches(plan: Cover, loss: PseudoMetric) -> float:

@@ -151,6 +151,7 @@ class OneHot(Block):
         self._moving: dict[int, Ints] = {}  # both are asked for again and again
         self._context: dict[tuple[int, bool], Ints] = {}
         self._axes = tuple(sorted(self.factors))
+        self.shape = tuple(sizes[axis] for axis in self._axes)
         self._strides: dict[int, int] = {}
         self._sizes = {axis: sizes[axis] for axis in self._axes}
         rows = 1

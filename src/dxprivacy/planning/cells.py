@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -80,19 +80,25 @@ class Cells:
     @classmethod
     def of(cls, blocks: Sequence[Block], metric: Metric, share: Fraction, spent: Cost | None = None) -> "Cells":
         """Those that the blocks tell apart, and what is left for pairs of them."""
-        universe = metric.universe
-        axes = tuple(sorted(set().union(*(moves(b) for b in blocks))))
-        classes = tuple(classes_of(blocks, axis) for axis in axes)
-        cells = representatives(blocks, axes)
-        nothing = np.zeros(0, dtype=np.int64)
-        pairs = pairs_between(axes, classes, metric, share, spent) if axes else (nothing, nothing, np.zeros(0))
+        bare = cls.bare(blocks)
+        if not bare.axes:
+            return replace(bare, limits=np.zeros(0))
+        pairs = pairs_between(bare.axes, bare.classes, metric, share, spent)
         if pairs is None:
-            return cls(universe, axes, classes, cells, nothing, nothing, None, public=False)
+            return bare
         first, second, limits = pairs
         known = np.isfinite(limits)
-        return cls(
-            universe, axes, classes, cells, first[known], second[known], limits[known], public=not bool(known.all())
-        )
+        public = not bool(known.all())
+        return replace(bare, first=first[known], second=second[known], limits=limits[known], public=public)
+
+    @classmethod
+    def bare(cls, blocks: Sequence[Block]) -> "Cells":
+        """Those that the blocks tell apart, without saying what pairs of them may show."""
+        axes = tuple(sorted(set().union(*(moves(b) for b in blocks))))
+        classes = tuple(classes_of(blocks, axis) for axis in axes)
+        nothing = np.zeros(0, dtype=np.int64)
+        reps = representatives(blocks, axes)
+        return cls(blocks[0].universe, axes, classes, reps, nothing, nothing, None, public=False)
 
     @property
     def count(self) -> int:
@@ -101,8 +107,10 @@ class Cells:
 
     def question(self, rows: Ints, factor: Fraction) -> Asked:
         """Rows over these cells, as a question."""
-        if len(self.axes) == 1:
-            return Steps.from_rows(self.universe.names[self.axes[0]], rows[:, self.classes[0]], factor)
+        if len(self.axes) <= 1:
+            along = self.axes[0] if self.axes else 0  # rows that are the same for all records lie along any attribute
+            classes = self.classes[0] if self.axes else np.zeros(self.universe.shape[0], dtype=np.int64)
+            return Steps.from_rows(self.universe.names[along], rows[:, classes], factor)
         if len(rows) * self.universe.cells > _MOST_ENTRIES:
             raise NotCertified("too many entries for a plan with other rows", hints=['method="optimal"'])
         return Matrix(rows[:, self._place], factor)

@@ -5,18 +5,20 @@ post-processing.  A plan that counts just what was asked has none of this.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.planning.cells import cells_told_apart, moves, representatives
 from dxprivacy.planning.laws import Laplace, Law
 
-MOST_RECORDS = 1 << 16  # possible ones, to compare rows record by record
+MOST_RECORDS = 1 << 16  # that rows tell apart, to compare them record by record
 
 
 class Measured(ABC):
@@ -78,13 +80,25 @@ class RowForRow(Measured):
     @cached_property
     def shifts(self) -> tuple[float, ...] | None:
         """The largest difference of two rows, over all cells; exact up to one rounding, upwards."""
-        if self.asked.universe.size > MOST_RECORDS:
-            raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
-        mine, theirs = self.workload.dense(), self.asked.dense()
-        out = []
-        for p, q, step in zip(mine, theirs, self._steps, strict=True):
-            pairs = set(zip(p.tolist(), q.tolist(), strict=True))
-            most = max(abs(a * step - b) for a, b in pairs)
-            near = float(most)
-            out.append(near if Fraction(near) >= most else near * (1 + 2.0**-52))
+        out = [0.0] * self.asked.rows
+        for rows, mine, theirs in self.side_by_side():
+            for row, p, q in zip(rows, mine, theirs, strict=True):
+                pairs = set(zip(p.tolist(), q.tolist(), strict=True))
+                most = max(abs(a * self._steps[row] - b) for a, b in pairs)
+                near = float(most)
+                out[row] = near if Fraction(near) >= most else near * (1 + 2.0**-52)
         return tuple(out)
+
+    def side_by_side(self) -> Iterator[tuple[range, Ints, Ints]]:
+        """Counted rows and those that they stand for, on all cells that either tells apart: which rows, and both."""
+        mine, theirs = self.workload, self.asked
+        ends = sorted({*mine.offsets, *theirs.offsets, theirs.rows})
+        for start, stop in pairwise(ends):
+            p, q = (w.blocks[int(w.block_of[start])] for w in (mine, theirs))
+            axes = sorted(moves(p) | moves(q))
+            if cells_told_apart([p, q], axes) > MOST_RECORDS:
+                raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
+            cells = representatives([p, q], axes)
+            of = (start - w.offsets[int(w.block_of[start])] for w in (mine, theirs))
+            found = [b.columns(cells)[at : at + stop - start] for b, at in zip((p, q), of, strict=True)]
+            yield range(start, stop), found[0], found[1]

@@ -110,7 +110,7 @@ def _instead(task: Task, own: Candidate) -> list[Candidate]:
     """What the methods that count other rows find, those that find anything."""
     out = []
     for maker in MAKERS:
-        if maker.instead is None or task.watch.over or not (maker.applies(task) and maker.in_auto(task)):
+        if maker.instead is None or task.watch.over or not (maker.in_auto(task) and maker.applies(task)):
             continue
         try:
             out.append(try_maker(task, maker, own)[0])

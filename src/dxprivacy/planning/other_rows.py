@@ -1,5 +1,6 @@
 """Methods that count other rows than those asked for: the matrix mechanism, and rows moved on purpose."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -7,8 +8,7 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats
 from dxprivacy.planning import matrix, shifted
-from dxprivacy.planning.cells import Cells, cells_told_apart, moves
-from dxprivacy.planning.measured import MOST_RECORDS
+from dxprivacy.planning.cells import cells_told_apart, moves
 from dxprivacy.planning.task import Candidate, Proposal, Task
 
 _SAFETY = 1.0 + 2.0**-40
@@ -53,8 +53,11 @@ def may_be_shifted(task: Task) -> bool:
     """Where bias can lower an error at all: few records, or a very strict policy."""
     if not shifted.applies(task.workload, task.rows) or task.loss != "l2":
         return False
-    cells = _cells(task)
-    return cells is not None and shifted.worth_trying(cells, task.rows or 0)
+    closest = task.metric.closest
+    allowed = math.inf if closest is None else closest.distance * float(task.share)
+    if task.spent is None and (task.rows or 0) * allowed > shifted.WORTH_IT:  # no pair is closer: no need to look
+        return False
+    return any(shifted.worth_trying(part, task.rows or 0) for part in _parts(task))
 
 
 def quickly_shifted(task: Task) -> bool:
@@ -65,15 +68,25 @@ def quickly_shifted(task: Task) -> bool:
 def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
     """Rows with bias."""
     records = shifted.require_applicable(task.workload, task.rows)
-    cells = _cells(task)
-    if cells is None:
+    parts = _parts(task)
+    if task.free.all():  # nothing that is asked is protected: it is answered exactly
+        yield Proposal(np.zeros(task.workload.rows))
+        return
+    if all(part.cells is None for part in parts):
         raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
+    if task.loss == "l1" and any(len(part.rows) > 1 for part in parts):
+        raise NotCertified(
+            "the least absolute error with bias is known only for questions that share no pair of records",
+            details=["Those about different attributes, one question each, where distances add up, share none."],
+            hints=[('loss="l2"', "squared errors, for any questions"), ('method="optimal"', "without bias")],
+        )
     found = shifted.propose(
         task.workload,
-        cells,
+        parts,
         _importance(task),
         np.asarray(own.scales),
         records,
+        loss=task.loss,
         seconds=max(task.watch.left, _LEAST_TIME),
     )
     if found is None:  # bias would not help: the rows themselves, as they are
@@ -87,12 +100,5 @@ def _importance(task: Task) -> Floats:
     return np.asarray(task.weights / task.reference**2, dtype=np.float64)
 
 
-def _cells(task: Task) -> Cells | None:
-    blocks = task.workload.blocks
-    axes = sorted(set().union(*(moves(b) for b in blocks)))
-    small = task.workload.universe.size <= MOST_RECORDS and cells_told_apart(blocks, axes) <= shifted.MOST_CELLS
-    if not axes or not small:
-        return None
-    cells = Cells.of(blocks, task.metric, task.share, task.spent)
-    known = cells.limits is not None and len(cells.limits) > 0 and bool((cells.limits > 0).all())
-    return cells if known else None
+def _parts(task: Task) -> list[shifted.Part]:
+    return shifted.parts_of(task.workload, task.metric, task.share, task.spent)

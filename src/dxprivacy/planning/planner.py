@@ -21,7 +21,7 @@ from dxprivacy.planning.watch import SECONDS, Watch
 
 METHODS = ("auto", *(maker.name for maker in MAKERS))
 LOSSES = ("l2", "l1", "linf", "geomean")
-_KNOW_LOSSES = ("auto", "optimal")
+_KNOWN_LOSSES = {"auto": LOSSES, "optimal": LOSSES, "biased": ("l2", "l1")}
 
 
 def make_plan(
@@ -116,7 +116,7 @@ def _effort(method: str, thorough: bool) -> Effort:
 def _require_method(method: str, loss: str) -> None:
     if method not in METHODS:
         raise UsageError(f"no method “{method}”", hints=[f"one of {', '.join(METHODS)}"])
-    if loss not in LOSSES or (loss != "l2" and method not in _KNOW_LOSSES):
+    if loss not in _KNOWN_LOSSES.get(method, ("l2",)):
         hints: list[Hint | str] = [f"one of {', '.join(LOSSES)}", ('method="optimal"', "knows losses")]
         raise UsageError(f"no loss “{loss}” for method “{method}”", hints=hints)
 

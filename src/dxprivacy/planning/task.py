@@ -243,10 +243,12 @@ class Task:
         if found.measured is None:
             return np.asarray(found.scales)
         laws, shifts = self._noise(found)
-        squares = np.array([law.variance if not isinstance(law, float) else 0.0 for law in laws])
-        if shifts is not None:
-            squares += (np.asarray(shifts) * (self.rows or 0)) ** 2
-        return np.sqrt(squares / 2)
+        moved: Floats = np.zeros(len(laws)) if shifts is None else np.array(shifts) * (self.rows or 0)
+        if self.loss == "l1":
+            sizes: Floats = np.array([law.mean_absolute if not isinstance(law, float) else law for law in laws])
+            return sizes + moved
+        squares: Floats = np.array([law.variance if not isinstance(law, float) else 0.0 for law in laws])
+        return np.sqrt((squares + moved**2) / 2)
 
     def loss_of(self, scales: Sequence[float] | Floats) -> float:
         """The loss of the rows with noise, each measured by its reference and counted as often as its weight says."""

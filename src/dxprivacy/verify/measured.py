@@ -1,13 +1,15 @@
 """From the rows that were counted to those that were asked for (docs/formats.md, section 10)."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
-from dxprivacy.verify.blocks import Block, workload_digest
+from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.noise import Blend, Laplace, Law, variance
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
@@ -74,15 +76,23 @@ class RowForRow(Way):
 
     def shifts(self) -> list[float]:
         """The largest difference over all records, rounded up."""
-        if self.universe.size > _MOST_CELLS:
-            raise Undecided("too many possible records to compare the rows", where="measured")
         steps, most = self._steps(), [Fraction(0)] * self.asked.rows
-        for cell in range(self.universe.cells):
-            values = self.universe.values(cell)
-            mine, theirs = (_column(side.blocks, values) for side in (self.counted, self.asked))
-            for row in mine.keys() | theirs.keys():
-                most[row] = max(most[row], abs(mine.get(row, 0) * steps[row] - theirs.get(row, 0)))
+        for p in self.counted.blocks:
+            for q in self.asked.blocks:
+                shared = range(max(p.first, q.first), min(p.first + p.rows, q.first + q.rows))
+                for values in self._records({*p.axes, *q.axes}) if shared else ():
+                    mine, theirs = p.column(values), q.column(values)
+                    for row in mine.keys() | theirs.keys():
+                        if row in shared:
+                            most[row] = max(most[row], abs(mine.get(row, 0) * steps[row] - theirs.get(row, 0)))
         return [x if Fraction(x := float(m)) >= m else x * (1 + 2.0**-52) for m in most]
+
+    def _records(self, axes: set[int]) -> Iterator[list[int]]:
+        """All combinations of the values of some attributes; no other attribute matters."""
+        sizes = [self.universe.shape[axis] if axis in axes else 1 for axis in range(len(self.universe.shape))]
+        if math.prod(sizes) > _MOST_CELLS:
+            raise Undecided("too many possible records to compare the rows", where="measured")
+        return (list(values) for values in product(*map(range, sizes)))
 
 
 class LeastSquares(Way):
@@ -111,13 +121,6 @@ class LeastSquares(Way):
         from dxprivacy.verify.least_squares import estimates
 
         return list(estimates(self.asked.blocks, self.counted.blocks, self.universe, self._noises, noisy, records))
-
-
-def _column(blocks: Sequence[Block], values: Sequence[int]) -> dict[int, int]:
-    out: dict[int, int] = {}
-    for block in blocks:
-        out.update(block.column(values))
-    return out
 
 
 _WAYS: dict[str, type[Way]] = {"row for row": RowForRow, "least squares": LeastSquares}
