@@ -35,7 +35,7 @@ def _some_metric(rng):
     return metric
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.randoms(use_true_random=False), st.sampled_from([None, 0]))
 def test_the_largest_loss_of_a_choice_equals_all_pairs_in_fractions(rng, few):
     """Its blocks together, and (forced by `few`) one by one."""
@@ -54,7 +54,7 @@ def test_the_largest_loss_of_a_choice_equals_all_pairs_in_fractions(rng, few):
         assert loss.exact(*bound.witness) / metric.exact(*bound.witness) == bound.upper
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_choices_and_noisy_answers_add_up_pair_by_pair(rng):
     metric = _some_metric(rng)
@@ -69,7 +69,7 @@ def test_choices_and_noisy_answers_add_up_pair_by_pair(rng):
     assert np.allclose(total.pairwise(i, j), [float(total.exact(a, b)) for a, b in zip(i, j, strict=True)])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_where_contexts_are_too_many_the_bound_is_sound_and_says_so(rng):
     metric = random_metric(rng, axes=3) if rng.random() < 0.7 else _some_metric(rng)
@@ -87,7 +87,7 @@ def test_where_contexts_are_too_many_the_bound_is_sound_and_says_so(rng):
     assert largest >= float(plain) * (1 - 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_loss_of_a_choice_is_a_pseudometric(rng):
     metric = random_metric(rng)
@@ -98,7 +98,7 @@ def test_the_loss_of_a_choice_is_a_pseudometric(rng):
         assert loss.exact(i, j) == loss.exact(j, i) <= loss.exact(i, k) + loss.exact(k, j)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_equal_keys_mean_equal_losses(rng):
     """Also where two rows come so close that floats cannot say which is the larger."""

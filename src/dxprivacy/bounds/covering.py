@@ -130,19 +130,20 @@ class Cover:
 def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
     """The same pairs, small groups put together: a look at many pairs costs hardly more than one at few."""
     waiting: list[Pairs] = []
-    for i, j in pairs:
-        if len(i) >= block:
-            yield i, j
-            continue
-        waiting.append((i, j))
-        if sum(len(x) for x, _ in waiting) >= block:
+    size = 0
+    for pair in pairs:
+        waiting.append(pair)
+        size += len(pair[0])
+        if size >= block:
             yield _joined(waiting)
-            waiting = []
+            waiting, size = [], 0
     if waiting:
         yield _joined(waiting)
 
 
 def _joined(pairs: Sequence[Pairs]) -> Pairs:
+    if len(pairs) == 1:
+        return pairs[0]
     return np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
 
 
@@ -159,13 +160,12 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cov
         together = _cover(terms, metric, _FEW_PAIRS)
         if together is not None and together.size <= _FEW_PAIRS:
             return together
-    found = []
-    for terms in alternatives:
-        covered = _cover(terms, metric, most=most)
-        if covered is None or covered.plain is not None:  # all there is, also for the others
-            return _plain(metric)
-        found.append(covered)
-    return found[0] if len(found) == 1 else _merged(found)
+    found = [_cover(terms, metric, most=most) or _plain(metric) for terms in alternatives]
+    if len(found) == 1:
+        return found[0]
+    if any(covered.plain is not None for covered in found):  # all pairs there are, also for the others
+        return _plain(metric)
+    return _merged(found)
 
 
 def _cover(terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None) -> Cover | None:
