@@ -85,17 +85,19 @@ def check_random(rng):
         plan, release = plan_and_release(rng)
     except (SeparatesIdentical, NotCertified):
         return
-    try:
-        assert [c.name for c in verify_data(read_back(plan.to_dict()))][-1] == "worst case"
-        assert [c.name for c in verify_data(read_back(json.loads(release.to_json())))][-1] == "promise"
-    except Undecided:
-        assert max(plan.scales) > 1e4 * min(s for s in plan.scales if s)  # least squares of very different noises
+    assert [c.name for c in verify_data(read_back(plan.to_dict()))][-1] == "worst case"
+    assert [c.name for c in verify_data(read_back(json.loads(release.to_json())))][-1] == "promise"
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_plans_and_releases_of_random_models_are_verified(rng):
     check_random(rng)
+
+
+@pytest.mark.parametrize("seed", [4, 4138, 8024, 10146, 12007, 12028, 12087, 13106, 16062, 17012])
+def test_what_least_squares_once_got_wrong_is_verified(seed):
+    check_random(random.Random(seed))
 
 
 @pytest.mark.soak

@@ -68,7 +68,8 @@ class Blend:
     def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
         """As if it were one Laplace variable, and half a step."""
         return Fraction(
-            -math.log(1 - coverage) * math.sqrt(self.variance / 2) + math.sqrt(self.variance / self.least) / 2
+            -math.log(1 - coverage) * math.sqrt(self.variance / 2)
+            + math.sqrt(self.variance) / math.sqrt(self.least) / 2
         )
 
 

@@ -21,14 +21,13 @@ from dxprivacy.model.blocks import Block, OneHot
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning.cells import cells_told_apart, classes_of, combinations_of, moves, representatives
+from dxprivacy.planning.elimination import directions
 from dxprivacy.planning.laws import Blend, Laplace, Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.noise_law import variance
 from dxprivacy.planning.tables import Reconstruction, Table
 
 _DIGITS = 9  # of an estimate behind the point: the rest is rounding
-_LOST = 1e-7  # the part of a row that may lie where the counted rows see nothing: what floats leave of a zero
-_ROUNDING = 1e-12
 MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted
 
 
@@ -153,12 +152,14 @@ class LeastSquares(Measured):
         return tuple(known.setdefault(v, Blend(v, least) if v > 0 else Laplace(0.0)) for v in rounded)
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
-        """Component by component; rows that are the same for all records tell their number."""
+        """Component by component; rows that are the same for all records tell their number, exact ones are whole."""
         base = self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0] * records
-        out = base.astype(np.float64)
+        out: list[int | float | Fraction] = list(base.tolist())
         for part in self._parts(scales):
-            out[part.asked_rows] = part.estimate(noisy, records)
-        return [round(x, _DIGITS) for x in out.tolist()]
+            found, spread = part.estimate(noisy, records).tolist(), part.variances().tolist()
+            for row, x, v in zip(part.asked_rows.tolist(), found, spread, strict=True):
+                out[row] = round(x, _DIGITS) if v > 0 else round(x)
+        return out
 
 
 def _rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
@@ -268,12 +269,7 @@ class _Cells(_Part):
         empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
         wanted = np.vstack([empty, *(b.columns(cells) for b in self.asked)])
         counted = np.vstack([empty, *(b.columns(cells) for b in self.counted)])
-        self._back, self._constant = least_squares(wanted.astype(np.float64), counted.astype(np.float64), noises)
-        # What only exact rows and the total tell has no noise at all, not a little from rounding.
-        told = (np.abs(self._back) * np.sqrt(noises)).max(axis=1, initial=0.0)
-        size = np.ptp(wanted, axis=1).astype(np.float64)
-        each = np.where(size > 0, told / np.where(size > 0, size, 1.0), 0.0)
-        self._back[each <= 1e-12 * each.max(initial=0.0)] *= noises == 0
+        self._back, self._constant = least_squares(wanted, counted, noises)
 
     def variances(self) -> Floats:
         """Of weighted sums of independent noises."""
@@ -284,34 +280,36 @@ class _Cells(_Part):
         return np.asarray(self._back @ noisy[self.counted_rows] + self._constant * records, dtype=np.float64)
 
 
-def least_squares(wanted: Floats, counted: Floats, noises: Floats) -> tuple[Floats, Floats]:
+def least_squares(wanted: Ints, counted: Ints, noises: Floats) -> tuple[Floats, Floats]:
     """R and r with `wanted @ x` estimated by `R noisy + r n`: unbiased, and of least variance.
 
-    Rows without noise, and the total, are kept exactly: x = x0 + U y with U a basis of what they leave open.
+    Everything is said in directions y = U x (see `elimination`).  The rows that gave them, the total and those without
+    noise first, tell y; how far the other rows are from what follows corrects it.  The corrections are an ordinary
+    least squares problem: with each direction in units of the noise of its row, its matrix is well-conditioned, however
+    different the noises.  What only exact rows tell has exact noughts in R for all others.
 
-    >>> R, r = least_squares(np.eye(2), np.array([[1.0, -1.0]]), np.ones(1))
+    >>> R, r = least_squares(np.eye(2, dtype=np.int64), np.array([[1, -1]]), np.ones(1))
     >>> R.round(3).ravel().tolist(), r.round(3).tolist()
     ([0.5, -0.5], [0.5, 0.5])
     """
-    size = wanted.shape[1]
-    sure = noises == 0
-    fixed = np.vstack([np.ones((1, size)), counted[sure]])
-    left, strengths, right = np.linalg.svd(fixed, full_matrices=True)
-    rank = int((strengths > strengths.max() * 1e-12).sum())
-    open_ = right[rank:].T
-    first = (right[:rank].T / strengths[:rank]) @ left[:, :rank].T  # x0 = first @ [n, exact rows]
-    weights = 1 / np.sqrt(noises[~sure])
-    seen = (counted[~sure] * weights[:, None]) @ open_
-    scale = np.linalg.norm(seen, axis=1).max(initial=0.0)
-    back = np.linalg.pinv(seen, rcond=1e-11) if scale > 0 else np.zeros((open_.shape[1], len(weights)))
-    asked = wanted @ open_
-    lost = np.abs(asked - asked @ back @ seen).max(axis=1, initial=0.0)
-    room = _LOST * np.ptp(wanted, axis=1) + _ROUNDING * np.abs(wanted).max(axis=1, initial=0.0)
-    if (lost > room).any():  # row by row: small ones count too
+    order = np.argsort(noises > 0, kind="stable")
+    exact = 1 + int((noises == 0).sum())
+    rows = np.vstack([np.ones((1, counted.shape[1]), dtype=np.int64), counted[order]])
+    spread = np.sqrt(noises[order[exact - 1 :]])
+    found = directions(rows, exact, 1 / spread)
+    asked, missing = found.parts(wanted)
+    if missing.any():
         raise NotCertified("the counted rows do not tell everything that is asked")
-    toward = asked @ back * weights  # answers to what the noisy rows say beyond x0
-    start = wanted @ first - toward @ counted[~sure] @ first
-    out = np.zeros((len(wanted), len(noises)))
-    out[:, ~sure] = toward
-    out[:, sure] = start[:, 1:]
-    return out, np.asarray(start[:, 0], dtype=np.float64)
+    each, open_ = np.eye(len(found.rows)), slice(found.preferred, None)  # the directions themselves
+    units = spread[found.rows[open_] - exact]
+    turned, triangle = np.linalg.qr(found.of_rows[exact:, open_] * (units / spread[:, None]))
+    toward = np.linalg.solve(triangle.T, (each[:, open_] * units).T).T @ turned.T / spread
+    others = np.setdiff1d(np.arange(exact, len(rows)), found.rows)
+    out = np.zeros((len(each), len(rows)))
+    out[:, others] = toward[:, others - exact]
+    left = each - out[:, others] @ found.of_rows[others]
+    out[:, found.rows] = np.linalg.solve(found.of_rows[found.rows].T, left.T).T
+    back = np.zeros((len(each), 1 + len(noises)))
+    back[:, np.concatenate([[0], 1 + order])] = out
+    back = asked @ back
+    return back[:, 1:], back[:, 0]

@@ -4,8 +4,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
@@ -14,6 +15,9 @@ from dxprivacy.verify.noise import Blend, Laplace, Law, variance
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
+
+if TYPE_CHECKING:
+    from dxprivacy.verify.least_squares import Estimator
 
 Row = int | float | Fraction
 _MOST_CELLS = 1 << 16
@@ -108,19 +112,20 @@ class LeastSquares(Way):
             raise refuse("least squares needs a public number of records", "measured")
         self._noises = [variance(s) for s in scales]
 
+    @cached_property
+    def _solved(self) -> "Estimator":
+        from dxprivacy.verify.least_squares import Estimator
+
+        return Estimator(self.asked.blocks, self.counted.blocks, self.universe, self._noises)
+
     def laws(self) -> list[Law]:
         """Blends."""
-        from dxprivacy.verify.least_squares import spreads
-
-        found = spreads(self.asked.blocks, self.counted.blocks, self.universe, self._noises)
         least = min((v for v in self._noises if v > 0), default=1.0)
-        return [Blend(v, least) if v > 0 else Laplace(0.0) for v in found]
+        return [Blend(v, least) if v > 0 else Laplace(0.0) for v in self._solved.spreads]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
         """Estimates."""
-        from dxprivacy.verify.least_squares import estimates
-
-        return list(estimates(self.asked.blocks, self.counted.blocks, self.universe, self._noises, noisy, records))
+        return self._solved.estimates(noisy, records)
 
 
 _WAYS: dict[str, type[Way]] = {"row for row": RowForRow, "least squares": LeastSquares}

@@ -100,7 +100,7 @@ class Blend:
 
     def widths(self, coverage: Fraction) -> list[Fraction]:
         """ln(1 / (1 - coverage)) sqrt(variance / 2) + sqrt(variance / least) / 2."""
-        step = math.sqrt(self.variance / self.least) / 2
+        step = math.sqrt(self.variance) / math.sqrt(self.least) / 2
         return [Fraction(-math.log(1 - coverage) * math.sqrt(self.variance / 2) + step)]
 
 
@@ -144,6 +144,14 @@ def released(
             vague = float(low) <= float(r.low) and float(high) >= float(r.high)
             out.append((float(value), float(low), float(high), vague))
     return out
+
+
+def moved(answer: Answer, records: int) -> float:
+    """How far a step of its rows moves an answer, at most; of a mean, where it says anything."""
+    r = answer.recipe
+    if r.count is not None:
+        return float(r.unit + r.high - r.low)
+    return float(r.unit) / (max(records, 1) if r.over_all else 1)
 
 
 def _mean(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from contracts.exact_least_squares import solved, wild_rows
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.attributes import Integers, Values
 from dxprivacy.model.questions import Stack, count, marginals, matrix, ranges, sum_of, table
@@ -106,7 +107,7 @@ def test_answers_agree_with_one_another() -> None:
 
 
 def test_rows_without_noise_are_kept_exactly() -> None:
-    wanted, counted = np.eye(4), np.array([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]])
+    wanted, counted = np.eye(4, dtype=np.int64), np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]])
     back, constant = least_squares(wanted, counted, np.array([0.0, 1.0, 1.0]))
     theirs = _brute(wanted, counted, np.array([0.0, 1.0, 1.0]))
     assert np.allclose(back, theirs[0], atol=1e-6)
@@ -135,3 +136,42 @@ def test_constant_rows_tell_the_number_of_records() -> None:
     assert math.isclose(float(estimate[4]), 77)  # the full range
     laws = way.laws([1.0] * 4)
     assert laws[0].variance == laws[4].variance == 0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_noises_from_nothing_to_beyond_all_bounds_give_what_fractions_give(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = int(rng.integers(2, 9))
+    counted, noises = wild_rows(rng, cells)
+    wanted = np.vstack([rng.integers(-2, 3, (4, cells)), counted[:3], np.ones((1, cells), dtype=np.int64)])
+    x = rng.integers(0, 100, cells)
+    noisy = counted @ x + np.rint(rng.laplace(size=len(counted)) * np.sqrt(noises)).astype(np.int64)
+    told = [a[None] for a in wanted if solved(a[None], counted, noises, noisy, x.sum()) is not None]
+    if len(told) < len(wanted):
+        with pytest.raises(NotCertified, match="do not tell everything"):
+            least_squares(wanted, counted, noises)
+    wanted = np.vstack(told)
+    estimates, variances = solved(wanted, counted, noises, noisy, x.sum())
+    back, constant = least_squares(wanted, counted, noises)
+    for k, (value, spread) in enumerate(zip(estimates, variances, strict=True)):
+        assert float(back[k] ** 2 @ noises) == pytest.approx(float(spread), rel=1e-7, abs=0)
+        room = 1e-9 * (np.abs(back[k]) @ np.abs(noisy) + abs(constant[k]) * x.sum() + float(spread) ** 0.5)
+        assert back[k] @ noisy + constant[k] * x.sum() == pytest.approx(float(value), abs=room)
+
+
+def test_a_row_that_is_hardly_ever_noisy_is_not_exact() -> None:
+    stack, scales = Stack((table("a"), ranges("c"))), [0.01] * 2 + [2.0] * 4
+    laws = LeastSquares(stack.on(SMALL), Stack((table("a"), table("c")))).laws(scales)
+    assert 0 < laws[0].variance < 1e-40
+    assert 0 < laws[0].half_width() < 1
+    silent = LeastSquares(stack.on(SMALL), Stack((table("a"), table("c")))).laws([0.001] * 2 + [2.0] * 4)
+    assert silent[0].variance == 0 < silent[2].variance
+
+
+def test_what_exact_rows_tell_is_whole() -> None:
+    counted = Stack((table("b"), Steps.from_rows("c", np.array([[1, 2, 0, 0], [3, 0, 0, 0]]))))
+    asked = Stack((Steps.from_rows("c", np.array([[1, 0, 0, 0], [0, 3, 0, 0]])), table("b")))
+    way = LeastSquares(asked.on(SMALL), counted)
+    estimate = way.estimate(np.array([1, 2, 4, 21, 9]), [1.0, 1.0, 1.0, 0.0, 0.0], 70)
+    assert [(x, type(x)) for x in estimate[:2]] == [(3, int), (27, int)]
+    assert all(isinstance(x, float) for x in estimate[2:])

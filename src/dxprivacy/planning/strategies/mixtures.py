@@ -18,6 +18,9 @@ from dxprivacy.planning.strategies.few_rows import cells_and_rows
 from dxprivacy.planning.strategies.problem import Clock, Problem
 from dxprivacy.planning.strategies.structure import Tree
 
+_MOST = 1e4  # times a cell's own row in a mixture: more would gain less than a part in 10,000, and drown in rounding
+_FAR = 1e10  # the objective where floats do not tell it
+
 
 @dataclass(frozen=True, eq=False)
 class Space:
@@ -64,9 +67,14 @@ def objective(space: Space, p: int, y: Floats) -> tuple[float, Floats]:
     T, D, v = _parts(space, p, y)
     a = (1 - v) * space.budgets * D
     base = space.base
-    value, by_a, by_F = cells_and_rows(
-        a, np.vstack([T * a, v * base]) if len(base) else T * a, space.gram, free=space.free
-    )
+    rows = np.vstack([T * a, v * base]) if len(base) else T * a
+    try:
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            value, by_a, by_F = cells_and_rows(a, rows, space.gram, free=space.free)
+    except np.linalg.LinAlgError:
+        value = np.nan
+    if not 0 < value < np.inf:
+        return _FAR, np.zeros_like(y)
     along = by_F[:p]
     straight = along * a
     shrink = a * D * (by_a + (along * T).sum(axis=0))
@@ -87,7 +95,7 @@ def mixtures(space: Space, start: Floats, share: float, *, iterations: int, cloc
         if clock.out:
             raise StopIteration
 
-    bounds = [(0.0, None)] * start.size + [(1e-3, 0.98)]
+    bounds = [(0.0, _MOST)] * start.size + [(1e-3, 0.98)]
     done = minimize(
         lambda y: objective(space, p, y),
         np.concatenate([start.ravel(), [share]]),

@@ -27,7 +27,7 @@ from dxprivacy.planning.tables.table import (
     whole_number,
 )
 
-_NOTHING = 1e-40  # whole-number noise of such a variance is 0 but for a chance below it: the table counts as exact
+_NOTHING = 1e-40  # whole-number noise of such a variance is 0 but for a chance below it: it has no shape worth telling
 _LARGEST = 1e60  # so that fourth powers stay within floats
 
 
@@ -60,7 +60,7 @@ class Reconstruction:
         spread = checked_positive(variances, "variances", len(self.tables), zero=True)
         if max(spread, default=0.0) > _LARGEST:
             raise UsageError(f"variances above {_LARGEST:g} are not noise that anybody adds")
-        self._variances = tuple(v if v > _NOTHING else 0.0 for v in spread)
+        self._variances = spread
         self._cumulants = None
         if cumulants is not None:
             self._cumulants = checked_positive(cumulants, "fourth cumulants", len(self.tables), zero=True)
@@ -96,7 +96,9 @@ class Reconstruction:
         halves = _memberships([t.halved for t in self.tables], len(self.sizes))
         fourth = np.zeros(len(self.tables))
         for k, (table, v) in enumerate(zip(self.tables, self._variances, strict=True)):
-            if v > 0:  # sum over the rows of (1 / (variance * rows))^4 times the cumulant, but for the cell's pattern
+            if (
+                v > _NOTHING
+            ):  # sum over the rows of (1 / (variance * rows))^4 times the cumulant, but for the cell's pattern
                 n = table.rows(self.sizes)
                 fourth[k] = self._cumulants[k] / (v * n) ** 4 * n
         found = []
@@ -111,7 +113,7 @@ class Reconstruction:
                 amount * self._fourth_powers(proper, int(pattern))
                 for pattern, amount in zip(patterns, amounts, strict=True)
             ]
-            found.append(math.fsum(parts) / variance**2 if variance > 0 else 0.0)
+            found.append(math.fsum(parts) / variance**2 if variance > _NOTHING else 0.0)
         return found
 
     def _proper(self, asked: Attributes) -> Attributes:

@@ -187,3 +187,20 @@ def test_a_time_that_is_none_is_refused():
     for seconds in (0, -1, float("nan")):
         with pytest.raises(UsageError, match="seconds"):
             Clock.of(seconds)
+
+
+@pytest.mark.parametrize("wild", [1e9, 1e10, 1e13, 1e160])  # negative, nought and infinite in floats
+def test_where_floats_do_not_tell_the_error_of_mixtures_the_search_turns_back(wild):
+    contrast = np.array([1.0, -1.0, 0.0])
+    space = Space(np.outer(contrast, contrast), np.array([0.3, 0.5, 0.7]), free=True)
+    value, gradient = objective(space, 1, np.array([wild, 0.0, 0.0, 0.0, wild, 0.0, 0.1]))
+    assert value > objective(space, 1, np.array([1e4, 0.0, 0.0, 0.0, 1e4, 0.0, 0.1]))[0]
+    assert np.isfinite(gradient).all()
+
+
+def test_mixtures_stay_where_floats_tell_their_error():
+    contrast = np.array([1.0, -1.0, 0.0])
+    space = Space(np.outer(contrast, contrast), np.array([0.3, 0.5, 0.7]), free=True)
+    start = np.array([[1e9, 0.0, 0.0], [0.0, 1e9, 0.0]])
+    rows = mixtures(space, start, 0.1, iterations=50, clock=Clock.of(5))
+    assert np.abs(rows[:3].diagonal()).min() >= 0.3 / 2.1e4
