@@ -82,6 +82,16 @@ class Block(ABC):
     def columns(self, cells: Ints) -> Ints:
         """The columns Q_i of some cells, side by side."""
 
+    def row(self, k: int) -> "Block":
+        """One of its rows as a block of its own, of the same kind."""
+        if not 0 <= k < self.rows:
+            raise QuestionError(f"there is no row {k + 1} among {self.rows:,}")
+        return self._row(k)
+
+    @abstractmethod
+    def _row(self, k: int) -> "Block":
+        """Row k, which exists."""
+
     def dense(self) -> Ints:
         """The matrix itself; for tests and small universes."""
         return self.columns(np.arange(self.universe.size, dtype=np.int64))
@@ -122,6 +132,7 @@ class OneHot(Block):
         self._moving: dict[int, Ints] = {}  # asked for again and again
         self._axes = tuple(sorted(self.factors))
         self._strides: dict[int, int] = {}
+        self._sizes = {axis: sizes[axis] for axis in self._axes}
         rows = 1
         for axis in reversed(self._axes):
             self._strides[axis] = rows
@@ -228,6 +239,14 @@ class OneHot(Block):
         out[row[counted], counted] = value[counted]
         return out
 
+    def _row(self, k: int) -> "OneHot":
+        """One group of each factor."""
+        factors = {}
+        for axis, factor in self.factors.items():
+            inside = factor.groups == k // self._strides[axis] % self._sizes[axis]
+            factors[axis] = Factor(np.where(inside, 0, -1), np.where(inside, factor.values, 0))
+        return OneHot(self.universe, factors, dict.fromkeys(factors, 1), unit=self.unit, bias=self.bias)
+
 
 class AlongAxis(Block):
     """Any rows that depend on one attribute only, such as prefixes and ranges: a small matrix over its values."""
@@ -307,6 +326,10 @@ class AlongAxis(Block):
     def parts(self) -> tuple[Ints, ...]:
         """The attribute and the matrix."""
         return np.array([self.rows, self.axis], dtype=np.int64), self.matrix.ravel()
+
+    def _row(self, k: int) -> "AlongAxis":
+        """The same attribute."""
+        return AlongAxis(self.universe, self.axis, self.matrix[k : k + 1], unit=self.unit)
 
 
 class Explicit(Block):
@@ -396,6 +419,10 @@ class Explicit(Block):
         """Some of the matrix."""
         some = self.matrix[:, cells]
         return np.asarray(some.todense() if self.sparse else some, dtype=np.int64)
+
+    def _row(self, k: int) -> "Explicit":
+        """As dense or sparse as the whole."""
+        return Explicit(self.universe, self.matrix[k : k + 1], unit=self.unit, bias=self.bias)
 
     def dense(self) -> Ints:
         """The matrix."""

@@ -128,6 +128,10 @@ class PulledBack(Block):
         """Old columns, chosen by the map."""
         return self.inner.columns(self.by.cells(cells))
 
+    def _row(self, k: int) -> "PulledBack":
+        """The old row."""
+        return PulledBack(self.inner.row(k), self.by)
+
 
 def pull_back(cost: LaplaceCost, by: Pullback) -> LaplaceCost:
     """A cost over the old universe as one over the new; the scales stay."""
