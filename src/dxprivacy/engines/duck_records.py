@@ -5,7 +5,7 @@ One thread keeps the order of the cells and needs little memory, however many re
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,7 +49,11 @@ def write_parquet_records(path: Path, fields: Sequence[Field], cells: Ints, coun
     last = np.cumsum(pieces)[pieces > 0] - 1
     n = np.full(len(cell), _PIECE, dtype=np.int64)
     n[last] = (counts - (pieces - 1) * _PIECE)[pieces > 0]
-    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "threads": "1"}
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "threads": "1",
+    }
     try:
         with duckdb.connect(":memory:", config=config) as con:
             con.execute("SET enable_progress_bar = false")

@@ -4,6 +4,7 @@
     dx.plots.trade(plan)           what is promised more, and what less, than by plain DP
     dx.plots.gain(plan)            how much noise is saved
     dx.plots.release(release)      the answers with their intervals
+    dx.plots.synthesis(report)     the answers of synthetic records beside the released intervals
 
 Everything drawn is public: a plan's facts, or what a release publishes already.
 """
@@ -17,8 +18,9 @@ from dxprivacy.plots.gain_histogram import gain_picture as gain
 from dxprivacy.plots.page import release_page
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import plan_picture as plan
+from dxprivacy.plots.synthesis import synthesis_picture as synthesis
 
-__all__ = ["Picture", "gain", "plan", "release", "release_page", "save_plan_picture", "trade"]
+__all__ = ["Picture", "gain", "plan", "release", "release_page", "save_plan_picture", "synthesis", "trade"]
 
 
 def save_plan_picture(planned: Plan, path: str | Path) -> Path:

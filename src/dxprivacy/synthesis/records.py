@@ -81,9 +81,7 @@ def require_savable(universe: Universe, path: Path, *, overwrite: bool = False) 
     """Refuse what could not be written, before anything is spent on it."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise UsageError(
-            f"cannot write records to {path.name!r}", hints=["a name that ends in .parquet, .csv or .tsv"]
-        )
+        raise UsageError(f"cannot write records to {path.name!r}", hints=["a name that ends in .parquet, .csv or .tsv"])
     fields = fields_of(universe)
     if ending == ".parquet":
         require_parquet(fields)

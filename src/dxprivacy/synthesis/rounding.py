@@ -42,7 +42,7 @@ def whole_counts(histogram: object, shape: Sequence[int], records: int) -> Ints:
     if records == 0:
         return np.zeros(len(y), dtype=np.int64)
     y = y * (records / y.sum())
-    out = np.floor(y).astype(np.int64)
+    out: Ints = np.floor(y).astype(np.int64)
     fractions = y - out
     so_far = np.floor(np.cumsum(fractions) + 0.5).astype(np.int64)
     if len(shape) == 1:
@@ -96,7 +96,9 @@ def _kept_sums(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int, i
             yield (axis,), 1 << level, -(-size >> level)
             kept += 1
     for order in range(2, min(ORDERS, len(shape)) + 1):
-        chosen = [(axes, math.prod(shape[a] for a in axes)) for axes in itertools.combinations(range(len(shape)), order)]
+        chosen = [
+            (axes, math.prod(shape[a] for a in axes)) for axes in itertools.combinations(range(len(shape)), order)
+        ]
         useful = [(axes, size) for axes, size in chosen if 4 * size <= cells]  # others hardly sum anything up
         kept += len(useful)
         if kept * cells > _WORK:
@@ -149,7 +151,9 @@ def _checked(histogram: object, shape: Sequence[int], records: int) -> Floats:
     except (TypeError, ValueError):
         raise UsageError("a histogram is a list of numbers, one for each cell") from None
     if y.shape != (math.prod(shape),):
-        raise UsageError(f"the histogram has the wrong shape; {math.prod(shape):,} numbers are needed, one for each cell")
+        raise UsageError(
+            f"the histogram has the wrong shape; {math.prod(shape):,} numbers are needed, one for each cell"
+        )
     if not np.isfinite(y).all() or y.min() < 0:
         raise UsageError("a histogram holds finite numbers that are not negative")
     if records and not y.sum() > 0:

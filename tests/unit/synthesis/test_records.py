@@ -13,7 +13,23 @@ from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 from dxprivacy.synthesis.records import Records, require_savable
 
-ODD = ("", " a", "b,c", 'd"e', '"', "ü – 東京", "tab\there", "NULL", "nan", "'", "other?", "c\rd", "e\r", "\ufeffx", "\u2028")
+ODD = (
+    "",
+    " a",
+    "b,c",
+    'd"e',
+    '"',
+    "ü – 東京",
+    "tab\there",
+    "NULL",
+    "nan",
+    "'",
+    "other?",
+    "c\rd",
+    "e\r",
+    "\ufeffx",
+    "\u2028",
+)
 KINDS = {
     "values": Values(name="sex", column="Sex of person", values=("M", "F")),
     "odd texts": Values(name="odd", values=ODD),
