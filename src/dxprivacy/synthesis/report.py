@@ -173,8 +173,8 @@ def report_lines(report: Report, *, everything: bool = False, file: str = "") ->
     lines += ["", f"{sign} {tag('bold', sentence)}."]
     unreleased = len(report.answers) - len(report.compared)
     if unreleased and report.compared:
-        more = plural(unreleased, "further answer")
-        about = f"{more} had no noisy answer of {'its' if unreleased == 1 else 'their'} own to compare with."
+        further = plural(unreleased, "further answer")
+        about = f"{further} had no noisy answer of {'its' if unreleased == 1 else 'their'} own to compare with."
         lines += [f"  {tag('dim', line)}" for line in wrap(about, 94)]
     return lines
 
