@@ -4,6 +4,7 @@ import importlib.metadata
 from typing import Any
 
 from dxprivacy.model.arrays import Ints
+from dxprivacy.model.metrics import Metric
 from dxprivacy.model.workload import Ratio
 from dxprivacy.planning import Plan
 from dxprivacy.planning.notes import notes
@@ -47,12 +48,17 @@ def build_release(
 
 
 def promise(plan: Plan, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
-    """The three sentences printed on every release."""
-    n = plan.metric.universe.size
-    far = plan.metric.farthest
-    permits = "no limit" if plan.metric.has_infinite else f"up to ε = {digits(far.distance if far else 0.0)}"
+    """The three sentences printed on every release of a plan."""
+    return promise_of(plan.metric, plan.baselines.worst_epsilon, records, ledger, so_far)
+
+
+def promise_of(metric: Metric, worst: float, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
+    """The three sentences printed on every release; `worst` is its plain-DP reading."""
+    n = metric.universe.size
+    far = metric.farthest
+    permits = "no limit" if metric.has_infinite else f"up to ε = {digits(far.distance if far else 0.0)}"
     what, number = "replaced by another record j", f"({records:,}) is treated as public"
-    if plan.metric.universe.absent is not None:
+    if metric.universe.absent is not None:
         what, number = "replaced by another record j, added or removed (j = absent)", "is private"
     return (
         f"If any one record i is {what}, the probability of any set of outputs of this release "
@@ -60,7 +66,7 @@ def promise(plan: Plan, records: int, ledger: str, so_far: float) -> tuple[str, 
         f"Added over every release in {ledger}, L(i,j) stays at or below the policy's ε for each of the "
         f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
         "at all.",
-        f"In plain differential-privacy terms this release is ε = {digits(plan.baselines.worst_epsilon)}, all releases "
+        f"In plain differential-privacy terms this release is ε = {digits(worst)}, all releases "
         f"so far ε = {digits(so_far)}, and the policy permits {permits}; someone with several records, or with "
         "attributes that reveal one another, is protected less than this says.",
     )
