@@ -239,7 +239,7 @@ def plan_mwem(
             hints=[('method="direct"', "takes the exact answers")],
         )
     count, why = _rounds(rounds, rows, records, metric, ratios[noisy], spans[noisy], granted, again=again)
-    scales, certificate = certified_scales(workload, metric, step_part(granted, count))
+    scales, certificate = certified_scales(workload, metric, step_part(granted, count), ratios)
     if scales.max() >= min(LARGEST_SCALE, max(workload.largest, 1) * max(records, 1) * 2.0**20):
         raise NotCertified(
             f"{plural(count, 'round')} leave so little of the policy for each that the noise drowns every answer",

@@ -59,12 +59,16 @@ def _block_ratios(block: Block, workload: Workload, metric: Metric) -> Floats:
     return out
 
 
-def certified_scales(workload: Workload, metric: Metric, part: Fraction) -> tuple[Floats, Bound]:
+def certified_scales(
+    workload: Workload, metric: Metric, part: Fraction, ratios: Floats | None = None
+) -> tuple[Floats, Bound]:
     """Scales with which a choice among all rows, and each row alone, takes at most `part` of the policy.
 
     One certificate is enough for both: the loss of a choice is the largest loss of a row.  Rows that are free get 0.
     """
-    scales = np.array([round_up(Fraction(r) / part) for r in row_ratios(workload, metric).tolist()])
+    ratios = row_ratios(workload, metric) if ratios is None else ratios
+    known = {r: round_up(Fraction(r) / part) for r in np.unique(ratios).tolist()}
+    scales = np.array([known[r] for r in ratios.tolist()])
     for _ in range(_REPAIRS):
         bound = max_ratio(SelectionCost(workload, scales), metric)
         if bound.upper == math.inf:
