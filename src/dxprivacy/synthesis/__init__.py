@@ -1,1 +1,1 @@
-"""Synthetic data: histograms that answer like the released numbers, and records that make them up."""
+"""Synthetic histograms: data that answers questions, made from private answers only."""
