@@ -90,7 +90,7 @@ def command(
         raise UsageError("QUESTIONS... is missing", hints=hints)
     if compare and (out is not None or plot is not None or why or method != "auto"):
         raise UsageError("--compare shows all methods and writes no plan", hints=["leave --out, --why, --method out"])
-    _require_places(plot, out)
+    require_places(plot, out)
     if compare:
         with working("comparing"):
             loaded, asked, spent = _gathered(policy, questions, files, ledger)
@@ -137,7 +137,7 @@ def command(
     show([*lines, next_step("dxp release", target or Path(), "--data FILE", *more)])
 
 
-def _require_places(plot: Path | None, out: Path | None) -> None:
+def require_places(plot: Path | None, out: Path | None) -> None:
     """What could not be written is refused before anybody waits for it."""
     from dxprivacy.errors import UsageError
 

@@ -55,7 +55,7 @@ def command(
 
     folder = None if as_json and out is None else out or Path()
     if folder is not None:
-        _require_writable(folder)
+        require_writable(folder)
     if as_page:
         _require_page(folder)
     with working("releasing"):
@@ -79,7 +79,7 @@ def command(
     # A plan names its policy, and the policy's folder the ledger: a plan from elsewhere must not choose them unseen.
     head = [f"{good} policy    {policy_file} · {loaded.digest[:8]}"]
     if fresh:
-        head.append(_started(book, named=ledger is not None))
+        head.append(started(book, named=ledger is not None))
     if outcome.replayed:
         head.append(f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent")
     else:
@@ -95,7 +95,7 @@ def command(
     show([*head, "", *lines, "", check, next_step("dxp ledger", book, *options)])
 
 
-def _started(book: Path, *, named: bool) -> str:
+def started(book: Path, *, named: bool) -> str:
     """That there was no ledger before: normal the first time; where one was named, perhaps a slip of the pen."""
     told = f"{book.resolve()}: what was spent elsewhere does not count here"
     return f"⟦warn⟧! new ledger⟦/⟧  {told}" if named else f"⟦good⟧✓⟦/⟧ started   a new ledger, {told}"
@@ -126,7 +126,7 @@ def _write_page(plan: "Plan", release: "Release", target: Path) -> Path:
     return target
 
 
-def _require_writable(folder: Path) -> None:
+def require_writable(folder: Path, files: str = "release-NAME.json and .csv") -> None:
     """Before anything is spent."""
     import tempfile
 
@@ -140,5 +140,5 @@ def _require_writable(folder: Path) -> None:
         raise UsageError(
             f"cannot write to {folder}: {error.strerror}",
             details=["Nothing spent, no data read."],
-            hints=[("--out FOLDER", "where release-NAME.json and .csv may be written")],
+            hints=[("--out FOLDER", f"where {files} may be written")],
         ) from None
