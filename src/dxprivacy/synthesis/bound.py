@@ -64,4 +64,4 @@ def best_rounds(records: int, cells: int, rows: int, c: float) -> int:
         return 1  # one row is measured once; nothing to find out about one cell
     best = (records * math.sqrt(math.log(cells)) / (10 * c * math.log(rows))) ** (2 / 3)
     beside = {max(1, math.floor(best)), max(1, math.ceil(best))}
-    return min(beside, key=lambda t: (_bound(records, cells, rows, c, t), t))
+    return int(min(beside, key=lambda t: (_bound(records, cells, rows, c, t), t)))

@@ -207,7 +207,7 @@ def plan_mwem(
     passes: int = PASSES,
     averaged: bool = False,
     again: bool = False,
-    alike: bool = False,
+    alike: bool = True,
     start: object = None,
     dataset: str = "",
 ) -> MwemPlan:
@@ -215,8 +215,10 @@ def plan_mwem(
 
     `rounds` is a number, `"bound"` for the one with the least error bound, or None for a usual one.  `passes` over all
     past measurements follow each round; 0 is Algorithm 2 with its one update.  `averaged` takes the average of the
-    histograms instead of the last one, `again` lets a row be measured twice, `alike` chooses on one scale for all rows.
-    `start` is a public histogram to begin with, in place of the uniform one.
+    histograms instead of the last one, `again` lets a row be measured twice.  `alike` chooses on one scale for all rows
+    in a unit range; otherwise each row's error counts relative to its own noise, which costs the same and was worse
+    wherever budgets differ much (docs/benchmarks.md).  `start` is a public histogram to begin with, in place of the
+    uniform one.
 
     >>> from dxprivacy.model import metrics
     >>> plan = plan_mwem([[1, 0, 0], [1, 1, 0]], metrics.constant(3, 1), records=100, rounds=2)
