@@ -15,6 +15,8 @@ from dxprivacy.planning import Plan, load_plan, make_plan
 from dxprivacy.planning.watch import SECONDS
 from dxprivacy.policy import Policy
 from dxprivacy.release import Release, build_release, from_json, promise
+from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
+from dxprivacy.synthesis.synthesis_plan import SynthesisPlan, plan_synthesis
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,41 @@ class Session:
         )
         self.ledger.finish(name, release.to_json())
         return Outcome(release, False, entry.number)
+
+    def plan_synthesis(
+        self,
+        *questions: Any,
+        method: str = "auto",
+        share: object = 1,
+        rounds: int | str | None = None,
+        passes: int | None = None,
+    ) -> SynthesisPlan:
+        """Which method is expected to make better synthetic records; nothing is spent and no record is read."""
+        return plan_synthesis(
+            list(questions),
+            self.policy.metric,
+            method=method,
+            share=share,
+            rounds=rounds,
+            passes=passes,
+            rows=self.rows,
+            title=self.policy.title,
+            dataset=self.policy.dataset,
+        )
+
+    def synthesize(
+        self,
+        plan: SynthesisPlan,
+        *,
+        request: str = "",
+        records: int | None = None,
+        progress: Progress | None = None,
+    ) -> Synthesis:
+        """Reserve, count, make synthetic records, compare.  The same plan again gives the same ones, at no cost.
+
+        `records` is how many to make, if not as many as there are.  `progress` is told round numbers.
+        """
+        return synthesize(self, plan, self._noise, request=request, records=records, progress=progress)
 
     def load_plan(self, path: str | Path) -> Plan:
         """A plan from its file, certified anew."""

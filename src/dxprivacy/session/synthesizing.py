@@ -27,6 +27,7 @@ from dxprivacy.synthesis.mwem import run_mwem
 from dxprivacy.synthesis.mwem_plan import MwemPlan
 from dxprivacy.synthesis.records import Records
 from dxprivacy.synthesis.report import Report, compare
+from dxprivacy.synthesis.synthesis_plan import SynthesisPlan
 from dxprivacy.synthesis.synthetic import Synthetic
 from dxprivacy.wording import percent
 
@@ -61,7 +62,7 @@ class Synthesis:
 
 def synthesize(
     session: "Session",
-    plan: Plan | MwemPlan,
+    plan: SynthesisPlan,
     noise: Noise,
     *,
     request: str = "",
@@ -69,17 +70,17 @@ def synthesize(
     progress: Progress | None = None,
 ) -> Synthesis:
     """Make synthetic records by a plan; everything that can be refused is refused before anything is spent."""
-    if not isinstance(plan, (Plan, MwemPlan)):
+    if not isinstance(plan, SynthesisPlan):
         hints = [("session.plan_synthesis(…)", "shows first what to expect, and costs nothing")]
         raise UsageError("a plan of synthetic records is needed", hints=hints)
-    policy = session.policy
-    if plan.metric.digest != policy.digest or plan.dataset != policy.dataset:
+    policy, chosen = session.policy, plan.chosen
+    if chosen.metric.digest != policy.digest or chosen.dataset != policy.dataset:
         raise UsageError("the plan was made for another policy", hints=["session.plan_synthesis(…)"])
     fields_of(policy.universe)
     _require_records(records)
-    if isinstance(plan, Plan):
-        return _direct(session, plan, request, records)
-    return _mwem(session, plan, noise, request, records, progress)
+    if isinstance(chosen, Plan):
+        return _direct(session, chosen, request, records)
+    return _mwem(session, chosen, noise, request, records, progress)
 
 
 def _direct(session: "Session", plan: Plan, request: str, records: int | None) -> Synthesis:

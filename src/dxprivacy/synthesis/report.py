@@ -152,19 +152,18 @@ def synthetic_answers(workload: Workload, counts: Ints, rows: int) -> list[float
 
 
 def report_lines(report: Report, *, everything: bool = False, file: str = "") -> list[str]:
-    """Answers that lie outside first, then the others in their order; the sentence at the end; `file` has them all."""
-    order = sorted(report.answers, key=lambda a: -a.beyond)
-    outside = [a for a in order if a.beyond > 0]
-    few = len(order) <= SHOWN + 3
-    shown = list(report.answers) if everything or few else [*outside[: SHOWN // 2]]
-    if len(shown) < len(order) and not everything:
-        more = [a for a in report.answers if a not in shown]
-        chosen = {id(a) for a in (*shown, *more[: SHOWN - len(shown)])}
-        shown = [a for a in report.answers if id(a) in chosen]
+    """Some answers, those that lie outside among them, and the sentence at the end; `file` has them all."""
+    shown = list(report.answers)
+    if not everything and len(shown) > SHOWN + 3:
+        # What does not fit comes first, then what can be compared at all; shown in the order of the questions.
+        ranked = sorted(range(len(shown)), key=lambda k: (-shown[k].beyond, shown[k].released is None, k))
+        misfits = [k for k in ranked if shown[k].beyond > 0][: SHOWN // 2]
+        others = [k for k in ranked if not shown[k].beyond]
+        shown = [shown[k] for k in sorted([*misfits, *others[: SHOWN - len(misfits)]])]
     table = [[tag("dim", t) for t in ("", "released", "95 % interval", "synthetic", "")]]
     table += [_line(a) for a in shown]
     lines = columns(table, "lrlrl")
-    hidden = len(order) - len(shown)
+    hidden = len(report.answers) - len(shown)
     if hidden:
         lines.append(tag("dim", f"  {hidden:,} more in {file or 'report.answers'}."))
     # A released interval misses the truth in 5 of 100 cases, and then a good synthetic answer lies outside.
