@@ -14,9 +14,10 @@ from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.costs import SumCost
 from dxprivacy.model.metrics import Metric
-from dxprivacy.planning import Plan, make_plan
+from dxprivacy.planning import Plan
 from dxprivacy.planning.noise_law import variance
 from dxprivacy.release import Release
+from dxprivacy.synthesis.direct_plan import plan_direct
 from dxprivacy.synthesis.fitting import fit
 from dxprivacy.synthesis.projection import Projection
 from dxprivacy.synthesis.synthetic import Measurement, Synthetic
@@ -130,5 +131,5 @@ def direct(
     records = histogram.total if metric.universe.absent is None else None
     if records == 0:
         raise UsageError("there are no records: nothing to fit a histogram to")
-    plan = make_plan(questions, metric, share=share, rows=records, seconds=seconds)
+    plan = plan_direct(questions, metric, share=share, rows=records, seconds=seconds)
     return fit_histogram(plan, noisy_rows(plan, histogram, noise or SystemNoise()), records=records)
