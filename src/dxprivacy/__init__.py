@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from dxprivacy.policy.asks import load_questions as load_questions
     from dxprivacy.release import Release as Release
     from dxprivacy.session import Session as Session
+    from dxprivacy.synthesis.records import Records as Records
+    from dxprivacy.synthesis.rounding import whole_counts as whole_counts
 
 _HOME = {
     "Attribute": ("model.attributes", "Attribute"),
@@ -64,6 +66,7 @@ _HOME = {
     "Points": ("model.attributes", "Points"),
     "Policy": ("policy", "Policy"),
     "Property": ("model.attributes", "Property"),
+    "Records": ("synthesis.records", "Records"),
     "Release": ("release", "Release"),
     "Session": ("session", "Session"),
     "Universe": ("model.universe", "Universe"),
@@ -84,6 +87,7 @@ _HOME = {
     "sensitivity": ("bounds", "sensitivity"),
     "sum_of": ("model.questions", "sum_of"),
     "table": ("model.questions", "table"),
+    "whole_counts": ("synthesis.rounding", "whole_counts"),
 }
 
 __all__ = sorted(_HOME)

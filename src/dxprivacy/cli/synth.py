@@ -179,7 +179,7 @@ def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:
     entries = f"entry {first}" if first == last else f"entries {first} – {last}"
     number = f"{_GOOD} made      {plural(made.records.number, 'record')} by {made.method}"
     if made.replayed:
-        return [f"{_GOOD} repeated  {entries} of {book}: made before, nothing spent", number]
+        return [f"{_GOOD} repeated  {entries} of {book}: answered before, nothing spent", number]
     n = made.synthetic.records
     return [
         f"{_GOOD} reserved  {entries} in {book}, {'before any noise was drawn' if first == last else 'each before its noise was drawn'}",

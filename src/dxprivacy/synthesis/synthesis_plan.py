@@ -1,7 +1,8 @@
 """provisional"""
 from dataclasses import dataclass
 from typing import Any
-from dxprivacy.planning import Plan, make_plan
+from dxprivacy.planning import Plan
+from dxprivacy.synthesis.direct_plan import plan_direct
 from dxprivacy.synthesis.mwem_plan import MwemPlan, plan_mwem, PASSES
 
 
@@ -19,7 +20,7 @@ def plan_synthesis(asked: Any, metric: Any, *, method: str, share: Any, rounds: 
     """x."""
     if method == "mwem":
         return SynthesisPlan("mwem", plan_mwem(asked, metric, records=rows, share=share, rounds=rounds, passes=PASSES if passes is None else passes, dataset=dataset))
-    return SynthesisPlan("direct", make_plan(asked, metric, share=share, rows=rows, title=title, dataset=dataset))
+    return SynthesisPlan("direct", plan_direct(asked, metric, share=share, rows=rows, title=title, dataset=dataset))
 
 
 def synthesis_lines(plan: SynthesisPlan) -> list[str]:

@@ -116,10 +116,10 @@ def test_a_direct_fit_is_an_ordinary_release_and_a_run_of_mwem_two_entries_a_rou
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_does_not_fit_is_refused_before_anything_is_spent(session, method):
-    session.synthesize(plan(session, method, share="60%"))
+    session.synthesize(plan(session, method, share="80%"))
     before, draws = len(session.ledger.entries()), session._noise.draws
     with pytest.raises(BudgetExceeded, match="nothing spent"):
-        session.synthesize(plan(session, method, share="60%"), request="second")
+        session.synthesize(plan(session, method, share="80%"), request="second")
     assert (len(session.ledger.entries()), session._noise.draws) == (before, draws)
 
 
