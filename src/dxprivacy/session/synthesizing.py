@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def _mwem(
             f"the plan was made for {plan.records:,} records, and there are {session.rows:,}",
             hints=["session.plan_synthesis(…)"],
         )
-    name = f"{plan.request[:16]} {request}".strip()
+    name = _run_name(plan, request)
     before = _steps(session, name)
     if not before:
         _require_budget(session, plan)
@@ -151,6 +152,11 @@ def _require_budget(session: "Session", plan: MwemPlan) -> None:
         ],
         hints=[*hints, ("--method direct", "can use what is left pair by pair")],
     )
+
+
+def _run_name(plan: MwemPlan, request: str) -> str:
+    """What the entries of a run begin with: one word, by which the ledger shows them together."""
+    return f"synth-{plan.request[:16]}" + (f"-{quote(request, safe='')}" if request else "")
 
 
 def _steps(session: "Session", name: str) -> tuple[int, ...]:
