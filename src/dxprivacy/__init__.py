@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from dxprivacy.histogram import Histogram as Histogram
     from dxprivacy.ledger import Ledger as Ledger
     from dxprivacy.mechanisms import laplace as laplace
+    from dxprivacy.mechanisms.exponential import Chosen as Chosen
+    from dxprivacy.mechanisms.exponential import exponential as exponential
+    from dxprivacy.mechanisms.smalldb import SmallDb as SmallDb
+    from dxprivacy.mechanisms.smalldb import smalldb as smalldb
     from dxprivacy.model import metrics as metrics
     from dxprivacy.model.attributes import Attribute as Attribute
     from dxprivacy.model.attributes import Integers as Integers
@@ -33,6 +37,11 @@ if TYPE_CHECKING:
     from dxprivacy.model.ordered import Dates as Dates
     from dxprivacy.model.ordered import Numbers as Numbers
     from dxprivacy.model.ordered import Series as Series
+    from dxprivacy.model.picks import bin_edges as bin_edges
+    from dxprivacy.model.picks import closest as closest
+    from dxprivacy.model.picks import median_of as median_of
+    from dxprivacy.model.picks import most_common as most_common
+    from dxprivacy.model.picks import quantile_of as quantile_of
     from dxprivacy.model.questions import count as count
     from dxprivacy.model.questions import marginals as marginals
     from dxprivacy.model.questions import matrix as matrix
@@ -45,14 +54,33 @@ if TYPE_CHECKING:
     from dxprivacy.planning import Certificate as Certificate
     from dxprivacy.planning import Plan as Plan
     from dxprivacy.planning import make_plan as plan  # noqa: F401
+    from dxprivacy.planning.choice import Choice as Choice
+    from dxprivacy.planning.choice import make_choice as plan_choice  # noqa: F401
+    from dxprivacy.planning.smalldb import SmallDbPlan as SmallDbPlan
+    from dxprivacy.planning.smalldb import make_smalldb as plan_smalldb  # noqa: F401
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
     from dxprivacy.release import Release as Release
+    from dxprivacy.release.choice import ChoiceRelease as ChoiceRelease
     from dxprivacy.session import Session as Session
     from dxprivacy.synthesis.records import Records as Records
     from dxprivacy.synthesis.rounding import whole_counts as whole_counts
 
 _HOME = {
+    "Choice": ("planning.choice", "Choice"),
+    "ChoiceRelease": ("release.choice", "ChoiceRelease"),
+    "Chosen": ("mechanisms.exponential", "Chosen"),
+    "SmallDb": ("mechanisms.smalldb", "SmallDb"),
+    "SmallDbPlan": ("planning.smalldb", "SmallDbPlan"),
+    "bin_edges": ("model.picks", "bin_edges"),
+    "closest": ("model.picks", "closest"),
+    "exponential": ("mechanisms.exponential", "exponential"),
+    "median_of": ("model.picks", "median_of"),
+    "most_common": ("model.picks", "most_common"),
+    "plan_choice": ("planning.choice", "make_choice"),
+    "plan_smalldb": ("planning.smalldb", "make_smalldb"),
+    "quantile_of": ("model.picks", "quantile_of"),
+    "smalldb": ("mechanisms.smalldb", "smalldb"),
     "Attribute": ("model.attributes", "Attribute"),
     "Dates": ("model.ordered", "Dates"),
     "Numbers": ("model.ordered", "Numbers"),

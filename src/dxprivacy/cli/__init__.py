@@ -15,6 +15,7 @@ _COMMANDS = {
     "inspect": "Show the curator which entries count as “other”; not private, do not publish.",
     "plan": "How wrong would the answers be? Spends nothing, reads no data.",
     "release": "Reserve the budget, then answer a plan with exact noise.",
+    "choose": "Most common value, median, quantile, bin edges: chosen by the data, privately.",
     "synth": "Synthetic records that answer your questions nearly as the data does.",
     "ledger": "What was spent and what is left, pair by pair.",
     "verify": "Check a plan or a release again, independently, from the file alone.",

@@ -161,9 +161,15 @@ def _make(
         head.append(started(book, named=named))
     head += _steps(made, book, counted)
     head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", ""]
-    promise = [tag("bold", "Promise"), *(f"  {line}" for k, sentence in enumerate(made.promise, 1) for line in wrap(f"{k}. {sentence}", 94, "   "))]
+    promise = [
+        tag("bold", "Promise"),
+        *(f"  {line}" for k, sentence in enumerate(made.promise, 1) for line in wrap(f"{k}. {sentence}", 94, "   ")),
+    ]
     caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
-    lines = [*report_lines(made.report, everything=everything, file=str(places.report(made))), f"  {tag('dim', caution)}"]
+    lines = [
+        *report_lines(made.report, everything=everything, file=str(places.report(made))),
+        f"  {tag('dim', caution)}",
+    ]
     options = () if policy == book.parent / "policy.toml" else ("--policy", policy)
     last = [next_step("dxp ledger", book, *options)]
     if made.release is not None:

@@ -54,7 +54,7 @@ def choose(scores: Ints, scales: Floats, entropy: Entropy = os.urandom) -> int:
         point = below(int(ends[-1]), entropy)
         k = int(np.searchsorted(ends, point, side="right"))
         offset = point - (int(ends[k - 1]) if k else 0)
-        if offset < low[k] or _is_below(offset, bits, reference - _exact(scores, scales, k), entropy):
+        if offset < low[k] or is_below(offset, bits, reference - _exact(scores, scales, k), entropy):
             return k
 
 
@@ -73,7 +73,7 @@ def permute_and_flip(scores: Ints, scales: Floats, entropy: Entropy = os.urandom
     top = _exact(scores, scales, best)
     for k in np.flatnonzero(~heads & (coins <= chances * (1 + _FILTER) + 1)).tolist():
         gap = top - _exact(scores, scales, k)
-        heads[k] = gap == 0 or _is_below(int(coins[k]), 53, gap, entropy)
+        heads[k] = gap == 0 or is_below(int(coins[k]), 53, gap, entropy)
     shown = np.flatnonzero(heads)  # never empty: the best candidate's coin has probability 1
     return int(shown[below(len(shown), entropy)])
 
@@ -103,7 +103,7 @@ def _best(scores: Ints, scales: Floats, whole: Floats, rest: Floats) -> int:
     return max(distinct.values(), key=lambda k: _exact(scores, scales, k))
 
 
-def _is_below(units: int, bits: int, gap: Fraction, entropy: Entropy) -> bool:
+def is_below(units: int, bits: int, gap: Fraction, entropy: Entropy) -> bool:
     """Whether a uniform point of [units, units + 1) is below exp(-gap) 2^bits; draws as many more bits as it takes."""
     while True:
         low, high = exp_bounds(gap, bits)

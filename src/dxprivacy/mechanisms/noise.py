@@ -1,5 +1,6 @@
 """Where randomness comes from.  It is passed in, so that tests can replace it; the production API has no seed."""
 
+import os
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,9 @@ class Noise(Protocol):
     def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
         """An index with probability proportional to exp(scores / (2 scales)); `flip`: by permute-and-flip."""
 
+    def entropy(self, count: int) -> bytes:
+        """So many random bytes, for exact samplers that decide as they go."""
+
 
 class SystemNoise:
     """Exact samples from the operating system's entropy."""
@@ -36,3 +40,7 @@ class SystemNoise:
     def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
         """An exact choice."""
         return permute_and_flip(scores, scales) if flip else choose(scores, scales)
+
+    def entropy(self, count: int) -> bytes:
+        """Bytes of the operating system."""
+        return os.urandom(count)

@@ -89,13 +89,13 @@ def _intervals(question: Question, universe: Universe) -> Workload:
     groups = grouping.groups
     matrix = np.array([(groups >= a) & (groups <= b) for a, b in spans], dtype=np.int64)
     block = AlongAxis(universe, grouping.axis, matrix)
-    labels = [_joined(grouping.labels[a], grouping.labels[b]) for a, b in spans]
+    labels = [joined(grouping.labels[a], grouping.labels[b]) for a, b in spans]
     answers = [Answer(label, 0, Linear(k, Fraction(1)), "", question.within) for k, label in enumerate(labels)]
     spanned = replace(grouping, labels=tuple(labels))
     return Workload(universe, (block,), _in_groups(answers, [spanned], universe), (str(question),))
 
 
-def _joined(first: str, last: str) -> str:
+def joined(first: str, last: str) -> str:
     """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`; so are `0 to 10` and `10 to 20`."""
     if first == last:
         return first

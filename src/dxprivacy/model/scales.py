@@ -69,12 +69,16 @@ class Points(Scale):
     def _whole(self) -> bool:
         return all(v.denominator == 1 for v in self.starts)
 
+    @cached_property
+    def _ends(self) -> tuple[Fraction, Fraction]:
+        return min(self.starts), max(self.starts)
+
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """`0–9` for whole numbers, otherwise `0 to 10`; the last one is open."""
         if high is None:
             return f"{number_text(low)}+"
         if self._whole and low.denominator == high.denominator == 1:
-            first, last = max(low, min(self.starts)), min(high - 1, max(self.starts))
+            first, last = max(low, self._ends[0]), min(high - 1, self._ends[1])
             return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
         return f"{number_text(low)} to {number_text(high)}"
 

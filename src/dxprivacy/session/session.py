@@ -11,10 +11,14 @@ from dxprivacy.errors import PolicyError, UsageError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows, public_records
 from dxprivacy.model.grid import require_room
+from dxprivacy.model.picks import Pick
 from dxprivacy.planning import Plan, load_plan, make_plan
+from dxprivacy.planning.choice import Choice, make_choice
 from dxprivacy.planning.watch import SECONDS
 from dxprivacy.policy import Policy
 from dxprivacy.release import Release, build_release, from_json, promise
+from dxprivacy.release.choice import ChoiceRelease
+from dxprivacy.session.choices import ChoiceOutcome, choose
 from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
 from dxprivacy.synthesis.synthesis_plan import SynthesisPlan, plan_synthesis
 
@@ -128,6 +132,24 @@ class Session:
         )
         self.ledger.finish(name, release.to_json())
         return Outcome(release, False, entry.number)
+
+    def plan_choice(self, pick: Pick | str, *, share: object = 1, flip: bool = False) -> Choice:
+        """What would be chosen among, and how far from the best; nothing is spent and no record is read.
+
+        `pick` is `dx.most_common("job")`, `dx.median_of("age")`, … or the same in words.
+        """
+        title, dataset = self.policy.title, self.policy.dataset
+        return make_choice(
+            pick, self.policy.metric, share=share, flip=flip, rows=self.rows, title=title, dataset=dataset
+        )
+
+    def choose(self, choice: Choice, *, request: str = "") -> ChoiceRelease:
+        """Reserve, count, choose, store, return.  The same choice again returns the stored one, at no cost."""
+        return self.chosen(choice, request=request).release
+
+    def chosen(self, choice: Choice, *, request: str = "") -> ChoiceOutcome:
+        """As `choose`, saying also whether it was made before."""
+        return choose(self, choice, self._noise, request=request)
 
     def plan_synthesis(
         self,

@@ -112,16 +112,16 @@ def _mwem(
     before = _steps(session, name)
     if not before:
         _require_budget(session, plan)
-    synthetic = run_mwem(
-        plan, lambda: session.source.count(universe), Recorded(ledger, name), noise, progress=progress
-    )
+    synthetic = run_mwem(plan, lambda: session.source.count(universe), Recorded(ledger, name), noise, progress=progress)
     entries = _steps(session, name)
     worst = largest_loss(synthetic.cost)[0]
     promise = promise_of(plan.metric, worst, plan.records, ledger.path.name, ledger.worst_case())
     made = _rounded(synthetic, records)
     facts = _facts(plan.name, "mwem", session, entries, promise) | {
         "plan": plan.to_dict(),
-        "measurements": [{"row": m.row, "label": m.label, "noisy": m.noisy, "scale": m.scale.hex()} for m in synthetic.measurements],
+        "measurements": [
+            {"row": m.row, "label": m.label, "noisy": m.noisy, "scale": m.scale.hex()} for m in synthetic.measurements
+        ],
     }
     released: list[Row | None] = measured_rows(plan.workload, synthetic.measurements, plan.records)
     report = compare(plan.workload, released, made.counts, plan.records, **facts)

@@ -84,7 +84,12 @@ def test_machines_get_the_report_and_no_file_unless_asked(town, dxp):
     assert data["records"] == 400
     assert data["files"] == []
     assert data["repeated"] is False
-    assert {p.name for p in town.iterdir()} - before <= {"ledger.db", "ledger.db.witness", "ledger.db-wal", "ledger.db-shm"}
+    assert {p.name for p in town.iterdir()} - before <= {
+        "ledger.db",
+        "ledger.db.witness",
+        "ledger.db-wal",
+        "ledger.db-shm",
+    }
     again = json.loads(dxp(*call, "--out", "s.csv").fine().out)
     assert again["repeated"] is True
     assert again["files"][:2] == ["s.csv", "s-report.json"]

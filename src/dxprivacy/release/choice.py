@@ -1,0 +1,111 @@
+"""A released choice: what was chosen, among what, and the promise; never a score."""
+
+import importlib.metadata
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.errors import UsageError
+from dxprivacy.model.canonical import UNSEALED, sealed
+from dxprivacy.planning.choice import Choice
+from dxprivacy.release.build import promise_of
+from dxprivacy.wording import columns, digits, plain, tag, wrap
+
+FORMAT = "dxprivacy-choice/1"
+
+
+@dataclass(frozen=True)
+class ChoiceRelease:
+    """What was chosen, the promise that goes with it, and what is needed to check it."""
+
+    name: str
+    title: str
+    chosen: str
+    index: int
+    promise: tuple[str, ...]
+    records: int | None  # None where it is private
+    facts: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, sealed."""
+        return sealed(
+            {
+                "format": FORMAT,
+                "name": self.name,
+                "title": self.title,
+                "records": self.records,
+                "chosen": {"label": self.chosen, "index": self.index},
+                "promise": list(self.promise),
+                **self.facts,
+            }
+        )
+
+    def to_json(self) -> str:
+        """The whole release as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to a .json file."""
+        target = Path(path)
+        if target.suffix != ".json":
+            raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json"])
+        try:
+            target.write_text(self.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {target}: {error.strerror}",
+                details=["The choice is kept in the ledger; choosing again returns it, at no cost."],
+            ) from None
+        return target
+
+    def __str__(self) -> str:
+        return "\n".join(plain(line) for line in choice_release_lines(self))
+
+
+def build_choice(
+    choice: Choice, index: int, records: int, *, ledger: str, entry: int, at: str, request: str, so_far: float
+) -> ChoiceRelease:
+    """The release of a chosen index.
+
+    `request` is the name of the ledger's entry; `so_far` the worst case of everything in the ledger, this included.
+    """
+    facts: dict[str, Any] = {
+        **{key: value for key, value in choice.essence().items() if key != "name"},
+        "ledger": {
+            "file": ledger,
+            "entry": entry,
+            "at": at,
+            "request": request,
+            "worst_case_epsilon": so_far if math.isfinite(so_far) else None,
+        },
+        "software": f"dxprivacy {importlib.metadata.version('dxprivacy')}",
+    }
+    words = promise_of(choice.metric, choice.worst_epsilon, records, ledger, so_far)
+    public = records if choice.metric.universe.absent is None else None
+    label = choice.candidates.labels[index]
+    return ChoiceRelease(choice.name, str(choice.pick), label, index, words, public, facts)
+
+
+def choice_from_json(text: str) -> ChoiceRelease:
+    """A released choice back from its JSON text."""
+    data = json.loads(text)
+    known = {"format", "name", "title", "records", "chosen", "promise", *UNSEALED}
+    facts = {key: value for key, value in data.items() if key not in known}
+    picked = data["chosen"]
+    words = tuple(data["promise"])
+    return ChoiceRelease(data["name"], data["title"], picked["label"], picked["index"], words, data["records"], facts)
+
+
+def choice_release_lines(release: ChoiceRelease) -> list[str]:
+    """What was chosen, how far from the best it may be, and the promise."""
+    facts = release.facts
+    off = float(facts["short_by_at_most_95"])
+    told = f"at most {digits(off)} {facts['short_in']}, 95 % of the time" if off else "the best, exactly"
+    lines = columns([[release.title, tag("accent", release.chosen), tag("dim", told)]], "lll")
+    lines += ["", tag("bold", "Promise")]
+    for k, sentence in enumerate(release.promise, 1):
+        lines += [f"  {line}" for line in wrap(f"{k}. {sentence}", 94, "   ")]
+    return lines

@@ -1,0 +1,64 @@
+"""`dxp choose`: how good a choice would be, before anything is spent; then the choice and the promise."""
+
+import json
+
+
+def test_without_data_it_shows_what_a_choice_would_be_like_and_spends_nothing(town, dxp):
+    called = dxp("choose", "policy.toml", "median age", "--share", "20%").fine()
+    assert "nothing spent, no data read" in called.out
+    assert "records off in its rank" in called.out
+    assert "limited by" in called.out
+    assert called.lines[-1] == 'Next: dxp choose policy.toml "median age" --share 20% --data FILE'
+    assert max(map(len, called.lines)) <= 120
+    assert not list(town.glob("*.db"))
+
+
+def test_with_data_it_reserves_chooses_and_writes(town, dxp):
+    called = dxp("choose", "policy.toml", "most common sex", "--share", "50%", "--data", "people.csv").fine()
+    assert "reserved  entry 1" in called.out
+    assert "n = 400 (public)" in called.out
+    assert "Promise" in called.out
+    assert called.lines[-1] == "Next: dxp ledger ledger.db"
+    (written,) = town.glob("choice-*.json")
+    data = json.loads(written.read_text())
+    assert data["chosen"]["label"] in ("M", "F")
+    again = dxp("choose", "policy.toml", "most common sex", "--share", "50%", "--data", "people.csv").fine()
+    assert "chosen before, nothing spent" in again.out
+    listed = dxp("ledger", "ledger.db").fine()
+    assert "1 release" in listed.out
+
+
+def test_json_has_the_same_fields(town, dxp):
+    planned = json.loads(dxp("choose", "policy.toml", "3 bins of age", "--flip", "--json").fine().out)
+    assert planned["mechanism"] == "permute-and-flip"
+    assert len(planned["candidates"]) == 36
+    chosen = dxp("choose", "policy.toml", "3 bins of age", "--flip", "--data", "people.csv", "--json").fine()
+    data = json.loads(chosen.out)
+    assert (data["format"], data["repeated"]) == ("dxprivacy-choice/1", False)
+    assert data["request"] == planned["request"]
+    assert not list(town.glob("choice-*.json"))
+
+
+def test_refusals_spend_nothing_and_say_what_to_do(town, dxp):
+    for arguments, code, words in [
+        (("median sex",), 4, "has no order"),
+        (("mode of age",), 4, "not something to choose"),
+        (("median age", "--ledger", "l.db"), 2, "--data FILE"),
+        (("median age", "--rows", "0"), 2, "rows"),
+        (("median age", "--rows", "9", "--data", "people.csv"), 2, "leave --rows out"),
+        (("median age", "--share", "0"), 2, "share"),
+        (("median age", "--data", "nobody.csv"), 6, "nobody.csv"),
+        (("median age", "--data", "people.csv", "--out", "policy.toml/x"), 2, "choice-NAME.json"),
+        (("median age", "--epsilon", "1"), 2, "policy"),
+    ]:
+        called = dxp("choose", "policy.toml", *arguments)
+        assert called.code == code, called.err
+        assert words in called.err
+    assert not list(town.glob("*.db"))
+
+
+def test_the_budget_ends(town, dxp):
+    dxp("choose", "policy.toml", "most common sex", "--data", "people.csv").fine()
+    called = dxp("choose", "policy.toml", "most common sex", "--flip", "--data", "people.csv")
+    assert called.code == 5
+    assert "nothing spent" in called.err
