@@ -139,10 +139,11 @@ def _make(
     """Reserve, make, write, compare."""
     from dxprivacy.cli.release import started
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.release.words import promise_lines
     from dxprivacy.session import Session
     from dxprivacy.synthesis.report import report_lines
     from dxprivacy.synthesis.synthesis_plan import synthesis_lines
-    from dxprivacy.wording import tag, wrap
+    from dxprivacy.wording import tag
 
     fresh = not book.exists()
     source = data[0] if len(data) == 1 else list(data)
@@ -161,34 +162,31 @@ def _make(
         head.append(started(book, named=named))
     head += _steps(made, book, counted)
     head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", ""]
-    promise = [
-        tag("bold", "Promise"),
-        *(f"  {line}" for k, sentence in enumerate(made.promise, 1) for line in wrap(f"{k}. {sentence}", 94, "   ")),
-    ]
     caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
-    lines = [
-        *report_lines(made.report, everything=everything, file=str(places.report(made))),
-        f"  {tag('dim', caution)}",
-    ]
+    lines = report_lines(made.report, everything=everything, file=str(places.report(made)))
+    lines += [f"  {tag('dim', caution)}", "", *promise_lines(made.promise)]
     options = () if policy == book.parent / "policy.toml" else ("--policy", policy)
     last = [next_step("dxp ledger", book, *options)]
     if made.release is not None:
         last.insert(0, next_step("dxp verify", places.release(made), "--ledger", book))
-    show([*synthesis_lines(plan), "", *head, *lines, "", *promise, "", *last])
+    show([*synthesis_lines(plan), "", *head, *lines, "", *last])
 
 
 def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:
     """What was done."""
     from dxprivacy.wording import plural
 
+    number = f"{_GOOD} made      {plural(made.records.number, 'record')} by {made.method}"
+    if not made.entries:
+        return [f"{_GOOD} spent     nothing: the questions do not depend on the data", number]
     first, last = made.entries[0], made.entries[-1]
     entries = f"entry {first}" if first == last else f"entries {first} – {last}"
-    number = f"{_GOOD} made      {plural(made.records.number, 'record')} by {made.method}"
     if made.replayed:
         return [f"{_GOOD} repeated  {entries} of {book}: answered before, nothing spent", number]
+    when = "before any noise was drawn" if first == last else "each before its noise was drawn"
     n = made.synthetic.records
     return [
-        f"{_GOOD} reserved  {entries} in {book}, {'before any noise was drawn' if first == last else 'each before its noise was drawn'}",
+        f"{_GOOD} reserved  {entries} in {book}, {when}",
         f"{_GOOD} counted   {counted}, " + ("n is private" if n is None else f"n = {n:,} (public)"),
         number,
     ]

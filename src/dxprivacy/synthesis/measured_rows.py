@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
+from dxprivacy.model.arrays import Floats
 from dxprivacy.model.workload import Ratio, Workload
 from dxprivacy.planning.expected import interval
 from dxprivacy.planning.laws import laplace_laws
@@ -40,4 +41,13 @@ def measured_rows(workload: Workload, measurements: Sequence[Measurement], recor
         vague = isinstance(recipe, Ratio) and low <= float(recipe.low) and high >= float(recipe.high)
         exact = all(scales[row] == 0 for row in answer.rows)
         out.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
+    return out
+
+
+def bounded_rows(workload: Workload, answers: Floats, bounds: Floats) -> list[Row | None]:
+    """Answers that are right within bounds, all together 95 % of the time, as released answers with intervals."""
+    out: list[Row | None] = []
+    for answer, value, bound in zip(workload.answers, answers.tolist(), bounds.tolist(), strict=True):
+        title, ends = workload.titles[answer.question], (value - bound, value + bound)
+        out.append(Row(answer.label, title, value, *ends, answer.unit, bound == 0, False, answer.groups))
     return out

@@ -165,9 +165,10 @@ def test_a_run_is_taken_up_where_it_stood(town, monkeypatch):
             raise KeyboardInterrupt
         return real(self, cost, questions, name, act)
 
-    with session(CountedNoise()) as first, pytest.raises(KeyboardInterrupt):
+    with session(CountedNoise()) as first:
         monkeypatch.setattr(recorded.Recorded, "step", step)
-        first.synthesize(plan(first, "mwem", share="50%"))
+        with pytest.raises(KeyboardInterrupt):
+            first.synthesize(plan(first, "mwem", share="50%"))
     monkeypatch.setattr(recorded.Recorded, "step", real)
     noise = CountedNoise()
     with session(noise) as second:
@@ -175,6 +176,25 @@ def test_a_run_is_taken_up_where_it_stood(town, monkeypatch):
         assert made.entries == tuple(range(1, 9))
         assert not made.replayed
     assert noise.draws == 8 - 3
+
+
+def test_a_small_database_is_one_entry_and_its_bounds_are_the_intervals(session):
+    planned = session.plan_synthesis("count by sex", method="smalldb", share="50%")
+    made = session.synthesize(planned)
+    assert made.entries == (1,)
+    assert made.records.number == 300
+    for answer, bound in zip(made.report.answers, planned.chosen.bounds, strict=True):
+        assert answer.released.high - answer.released.value == pytest.approx(bound)
+    again = session.synthesize(session.plan_synthesis("count by sex", method="smalldb", share="50%"))
+    assert again.replayed
+    assert (again.records.counts == made.records.counts).all()
+
+
+def test_what_does_not_depend_on_the_data_costs_nothing(session):
+    made = session.synthesize(session.plan_synthesis("count", method="smalldb"))
+    assert made.entries == ()
+    assert made.records.number == 300
+    assert session.ledger.entries() == []
 
 
 def test_progress_tells_round_numbers_only(session):
