@@ -84,7 +84,8 @@ def command(
     with working("reading the policy"):
         loaded = Policy.load(policy)
         asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
-    wanted = {"method": method, "share": share, "rounds": rounds, "passes": passes}
+    wanted: dict[str, Any] = {"method": method, "share": share, "rounds": rounds}
+    wanted |= {} if passes is None else {"passes": passes}
     if not data:
         words = [*(f'"{question}"' for question in questions), *(f"--ask {quoted(file)}" for file in files)]
         words += [f"--{name} {value}" for name, value in wanted.items() if value not in (None, "auto", "100%")]
@@ -111,14 +112,17 @@ def _look_ahead(
 ) -> None:
     """What to expect, without data."""
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.synthesis.synthesis_plan import plan_synthesis, synthesis_lines
+    from dxprivacy.wording import tag
+    from dxprivacy.synthesis.plan import plan_synthesis
+    from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
 
     with working("trying the methods on made-up tables"):
-        plan = plan_synthesis(asked, loaded.metric, rows=rows, title=loaded.title, dataset=loaded.dataset, **wanted)
+        plan = plan_synthesis(asked, loaded.metric, records=rows, title=loaded.title, dataset=loaded.dataset, **wanted)
     if as_json:
-        show_json(plan.to_dict())
+        show_json(synthesis_to_dict(plan))
         return
-    show([*synthesis_lines(plan), "", next_step("dxp synth", policy, *words, "--data FILE --out synthetic.csv")])
+    free = tag("good", "Nothing spent, no data read.")
+    show([*synthesis_lines(plan), "", free, next_step("dxp synth", policy, *words, "--data FILE --out synthetic.csv")])
 
 
 def _make(
@@ -142,7 +146,7 @@ def _make(
     from dxprivacy.release.words import promise_lines
     from dxprivacy.session import Session
     from dxprivacy.synthesis.report import report_lines
-    from dxprivacy.synthesis.synthesis_plan import synthesis_lines
+    from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
     from dxprivacy.wording import tag
 
     fresh = not book.exists()
@@ -155,7 +159,7 @@ def _make(
         counted = session.source.name
     written = places.write(made)
     if as_json:
-        show_json(made.to_dict() | {"expected": plan.to_dict(), "files": [str(file) for file in written]})
+        show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": [str(file) for file in written]})
         return
     head = [f"{_GOOD} policy    {policy} · {loaded.digest[:8]}"]
     if fresh:

@@ -20,7 +20,8 @@ from dxprivacy.release import Release, build_release, from_json, promise
 from dxprivacy.release.choice import ChoiceRelease
 from dxprivacy.session.choices import ChoiceOutcome, choose
 from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
-from dxprivacy.synthesis.synthesis_plan import SynthesisPlan, plan_synthesis
+from dxprivacy.synthesis.mwem_plan import PASSES
+from dxprivacy.synthesis.plan import SynthesisPlan, plan_synthesis
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ class Session:
         method: str = "auto",
         share: object = 1,
         rounds: int | str | None = None,
-        passes: int | None = None,
+        passes: int = PASSES,
+        seconds: float = SECONDS,
     ) -> SynthesisPlan:
         """Which method is expected to make better synthetic records; nothing is spent and no record is read."""
         return plan_synthesis(
@@ -167,7 +169,8 @@ class Session:
             share=share,
             rounds=rounds,
             passes=passes,
-            rows=self.rows,
+            records=self.rows,
+            seconds=seconds,
             title=self.policy.title,
             dataset=self.policy.dataset,
         )

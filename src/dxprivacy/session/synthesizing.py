@@ -31,7 +31,7 @@ from dxprivacy.synthesis.mwem import run_mwem
 from dxprivacy.synthesis.mwem_plan import MwemPlan
 from dxprivacy.synthesis.records import Records
 from dxprivacy.synthesis.report import Report, compare
-from dxprivacy.synthesis.synthesis_plan import SynthesisPlan
+from dxprivacy.synthesis.plan import SynthesisPlan
 from dxprivacy.synthesis.synthetic import Synthetic
 from dxprivacy.wording import percent
 
@@ -90,7 +90,7 @@ def synthesize(
     if not isinstance(plan, SynthesisPlan):
         hints = [("session.plan_synthesis(…)", "shows first what to expect, and costs nothing")]
         raise UsageError("a plan of synthetic records is needed", hints=hints)
-    policy, chosen = session.policy, plan.chosen
+    policy, chosen = session.policy, plan.made
     if chosen.metric.digest != policy.digest or chosen.dataset != policy.dataset:
         raise UsageError("the plan was made for another policy", hints=["session.plan_synthesis(…)"])
     fields_of(policy.universe)  # refuses what has no records
