@@ -140,9 +140,25 @@ def plural(n: int, word: str) -> str:
 
 
 def numbered(numbers: Sequence[int], word: str = "entry") -> str:
-    """Things with their numbers.
+    """Things with their numbers, in rising order; more than three in a row by their ends.
 
-    >>> numbered([2]), numbered([1, 3])
-    ('entry 2', 'entries 1, 3')
+    >>> numbered([2]), numbered([1, 3]), numbered([1, 3, 4, 5, 6])
+    ('entry 2', 'entries 1, 3', 'entries 1, 3–6')
     """
-    return f"{word if len(numbers) == 1 else plural(2, word).removeprefix('2 ')} {', '.join(map(str, numbers))}"
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    written = [text for run in runs for text in ([span(run)] if len(run) > 3 else map(str, run))]
+    return f"{word if len(numbers) == 1 else plural(2, word).removeprefix('2 ')} {', '.join(written)}"
+
+
+def span(numbers: Sequence[int]) -> str:
+    """The first and the last.
+
+    >>> span([3, 4, 7]), span([3])
+    ('3–7', '3')
+    """
+    return f"{numbers[0]}–{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])

@@ -75,9 +75,13 @@ class Loose:
     terms: tuple["Own", ...]
 
     @property
-    def moves(self) -> Iterator[Move]:
-        """The moves of all parts."""
-        return (move for own in self.terms for _, move in own)
+    def moves(self) -> tuple[Move, ...]:
+        """The moves of all parts, each once."""
+        return tuple({move.key: move for own in self.terms for _, move in own}.values())
+
+    def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
+        """The pairs that are worst for single questions; the worst for all together may be others."""
+        return _gathered((pair for move in self.moves for pair in move.pairs(block)), block)
 
 
 Own = tuple[tuple[Part, Move], ...]
@@ -142,8 +146,11 @@ def _joined(pairs: Sequence[Pairs]) -> Pairs:
     return np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
 
 
-def cover(loss: PseudoMetric, metric: Metric) -> Cover:
-    """The pairs that decide how `loss` compares with `metric`."""
+def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cover:
+    """The pairs that decide how `loss` compares with `metric`.
+
+    `most` is how many moves along one attribute are worth looking at, before each question is only bounded.
+    """
     alternatives: tuple[Terms, ...] | None = getattr(loss, "alternatives", None)
     if alternatives is None:
         return _plain(metric)
@@ -154,22 +161,23 @@ def cover(loss: PseudoMetric, metric: Metric) -> Cover:
             return together
     found = []
     for terms in alternatives:
-        covered = _cover(terms, metric)
+        covered = _cover(terms, metric, most=most)
         if covered is None or covered.plain is not None:  # all there is, also for the others
             return _plain(metric)
         found.append(covered)
     return found[0] if len(found) == 1 else _merged(found)
 
 
-def _cover(terms: Terms, metric: Metric, few: int | None = None) -> Cover | None:
+def _cover(terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None) -> Cover | None:
     """The pairs that decide about a sum; None where they are more than a `few`, or could only be bounded."""
+    most = few if few is not None else MAX_PAIRS if most is None else most
     if isinstance(metric, WithAbsent):
-        inside = _cover(terms, metric.base, few)
-        return None if inside is None else _with_presence(inside, terms, metric, few)
+        inside = _cover(terms, metric.base, few, most=most)
+        return None if inside is None else _with_presence(inside, terms, metric, few, most)
     if isinstance(metric, Constant):
         return _constant(terms, metric, few)
     if metric.axes is not None:
-        return _sum_of_attributes(terms, metric, metric.axes, few)
+        return _sum_of_attributes(terms, metric, metric.axes, few, most)
     return _plain(metric)
 
 
@@ -192,11 +200,10 @@ def _merged(covers: Sequence[Cover]) -> Cover:
     )
 
 
-def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | None) -> Cover | None:
+def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | None, most: int) -> Cover | None:
     """The star around `absent`, which together with the base's generators generates the whole metric."""
     universe = metric.universe
     axes = sorted({axis for term in terms for axis in term.axes})
-    most = MAX_PAIRS if few is None else few
     # Every row of a sum may get a scale of its own, where that is feasible; otherwise rows of one scale are alike.
     cells = contexts_of([_by_row(term) for term in terms], axes, universe, most)
     cells = contexts_of(terms, axes, universe, most) if cells is None else cells
@@ -254,8 +261,10 @@ def _representatives(classes: Ints) -> Ints:
     return np.unique(classes, return_index=True)[1].astype(np.int64)
 
 
-def _sum_of_attributes(terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None) -> Cover | None:
-    universe, most = metric.universe, MAX_PAIRS if few is None else few
+def _sum_of_attributes(
+    terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int
+) -> Cover | None:
+    universe = metric.universe
     moves: list[Move] = []
     loose: list[Loose] = []
     for axis, along in enumerate(axes):

@@ -176,7 +176,7 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
     if best == 0:
         return Fraction(0), None
     offsets = np.array([int(move.contexts[where[at]]) for move, where in argument], dtype=np.int64)
-    stride = next(part.moves).stride
+    stride = part.moves[0].stride
     example = (u[at] * stride + offsets, v[at] * stride + offsets)
     return (math.inf if math.isinf(best) else Fraction(best) * Fraction(slack)), example
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--export", type=click.Path(path_type=Path), metavar="FILE", help="Every row with its hash, as JSON lines."
 )
+@click.option("--all", "every", is_flag=True, help="Every step of synthetic data, not one line for all of them.")
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
 def command(
     ledger: Path,
@@ -31,6 +32,7 @@ def command(
     dry_run: bool,
     receipt: int | None,
     export: Path | None,
+    every: bool,
     as_json: bool,
 ) -> None:
     """What was spent and what is left, pair by pair. Checks the chain first.
@@ -74,7 +76,7 @@ def command(
     elif adopt:
         _adopt(ledger, policy, dry_run=dry_run, as_json=as_json)
     else:
-        _show(ledger, policy, between, as_json=as_json)
+        _show(ledger, policy, between, every=every, as_json=as_json)
 
 
 def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
@@ -135,7 +137,7 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, as_json: bool) -
     show([*lines, "", next_step("dxp ledger", ledger, *option, *(["--adopt"] if dry_run and adoption.changed else []))])
 
 
-def _show(ledger: Path, policy: Path | None, between: tuple[str, str] | None, *, as_json: bool) -> None:
+def _show(ledger: Path, policy: Path | None, between: tuple[str, str] | None, *, every: bool, as_json: bool) -> None:
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.ledger import Ledger
     from dxprivacy.ledger.words import between_lines, ledger_lines, ledger_to_dict
@@ -151,8 +153,8 @@ def _show(ledger: Path, policy: Path | None, between: tuple[str, str] | None, *,
             lines = between_lines(told)
             step = next_step("dxp ledger", ledger, *option)
         else:
-            data = ledger_to_dict(book)
-            lines = ledger_lines(book)
+            data = ledger_to_dict(book) if as_json else {}
+            lines = [] if as_json else ledger_lines(book, every=every)
             step = next_step("dxp ledger", ledger, *option, "--between", *_example(book))
     if as_json:
         show_json({k: (None if v == float("inf") else v) for k, v in data.items()})

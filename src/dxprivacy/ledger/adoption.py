@@ -75,8 +75,9 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
     if apart:
         raise upgrade.refusal(apart, history.where)
     used, pair = _fits(carried, metric)
-    shares = [round_share(Fraction(max_ratio(entry.cost, metric).upper)) for entry in carried]
-    entries = [replace(entry, share=share) for entry, share in zip(carried, shares, strict=True)]
+    costs = {id(entry.cost): entry.cost for entry in carried}
+    shares = {key: round_share(Fraction(max_ratio(cost, metric).upper)) for key, cost in costs.items()}
+    entries = [replace(entry, share=shares[id(entry.cost)]) for entry in carried]
     old = SumCost(before.universe, [entry.cost for entry in history.entries(reserved)])
     worst = largest_loss(old)[0] if old.costs else 0.0
     return Adoption(before, version, upgrade, tuple(entries), used, pair, worst, _worst_case(entries, metric))

@@ -9,10 +9,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
-from dxprivacy.bounds import cover, max_ratio, ratios
+from dxprivacy.bounds import Cover, cover, max_ratio, ratios
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.model.costs import RowsCost, SumCost
 from dxprivacy.model.metrics import Metric, present
@@ -20,6 +21,8 @@ from dxprivacy.model.metrics.base import Pairs
 from dxprivacy.wording import digits
 
 SHARE_GRID = 1 << 60
+_WORK = 4_000_000  # pairs times blocks to look at along an attribute, for a screen
+_FEWEST = 20_000
 
 
 def round_share(share: Fraction) -> Fraction:
@@ -103,7 +106,16 @@ class Used:
 
 def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
     """The pairs with the largest part of their budget used, largest first."""
-    return _top(spent, metric, cover(spent, metric).pairs(), count) if spent.costs else []
+    if not spent.costs:
+        return []
+    plan = _for_screens(spent, metric)
+    return _top(spent, metric, chain(plan.pairs(), *(part.pairs() for part in plan.loose)), count)
+
+
+def _for_screens(spent: SumCost, metric: Metric) -> Cover:
+    """A cover that many costs together do not make too large to be waited for; no decision rests on it."""
+    parts = sum(len(term.parts) for term in spent.terms)
+    return cover(spent, metric, most=max(_WORK // parts, _FEWEST))
 
 
 def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> list[Used]:
@@ -124,14 +136,13 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
     out: dict[str, list[Used]] = {name: [] for name in names}
     if not spent.costs:
         return out
-    plan = cover(spent, metric)
+    plan = _for_screens(spent, metric)
     if plan.plain is not None:
         out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
     for move in plan.moves:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
     for part in plan.loose:  # too many contexts to look at all: the worst of each question
-        found = [used for move in part.moves for used in _top(spent, metric, move.pairs(), 2)]
-        out[names[part.axis]] = sorted(found, key=lambda used: -used.share)[:2]
+        out[names[part.axis]] = _top(spent, metric, part.pairs(), 2)
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
     return out

@@ -11,10 +11,11 @@ from dxprivacy.errors import DxError, LedgerError
 from dxprivacy.ledger.journal import Row
 from dxprivacy.ledger.upgrade import Apart, Upgrade
 from dxprivacy.ledger.versions import Recorded
-from dxprivacy.model.costs import LaplaceCost, RowsCost
+from dxprivacy.model.costs import LaplaceCost, RowsCost, SelectionCost
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import Question, Stack
 from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -35,20 +36,47 @@ class Entry:
     row: int = 0
 
 
+KINDS: dict[str, type[RowsCost]] = {"laplace": LaplaceCost, "selection": SelectionCost}
+"""The kinds of costs that a journal knows; whatever else stands there is refused."""
+
+_BOUND = 16  # questions whose rows are kept at hand: adaptive mechanisms ask the same again and again
+
+
+def kind_of(cost: RowsCost) -> str:
+    """What a journal calls a cost."""
+    for kind, known in KINDS.items():
+        if type(cost) is known:
+            return kind
+    raise LedgerError(f"a ledger has no words for a {type(cost).__name__}; nothing was spent")
+
+
+def title_of(kind: str, questions: Sequence[object]) -> str:
+    """In words: the questions, and that one row of them was chosen, if so."""
+    return ("choice among " if kind == "selection" else "") + " + ".join(str(q) for q in questions)
+
+
 def cost_content(cost: RowsCost, questions: Stack, asked: Stack | None = None) -> dict[str, Any]:
     """What a journal keeps of a cost, without the share, which depends on the policy.
 
     `questions` are those that are put to the data, and the cost is theirs; `asked` those that people asked, if others.
     """
     other = asked is not None and asked.to_dict() != questions.to_dict()
+    kind = kind_of(cost)
     return {
-        "kind": "laplace",
-        "title": " + ".join(str(q) for q in (asked if asked and other else questions).questions),
+        "kind": kind,
+        "title": title_of(kind, (asked if asked and other else questions).questions),
         "questions": questions.to_dict(),
         "universe": cost.universe.digest,
-        "scales": [float(s).hex() for s in cost.scales],
+        **_scales_content(cost),
         **({"asked": asked.to_dict()} if asked and other else {}),
     }
+
+
+def _scales_content(cost: RowsCost) -> dict[str, Any]:
+    """One scale for each row; of a choice only one if they are alike, as its rows are many and its steps too."""
+    if isinstance(cost, SelectionCost) and (cost.scales == cost.scales[0]).all():
+        return {"scales": [float(cost.scales[0]).hex()], "alike": True}
+    return {"scales": [float(s).hex() for s in cost.scales]}
 
 
 def _untitled(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -63,11 +91,21 @@ def body_of(cost: RowsCost, content: dict[str, Any]) -> str:
     return hashlib.sha256(f"{cost.workload.digest} {text}".encode()).hexdigest()
 
 
-def cost_from(content: dict[str, Any], universe: Universe) -> RowsCost:
-    """The cost again.  Targets are left out: they decide scales, which are given, and no rows."""
-    asked = [from_dict(q) for q in content["questions"]]
+def rows_of(questions: list[dict[str, Any]], universe: Universe) -> Workload:
+    """The rows that were put to the data.  Targets are left out: they decide scales, which are given, and no rows."""
+    asked = [from_dict(q) for q in questions]
     bare = [replace(q, within=None, unit="") if isinstance(q, Question) else q for q in asked]
-    return LaplaceCost(Stack(tuple(bare)).on(universe), [float.fromhex(s) for s in content["scales"]])
+    return Stack(tuple(bare)).on(universe)
+
+
+def cost_from(content: dict[str, Any], rows: Workload) -> RowsCost:
+    """The cost again; whatever its kind does not know is refused."""
+    kind, scales = KINDS[content["kind"]], [float.fromhex(s) for s in content["scales"]]
+    if "alike" in content:
+        if kind is not SelectionCost or content["alike"] is not True or len(scales) != 1:
+            raise ValueError("alike")
+        scales *= rows.rows
+    return kind(rows, scales)
 
 
 class History:
@@ -80,6 +118,10 @@ class History:
             raise LedgerError("the ledger does not say under which policy it was written", where=where)
         self._steps: dict[int, Upgrade] = {}
         self._entries: dict[int, Entry] = {}
+        self._rows: dict[tuple[str, str], Workload] = {}
+        # Equal costs are one object, so that sums of them are worked out once: by body and version, and carried on.
+        self._costs: dict[tuple[str, int], RowsCost] = {}
+        self._carried: dict[tuple[int, str, int], RowsCost] = {}
 
     @property
     def current(self) -> Recorded:
@@ -96,6 +138,15 @@ class History:
                 raise self._damaged(new.seq) from None
         return self._steps[k]
 
+    def rows_of(self, questions: list[dict[str, Any]], universe: Universe) -> Workload:
+        """Rows as the journal describes them; those of the last few descriptions are kept at hand."""
+        key = (json.dumps(questions), universe.digest)
+        if key not in self._rows:
+            while len(self._rows) >= _BOUND:
+                self._rows.pop(next(iter(self._rows)))
+            self._rows[key] = rows_of(questions, universe)
+        return self._rows[key]
+
     def entries(self, rows: Sequence[Row]) -> list[Entry]:
         """All costs, oldest first; `rows` are the reserve rows."""
         return [self.entry(row, number) for number, row in enumerate(rows, 1)]
@@ -105,10 +156,7 @@ class History:
         if row.seq not in self._entries:
             entry = self.original(row, number)
             for k in range(entry.policy, len(self.versions)):
-                step = self.step(k)
-                if step.apart(number, entry.cost):  # it was checked on adoption, so somebody changed the row
-                    raise self._damaged(self.versions[k].seq)
-                entry = replace(entry, cost=step.carry(entry.cost))
+                entry = replace(entry, cost=self._carry(entry, row.body, k))
             if entry.policy < len(self.versions):
                 if row.seq not in self.current.shares:
                     raise self._damaged(self.current.seq)
@@ -116,17 +164,28 @@ class History:
             self._entries[row.seq] = entry
         return replace(self._entries[row.seq], number=number)
 
+    def _carry(self, entry: Entry, body: str, k: int) -> RowsCost:
+        """The cost of an entry from version k to the next."""
+        key = (entry.policy, body, k)
+        if key not in self._carried:
+            step = self.step(k)
+            if step.apart(entry.number, entry.cost):  # it was checked on adoption, so somebody changed the row
+                raise self._damaged(self.versions[k].seq)
+            self._carried[key] = step.carry(entry.cost)
+        return self._carried[key]
+
     def original(self, row: Row, number: int) -> Entry:
         """One cost as it was reserved, over the universe of its time."""
         policy = sum(version.seq < row.seq for version in self.versions)
         try:
             data: dict[str, Any] = json.loads(row.content)
             universe = self.versions[policy - 1].universe
-            if not policy or data["kind"] != "laplace" or data["universe"] != universe.digest:
-                raise ValueError("kind")
-            cost = cost_from(data, universe)
-            if body_of(cost, data) != row.body:
+            if not policy or data["universe"] != universe.digest:
+                raise ValueError("universe")
+            cost = self._costs.get((row.body, policy)) or cost_from(data, self.rows_of(data["questions"], universe))
+            if body_of(cost, data) != row.body:  # it covers all that makes the cost, so equal ones are the same
                 raise ValueError("body")
+            self._costs[row.body, policy] = cost
             share = Fraction(data["share"])
             return Entry(number, row.at, row.request, str(data["title"]), share, cost, policy, row.seq)
         except (DxError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
@@ -139,12 +198,10 @@ class History:
 
     def carried(self, rows: Sequence[Row], upgrade: Upgrade) -> tuple[list[Entry], list[Apart]]:
         """All costs one step further than the current version, and where that is not possible."""
-        out: list[Entry] = []
-        apart: list[Apart] = []
-        for entry in self.entries(rows):
-            apart += upgrade.apart(entry.number, entry.cost)
-            out.append(replace(entry, cost=upgrade.carry(entry.cost)))
-        return out, apart
+        entries = self.entries(rows)
+        carried = {id(cost): upgrade.carry(cost) for cost in {id(e.cost): e.cost for e in entries}.values()}
+        apart = [found for entry in entries for found in upgrade.apart(entry.number, entry.cost)]
+        return [replace(entry, cost=carried[id(entry.cost)]) for entry in entries], apart
 
     def _damaged(self, seq: int) -> LedgerError:
         return LedgerError(

@@ -13,13 +13,13 @@ from dxprivacy.bounds import contexts_of, largest_loss, max_ratio
 from dxprivacy.errors import LedgerError, QuestionError, UsageError
 from dxprivacy.ledger.adoption import Adoption, adopt
 from dxprivacy.ledger.budget import Used, certified_share, most_used, require_budget
-from dxprivacy.ledger.history import Entry, History, body_of, cost_content, cost_from
+from dxprivacy.ledger.history import Entry, History, body_of, cost_content
 from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
 from dxprivacy.ledger.leftover import Leftover, Way
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.model.arrays import Ints
-from dxprivacy.model.costs import LaplaceCost, SumCost
+from dxprivacy.model.costs import RowsCost, SumCost
 from dxprivacy.model.metrics import Constant, Metric, present
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.universe import Universe
@@ -52,6 +52,7 @@ class Ledger:
         self._journal, self.metric, self.path = journal, metric, path
         self._history = History(journal.policies, str(path))
         self._left: tuple[int, Leftover] | None = None
+        self._shares: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
 
     @classmethod
     def open(
@@ -102,7 +103,7 @@ class Ledger:
         adoption = adopt(self._journal, version, dry_run=dry_run)
         if not dry_run:
             self.metric, self._history = version.metric, History(self._journal.policies, str(self.path))
-            self._left = None
+            self._left, self._shares = None, {}
         return adoption
 
     def close(self) -> None:
@@ -125,7 +126,7 @@ class Ledger:
         """All versions of the policy, the current one last."""
         return list(self._history.versions)
 
-    def reserve(self, cost: LaplaceCost, questions: Stack, *, request: str, asked: Stack | None = None) -> Entry | str:
+    def reserve(self, cost: RowsCost, questions: Stack, *, request: str, asked: Stack | None = None) -> Entry | str:
         """Reserve a cost durably, before any noise exists.
 
         `questions` are those that are put to the data, `asked` those that people asked, where they are others.
@@ -135,25 +136,32 @@ class Ledger:
         """
         content = cost_content(cost, questions, asked)
         body = body_of(cost, content)
-        if cost_from(content, cost.universe).workload.digest != cost.workload.digest:
+        if self._history.rows_of(content["questions"], cost.universe).digest != cost.workload.digest:
             raise LedgerError("the questions do not describe the cost; nothing was spent", where=str(self.path))
         if (stored := self._journal.answered(request, body)) is not None:
             return stored.content
         if cost.universe != self.universe:
             raise LedgerError("the cost is over the records of another version of the policy", where=str(self.path))
-        rounded = certified_share(cost, self.metric)
+        rounded = self._share(cost)
         text = json.dumps({**content, "share": str(rounded)}, sort_keys=True, ensure_ascii=False)
+        number = 0
 
         def decide(rows: list[JournalRow]) -> None:
+            nonlocal number
             self._require_current()
             before = self._history.entries(rows)
             shares = sum((e.share for e in before), Fraction(0))
             require_budget([e.cost for e in before], shares, cost, rounded, self.metric)
+            number = len(before) + 1
 
         outcome = self._journal.reserve(request, body, text, decide)
-        if isinstance(outcome, Replay):
-            return outcome.content
-        return next(entry for entry in self.entries() if entry.request == request)
+        return outcome.content if isinstance(outcome, Replay) else self._history.entry(outcome, number)
+
+    def _share(self, cost: RowsCost) -> Fraction:
+        """The part of the policy that a cost takes, certified once."""
+        if cost.identity not in self._shares:
+            self._shares[cost.identity] = certified_share(cost, self.metric)
+        return self._shares[cost.identity]
 
     def finish(self, request: str, release: str) -> None:
         """Store the release (JSON text) before it leaves."""
@@ -179,15 +187,9 @@ class Ledger:
         """Everything spent so far, as one cost."""
         return SumCost(self.universe, [e.cost for e in self.entries()])
 
-    def worst_case(self, more: LaplaceCost | None = None) -> float:
+    def worst_case(self, more: RowsCost | None = None) -> float:
         """The plain-DP reading of everything so far (and of one cost more): the largest loss over all pairs."""
-        costs = [*self.spent.costs, *([more] if more is not None else [])]
-        if not costs:
-            return 0.0
-        together, witness = largest_loss(SumCost(self.universe, costs))
-        if witness is None and len(costs) > 1:  # only bounded: each by itself may tell more
-            together = min(together, sum(largest_loss(cost)[0] for cost in costs))
-        return together
+        return worst_of(SumCost(self.universe, [*self.spent.costs, *([more] if more is not None else [])]))
 
     def remaining(self, i: int, j: int) -> float:
         """What is left for a pair of cells, detours included."""
@@ -287,6 +289,17 @@ class Ledger:
         if shares > 1 and max_ratio(self.spent, self.metric).upper > 1:
             raise LedgerError("more was spent than the policy allows", where=str(self.path))
         return rows
+
+
+def worst_of(spent: SumCost) -> float:
+    """The largest loss over all pairs, or a bound of it."""
+    if not spent.costs:
+        return 0.0
+    together, witness = largest_loss(spent)
+    if witness is None and len(spent.costs) > 1:  # only bounded: each by itself may tell more
+        alone = {id(cost): largest_loss(cost)[0] for cost in spent.distinct}
+        together = min(together, sum(alone[id(cost)] for cost in spent.costs))
+    return together
 
 
 def _dataset(policy: Policy | Metric | Version, dataset: str) -> str:

@@ -37,6 +37,8 @@ MAX_NODES = 60_000
 MAX_EDGES = 4_000_000
 _ALL_PAIRS = 5_000  # nodes of a graph with all its edges
 _MATRIX = 20_000_000  # entries of the tables in which dominated values are looked for
+_WORK = 40_000_000  # the same, times the blocks that were asked about
+_CHUNK = 1 << 18  # pairs at a time
 _CANDIDATES = 12
 _GRAPHS = 16
 
@@ -250,13 +252,17 @@ class Leftover:
         """Values without those that another one of the same class in `alike` dominates."""
         n, stride = len(alike), self.universe.strides[axis]
         everything = np.arange(n, dtype=np.int64)
-        if contexts is None or n * n * len(contexts) > _MATRIX:
+        parts = sum(len(term.parts) for term in terms) or 1
+        if contexts is None or n * n * len(contexts) > min(_MATRIX, _WORK // parts):
             return everything
         u, v = np.divmod(np.arange(n * n, dtype=np.int64), n)
         d = self._along(axis).pairwise(u, v)
         left = np.empty((len(contexts), n, n))
-        for k, c in enumerate(contexts.tolist()):
-            left[k] = _left(d, terms, u * stride + c, v * stride + c).reshape(n, n)
+        chunk = max(1, _CHUNK // (n * n))
+        for start in range(0, len(contexts), chunk):
+            some = contexts[start : start + chunk, None]
+            i, j = ((x * stride + some).ravel() for x in (u, v))
+            left[start : start + chunk] = _left(np.tile(d, len(some)), terms, i, j).reshape(-1, n, n)
         table = np.moveaxis(left, 1, 0)  # value, context, value
         order = np.argsort(np.where(np.isfinite(table), table, 1e300).sum(axis=(1, 2)), kind="stable")
         kept: list[int] = []

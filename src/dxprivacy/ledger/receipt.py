@@ -12,7 +12,7 @@ from typing import Any
 
 from dxprivacy.bounds import largest_loss
 from dxprivacy.errors import UsageError
-from dxprivacy.ledger.history import History
+from dxprivacy.ledger.history import History, title_of
 from dxprivacy.ledger.journal import Journal
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.wording import digits, percent, plural, tag, wrap
@@ -79,7 +79,7 @@ def receipt(ledger: str | Path, entry: int) -> Receipt:
 
 def _released(content: dict[str, Any]) -> tuple[str, ...]:
     """What people asked, also where other questions were put to the data."""
-    return tuple(str(from_dict(q)) for q in content.get("asked", content["questions"]))
+    return tuple(title_of(content["kind"], [from_dict(q)]) for q in content.get("asked", content["questions"]))
 
 
 def receipt_lines(r: Receipt, ledger: str) -> list[str]:

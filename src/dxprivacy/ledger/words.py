@@ -1,27 +1,34 @@
 """The ledger on the screen: what was released, and what is left of each attribute's budget."""
 
 import math
+import re
+from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
 from dxprivacy.bounds import max_ratio
-from dxprivacy.ledger.budget import Used, used_by_attribute
-from dxprivacy.ledger.history import Entry
-from dxprivacy.ledger.ledger import Ledger, Told
+from dxprivacy.ledger.budget import Used, most_used, used_by_attribute
+from dxprivacy.ledger.history import Entry, kind_of
+from dxprivacy.ledger.ledger import Ledger, Told, worst_of
+from dxprivacy.model.costs import RowsCost, SelectionCost, SumCost
 from dxprivacy.model.metrics import Constant
-from dxprivacy.wording import columns, digits, numbered, percent, plural, short, short_pair, tag
+from dxprivacy.wording import columns, digits, numbered, percent, plural, short, short_pair, span, tag
 
 _BAR = 20
+_FEW = 3  # steps that are shown one by one
+_DIGEST = re.compile("[0-9a-f]{16}")
 
 
-def ledger_lines(ledger: Ledger) -> list[str]:
-    """The page."""
+def ledger_lines(ledger: Ledger, *, every: bool = False) -> list[str]:
+    """The page; `every` step of an adaptive mechanism by itself, otherwise its run as one line."""
     entries = ledger.entries()
+    runs = runs_of(entries)
     far = ledger.metric.farthest
     permitted = "no limit" if ledger.metric.has_infinite else digits(far.distance if far else 0.0)
+    steps = f" in {len(entries):,} steps" if len(runs) < len(entries) else ""
     lines = [
-        f"{tag('bold', plural(len(entries), 'release'))} · {tag('good', 'chain intact')} · worst case so far "
+        f"{tag('bold', plural(len(runs), 'release'))}{steps} · {tag('good', 'chain intact')} · worst case so far "
         f"ε {digits(ledger.worst_case())} of {permitted}"
     ]
     *older, current = ledger.versions
@@ -32,11 +39,16 @@ def ledger_lines(ledger: Ledger) -> list[str]:
     if not entries:
         return [*lines, "", "  nothing released yet"]
     table = [[tag("dim", t) for t in ("", "date", "released", "worst ε", "used", "most used pair")]]
-    for entry in entries:
-        worst, (share, pair) = _worst_case(ledger, entry), _most_used(ledger, entry)
-        row = [str(entry.number), _date(entry.at), short(entry.title, 60), digits(worst), percent(share), pair]
-        table.append(row)
-    lines += ["", *columns(table, "rllrrl"), "", tag("dim", "  left, worst pair")]
+    figures: dict[tuple[int, ...], list[str]] = {}  # of equal costs the same
+    for run in [[entry] for entry in entries] if every else runs:
+        key = tuple(id(entry.cost) for entry in run)
+        if key not in figures:
+            figures[key] = _figures(ledger, [entry.cost for entry in run])
+        table.append([span([e.number for e in run]), _date(run[0].at), short(run_title(run), 60), *figures[key]])
+    lines += ["", *columns(table, "rllrrl")]
+    if steps and not every:
+        lines.append(tag("dim", "  --all shows every step"))
+    lines += ["", tag("dim", "  left, worst pair")]
     rows = []
     for name, used in used_by_attribute(ledger.spent, ledger.metric).items():
         left = 1.0 - min(used[0].share, 1.0) if used else 1.0
@@ -46,14 +58,44 @@ def ledger_lines(ledger: Ledger) -> list[str]:
     return lines + columns(rows, "llrl")
 
 
-def _worst_case(ledger: Ledger, entry: Entry) -> float:
-    """One entry's plain-DP reading."""
-    return float(max_ratio(entry.cost, Constant(ledger.universe, Fraction(1))).upper)
+def runs_of(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Entries as releases: the steps of an adaptive mechanism together, if they are more than a few.
+
+    Its steps are requests such as `synth-7f3a select 3`.  A plan's own request starts with its digest instead; whoever
+    repeats a plan under other names makes a release each time.
+    """
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        first = entry.request.partition(" ")[0]
+        groups.setdefault(entry.request if _DIGEST.fullmatch(first) else first, []).append(entry)
+    runs = [run for group in groups.values() for run in ([group] if len(group) > _FEW else [[e] for e in group])]
+    return sorted(runs, key=lambda run: run[0].number)
 
 
-def _most_used(ledger: Ledger, entry: Entry) -> tuple[float, str]:
-    bound = max_ratio(entry.cost, ledger.metric)
-    return float(bound.upper), _words(ledger, bound.witness) if bound.witness else "none"
+def run_title(run: Sequence[Entry]) -> str:
+    """What a run released: what it chose from tells how many answers it is about."""
+    if len(run) == 1:
+        return run[0].title
+    among = max((e.cost.workload.rows for e in run if isinstance(e.cost, SelectionCost)), default=0)
+    what = f"synthetic data from {plural(among, 'answer')}" if among else run[0].title
+    return f"{short(what, 44)} · {len(run)} steps"
+
+
+def _figures(ledger: Ledger, costs: Sequence[RowsCost]) -> list[str]:
+    """Worst case, the part used of the most used pair, and that pair."""
+    if len(costs) == 1:
+        bound = max_ratio(costs[0], ledger.metric)
+        pair = _words(ledger, bound.witness) if bound.witness else "none"
+        return [digits(_worst_case(ledger, costs[0])), percent(float(bound.upper)), pair]
+    together = SumCost(ledger.universe, costs)
+    used = most_used(together, ledger.metric, 1)
+    share, pair = (used[0].share, _words(ledger, used[0].pair)) if used else (0.0, "none")
+    return [digits(worst_of(together)), percent(share), pair]
+
+
+def _worst_case(ledger: Ledger, cost: RowsCost) -> float:
+    """One cost's plain-DP reading."""
+    return float(max_ratio(cost, Constant(ledger.universe, Fraction(1))).upper)
 
 
 def _words(ledger: Ledger, pair: tuple[int, int]) -> str:
@@ -94,6 +136,9 @@ def _left(told: Told) -> str:
 def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
     """For JSON."""
     far = ledger.metric.farthest
+    entries = ledger.entries()
+    costs = {id(e.cost): e.cost for e in entries}
+    worst = {key: _finite(_worst_case(ledger, cost)) for key, cost in costs.items()}
     return {
         "chain": "intact",
         "policy_versions": [
@@ -107,11 +152,12 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
                 "entry": e.number,
                 "at": e.at,
                 "request": e.request,
+                "kind": kind_of(e.cost),
                 "released": e.title,
                 "share": str(e.share),
-                "worst_case_epsilon": _finite(_worst_case(ledger, e)),
+                "worst_case_epsilon": worst[id(e.cost)],
             }
-            for e in ledger.entries()
+            for e in entries
         ],
         "used_by_attribute": {
             name: {"share": used[0].share, "pair": list(ledger.universe.tell(*used[0].pair))}

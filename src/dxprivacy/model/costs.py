@@ -300,6 +300,11 @@ class SumCost:
         return self._universe
 
     @property
+    def distinct(self) -> tuple[RowsCost, ...]:
+        """Each cost once."""
+        return tuple(cost for cost, _ in self._distinct)
+
+    @property
     def error(self) -> float:
         """The worst part and one rounding per sum."""
         return max((c.error for c in self.costs), default=0.0) + len(self.costs) * 2.0**-52

@@ -156,6 +156,8 @@ def stack(workloads: Sequence[Workload]) -> Workload:
     """Several workloads over one universe as one."""
     if not workloads:
         raise UsageError("ask at least one question")
+    if len(workloads) == 1:
+        return workloads[0]
     universe = workloads[0].universe
     blocks: list[Block] = []
     answers: list[Answer] = []
