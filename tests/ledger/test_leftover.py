@@ -15,7 +15,7 @@ from dxprivacy.errors import QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.leftover import Leftover
 from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.costs import LaplaceCost, SumCost
+from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.model.metrics import AttributeMax, AttributeSum, Constant, alone, with_absent
 from dxprivacy.model.questions import gather
 from dxprivacy.model.universe import Universe
@@ -100,7 +100,9 @@ def test_what_is_left_is_the_closure_for_random_metrics_and_questions(rng):
         ]
     except SeparatesIdentical:
         return
-    compare(SumCost(metric.universe, [p.cost for p in plans]), metric, rng)
+    costs = [p.cost for p in plans]
+    costs = [c if rng.random() < 0.6 else SelectionCost(c.workload, c.scales) for c in costs]  # a choice loses no more
+    compare(SumCost(metric.universe, costs), metric, rng)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -108,13 +110,14 @@ def test_what_is_left_is_the_closure_for_random_metrics_and_questions(rng):
 def test_scales_of_every_row_its_own_change_nothing_about_that(rng):
     metric = long_metric(rng)
     workload = random_questions(rng, metric.universe).on(metric.universe)
-    cost = LaplaceCost(workload, random_scales(rng, workload))
+    kind = rng.choice([LaplaceCost, SelectionCost])
+    cost = kind(workload, random_scales(rng, workload))
     if metric.universe.size > 60 or metric.identical or metric.has_infinite:
         return
     from dxprivacy.bounds import max_ratio
 
     scale = float(max_ratio(cost, metric).upper) or 1.0
-    compare(SumCost(metric.universe, [LaplaceCost(workload, cost.scales * scale * 1.01)]), metric, rng)
+    compare(SumCost(metric.universe, [kind(workload, cost.scales * scale * 1.01)]), metric, rng)
 
 
 def test_of_a_table_hardly_any_value_is_needed():

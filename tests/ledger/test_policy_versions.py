@@ -14,6 +14,7 @@ from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.versions import Version
 from dxprivacy.model.attributes import Integers, Values
+from dxprivacy.model.costs import LaplaceCost, SelectionCost
 from dxprivacy.model.metrics import AttributeSum, alone
 from dxprivacy.model.questions import matrix
 from dxprivacy.model.reading import Recoding
@@ -411,8 +412,9 @@ def test_random_upgrades_carry_what_brute_force_carries_and_refuse_what_it_refus
         for k in range(rng.randint(1, 2)):
             asked, share = random_questions(rng, old.metric.universe), F(rng.randint(1, 4), 10)
             plan = make_plan(asked, old.metric, rows=9, share=share, method=rng.choice(["fill", "same-scale"]))
-            ledger.reserve(plan.cost, plan.questions, request=str(k))
-            costs.append(plan.cost)
+            kind = rng.choice([LaplaceCost, SelectionCost])  # a choice with the same scales loses no more
+            costs.append(kind(plan.workload, plan.scales))
+            ledger.reserve(costs[-1], plan.questions, request=str(k))
     new = random_policy(rng, old.metric.universe)
     found = preimages(old.metric.universe, new.metric.universe, new.recoded)
     if set().union(*found.values()) != set(range(old.metric.universe.size)):

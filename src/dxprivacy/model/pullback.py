@@ -63,8 +63,6 @@ class Pullback:
 class PulledBack(Block):
     """Rows over an old universe, as rows over a new one."""
 
-    kind = "pulled back"
-
     def __init__(self, inner: Block, by: Pullback) -> None:
         if inner.universe != by.old:
             raise QuestionError("a map of universes does not fit the question")

@@ -9,6 +9,7 @@ Cells that no measured row tells apart always move together, so that the passes 
 Post-processing: only released numbers enter.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ class _Row:
     low: float
     span: float
     target: float
+    binary: bool  # whether each cell counts fully or not at all
 
 
 class Weights:
@@ -40,6 +42,7 @@ class Weights:
         self.records = records
         self.y: Floats = start * (records / start.sum())
         self._atom: Ints = np.zeros(len(start), dtype=np.int64)  # 0: no row has singled it out
+        self._moved: Ints = np.zeros(0, dtype=np.int64)  # the cells of all other atoms
         self._sizes: Ints = np.array([len(start)], dtype=np.int64)
         self._rows: list[_Row] = []
         self._values: Floats = np.zeros((0, 1))  # per measured row and atom, in [0, 1]
@@ -52,8 +55,9 @@ class Weights:
         if high <= low:
             return  # constant: it says nothing but n
         self._refine(line, low, high - low)
+        binary = bool(((line.weights == low) | (line.weights == high)).all()) and (inside or 0.0 in (low, high))
         target = min(max(measured, low * self.records), high * self.records)
-        self._rows.append(_Row(low, high - low, (target - low * self.records) / (high - low)))
+        self._rows.append(_Row(low, high - low, (target - low * self.records) / (high - low), binary))
 
     def step(self) -> None:
         """The update of Algorithm 2: lean towards the newest measurement, once."""
@@ -66,23 +70,34 @@ class Weights:
     def _lean(self, passes: int, *, newest: bool) -> None:
         if not self._rows:
             return
-        moved = np.flatnonzero(self._atom)
-        atoms = self._atom[moved]
-        before = np.bincount(atoms, weights=self.y[moved], minlength=len(self._sizes))
+        atoms = self._atom[self._moved]
+        before: Floats = np.bincount(atoms, weights=self.y[self._moved], minlength=len(self._sizes)).astype(np.float64)
         before[0] = max(self.records - float(before[1:].sum()), 0.0) if self._sizes[0] else 0.0
-        after = before.copy()
+        after: Floats = np.array(before, dtype=np.float64)
         some = [len(self._rows) - 1] if newest else [*range(len(self._rows))] * passes
-        values, n = self._values, self.records
-        targets = [row.target for row in self._rows]
+        n, targets, binary = self.records, [row.target for row in self._rows], [row.binary for row in self._rows]
+        lines, ones, change = list(self._values), np.ones(len(before)), np.empty(len(before))
         for k in some:
-            a = values[k]
-            after = after * np.exp(a * ((targets[k] - float(a @ after)) / (2 * n)))
-            after *= n / float(after.sum())
+            a = lines[k]
+            answer = float(a.dot(after))
+            strength = (targets[k] - answer) / (2 * n)
+            if binary[k]:  # then exp(a t) = 1 + a (exp(t) - 1), and the sum is known too
+                grown = math.expm1(strength)
+                scale = n / (n + grown * answer)
+                np.multiply(a, grown * scale, out=change)
+                change += scale
+                after *= change
+            else:
+                np.multiply(a, strength, out=change)
+                np.exp(change, out=change)
+                after *= change
+                after *= n / float(after.dot(ones))
         ratio = np.ones(len(before))
         np.divide(after, before, out=ratio, where=before > 0)
         rest = float(ratio[0])
         self.y *= rest
-        self.y[moved] *= (ratio / rest)[atoms]
+        self.y[self._moved] *= (ratio / rest)[atoms]
+        self.y *= n / float(self.y.sum())  # roundings of many rounds would add up
 
     def _refine(self, line: Line, low: float, span: float) -> None:
         """Split the atoms that the row tells apart; a new column for every new atom, a new line for the row."""
@@ -94,6 +109,7 @@ class Weights:
         new = counts < self._sizes[parent]  # a piece that is the whole of an atom keeps its number
         number = parent.copy()
         number[new] = len(self._sizes) + np.arange(int(new.sum()))
+        self._moved = np.concatenate([self._moved, line.cells[(self._atom[line.cells] == 0) & (number[inverse] > 0)]])
         self._atom[line.cells] = number[inverse]
         np.subtract.at(self._sizes, parent[new], counts[new])
         self._sizes = np.concatenate([self._sizes, counts[new]])

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from sys import byteorder
 from typing import Self
 
@@ -54,8 +55,19 @@ class Block(ABC):
         """What the digest covers."""
 
     @abstractmethod
+    def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:
+        """Rows of the workload that are not the same everywhere, and the largest less the smallest entry of each.
+
+        `absent` says that somebody may be absent, who counts 0 in every row.
+        """
+
     def reach(self, weights: Sequence[float], *, absent: bool) -> float:
-        """Not less than any pair's loss, given 1/s of every row of the workload; perhaps one of the two is absent."""
+        """Not less than any pair's sum over the rows, given 1/s of every row of the workload."""
+        return math.fsum(weights[row] * spread for row, spread in self.spreads(absent=absent))
+
+    @abstractmethod
+    def row(self, k: int) -> "Block":
+        """One of its rows (counted from 0) as a block of the same kind."""
 
 
 class Table(Block):
@@ -72,6 +84,7 @@ class Table(Block):
         bias: Fraction = Fraction(0),
     ) -> None:
         axes = sorted(groups)
+        self.sizes = {axis: sizes[axis] for axis in axes}
         self.strides: dict[int, int] = {}
         rows = 1
         for axis in reversed(axes):
@@ -121,6 +134,36 @@ class Table(Block):
         top = max(weights[self.first : self.first + self.rows])
         return top * largest * (1 if self.rows == 1 and one_sign else 2)
 
+    def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:
+        """Entries are products of weights; 0 for whoever counts in another row, or nowhere."""
+        ends: list[
+            list[tuple[int, int, int]]
+        ] = []  # per attribute and group: least and largest weight, how many values
+        for axis in self.axes:
+            inside: list[list[int]] = [[] for _ in range(self.sizes[axis])]
+            for group, weight in zip(self.groups[axis], self.weights[axis], strict=True):
+                if group >= 0:
+                    inside[group].append(weight)
+            ends.append([(min(found, default=0), max(found, default=0), len(found)) for found in inside])
+        everybody = math.prod(len(groups) for groups in self.groups.values())
+        for row, chosen in enumerate(product(*ends)):
+            low, high, count = 1, 1, 1
+            for least, largest, values in chosen:
+                corners = [x * y for x in (low, high) for y in (least, largest)]
+                low, high, count = min(corners), max(corners), count * values
+            if absent or count < everybody:
+                low, high = min(low, 0), max(high, 0)
+            if high > low:
+                yield self.first + row, high - low
+
+    def row(self, k: int) -> "Table":
+        """One group of each attribute."""
+        groups = {}
+        for axis in self.axes:
+            wanted = k // self.strides[axis] % self.sizes[axis]
+            groups[axis] = [0 if g == wanted else -1 for g in self.groups[axis]]
+        return Table(groups, self.weights, dict.fromkeys(groups, 1), self.unit, self.bias)
+
 
 class Along(Block):
     """Intervals of the groups of one attribute."""
@@ -152,14 +195,17 @@ class Along(Block):
         yield [self.rows, self.axis]
         yield array("q", (int(a <= g <= b) for a, b in self.spans for g in self.groups))
 
-    def reach(self, weights: Sequence[float], *, absent: bool) -> float:
-        """Each row that is not the same everywhere."""
-        total = 0.0
+    def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:
+        """One, for each row that is not the same everywhere."""
         present = set(self.groups)
         for k, (a, b) in enumerate(self.spans):
             inside = sum(a <= g <= b for g in present)
-            total += weights[self.first + k] if 0 < inside < len(present) + absent else 0.0
-        return total
+            if 0 < inside < len(present) + absent:
+                yield self.first + k, 1
+
+    def row(self, k: int) -> "Along":
+        """One interval."""
+        return Along(self.axis, self.groups, self.spans[k : k + 1])
 
 
 class Stepped(Block):
@@ -200,14 +246,16 @@ class Stepped(Block):
         yield [self.rows, self.axis]
         yield [x for row in self.matrix for x in row]
 
-    def reach(self, weights: Sequence[float], *, absent: bool) -> float:
-        """Each row from its least to its largest entry."""
-        total = 0.0
+    def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:
+        """From the least to the largest entry."""
         for k, row in enumerate(self.matrix):
             ends = [*row, 0] if absent else row
-            spread = max(ends) - min(ends)
-            total += weights[self.first + k] * spread if spread else 0.0
-        return total
+            if max(ends) > min(ends):
+                yield self.first + k, max(ends) - min(ends)
+
+    def row(self, k: int) -> "Stepped":
+        """The same attribute."""
+        return Stepped(self.axis, self.matrix[k : k + 1], self.unit)
 
 
 class Explicit(Block):
@@ -252,19 +300,22 @@ class Explicit(Block):
         for part in range(3):
             yield [e[part] for e in entries]
 
-    def reach(self, weights: Sequence[float], *, absent: bool) -> float:
-        """Each row from its least to its largest entry."""
+    def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:
+        """From the least to the largest entry, which is 0 where there is none."""
         ends: dict[int, list[int]] = {}
         for column in self.columns.values():
             for row, x in column.items():
                 ends.setdefault(row, []).append(x)
-        total = 0.0
         for row, found in ends.items():
             if absent or len(found) < self.universe.cells:
                 found.append(0)
-            spread = max(found) - min(found)
-            total += weights[self.first + row] * spread if spread else 0.0
-        return total
+            if max(found) > min(found):
+                yield self.first + row, max(found) - min(found)
+
+    def row(self, k: int) -> "Explicit":
+        """Its entries only."""
+        columns = {cell: {0: column[k]} for cell, column in self.columns.items() if k in column}
+        return Explicit(self.universe, 1, columns, self.unit, self.bias)
 
 
 def workload_digest(universe_digest: str, blocks: Sequence[Block]) -> str:

@@ -27,6 +27,13 @@ def tightest(loss: Loss, metric: Distance) -> Tightest:
     """The largest ratio over all pairs."""
     if metric.size != loss.universe.size:
         raise refuse("is not over the cells of the universe", "metric")
+    best = NOTHING
+    for part in loss.alternatives:
+        best = _larger(best, _tightest(part, metric))
+    return best
+
+
+def _tightest(loss: Loss, metric: Distance) -> Tightest:
     if loss.universe.absent is not None and isinstance(metric, WithAbsent):
         return _larger(_among(loss, metric.base), _presence(loss, metric.radius))
     return _among(loss, metric)
@@ -62,6 +69,9 @@ def _constant(loss: Loss, metric: Constant) -> Tightest:
     if metric.epsilon == math.inf or metric.size < 2:
         return NOTHING
     universe = loss.universe
+    summands = loss.summands(loss.blocks)
+    if loss.choices and len(summands) == 1:
+        return _widest_row(loss, metric)
     choices: list[list[int]] = []
     for axis, size in enumerate(universe.shape):
         blocks = [b for b in loss.blocks if axis in b.axes]
@@ -73,13 +83,33 @@ def _constant(loss: Loss, metric: Constant) -> Tightest:
         cells = [universe.cell(values) for values in product(*choices)]
         cells += [] if metric.size == universe.cells else [metric.size - 1]
         return _widest(loss, cells, metric.epsilon)
-    reach = sum(block.reach(loss.weights, absent=universe.absent is not None) for block in loss.blocks)
+    absent = universe.absent is not None
+    reach = sum(_reach(loss, blocks, absent=absent) for blocks in summands)
     if not reach:
         return NOTHING
     if math.isinf(reach) or metric.epsilon == 0:
         return Tightest(Fraction(0), math.inf, None, 0, False)
     rounding = 1 + Fraction(len(loss.scales) + 16, 1 << 52)  # one per row, and a few more
     return Tightest(Fraction(0), Fraction(reach) * rounding / Fraction(metric.epsilon), None, 0, False)
+
+
+def _reach(loss: Loss, blocks: Sequence[Block], *, absent: bool) -> float:
+    """Not less than any pair's loss in these blocks: in their worst row, if they are those of a choice."""
+    if not (times := loss.chosen(blocks[0])):
+        return blocks[0].reach(loss.weights, absent=absent)
+    rows = (found for block in blocks for found in block.spreads(absent=absent))
+    return times * max((loss.weights[row] * spread for row, spread in rows), default=0.0)
+
+
+def _widest_row(loss: Loss, metric: Constant) -> Tightest:
+    """A choice, and one distance for all: the widest row, from its least to its largest entry."""
+    absent = metric.size > loss.universe.cells
+    found = [row for block in loss.blocks for row in block.spreads(absent=absent)]
+    worst: Exact = Fraction(0)
+    for scale, spread in {(loss.scales[row], spread) for row, spread in found}:
+        worst = max(worst, Fraction(spread) / Fraction(scale) if scale else math.inf)
+    low, high = ratio(worst * loss.times[0], metric.epsilon, metric.epsilon)
+    return Tightest(low, high, None, len(found))
 
 
 def _widest(loss: Loss, cells: Sequence[int], epsilon: Exact) -> Tightest:
@@ -119,7 +149,7 @@ class _Shown:
 
 
 def _presence(loss: Loss, radius: Exact) -> Tightest:
-    """Every record against its absence: L(i, absent) = Σ_k |A_ki| / s_k, all at one distance."""
+    """Every record against its absence, of all of whose rows nothing is left; all at one distance."""
     records = contexts(loss, loss.blocks, None)
     if records is None:
         return _presence_by_block(loss, radius)
@@ -130,15 +160,18 @@ def _presence(loss: Loss, radius: Exact) -> Tightest:
 
 
 def _presence_by_block(loss: Loss, radius: Exact) -> Tightest:
-    """The sum of what each block shows at most."""
+    """The sum of what each block shows at most; of the blocks of a choice only the largest."""
     total: Exact = Fraction(0)
     looked = 0
-    for block in loss.blocks:
-        alone = contexts(loss, [block], None)
-        if alone is None:
-            raise Undecided("too many combinations of values to verify", where="certificate")
-        total += _most_present(loss, [block], alone)[0]
-        looked += len(alone)
+    for blocks in loss.summands(loss.blocks):
+        most: Exact = Fraction(0)
+        for block in blocks:
+            alone = contexts(loss, [block], None)
+            if alone is None:
+                raise Undecided("too many combinations of values to verify", where="certificate")
+            most = max(most, _most_present(loss, [block], alone)[0])
+            looked += len(alone)
+        total += most
     return Tightest(Fraction(0), ratio(total, radius, radius)[1], None, looked, False)
 
 

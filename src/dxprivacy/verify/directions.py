@@ -195,7 +195,7 @@ class Along(Direction):
         return self.loss.universe.cell(self._record(context, value))
 
     def bound(self, near: dict[tuple[int, int], Near]) -> Tightest:
-        """The sum of the blocks' largest losses, each in its own worst context."""
+        """The sum of the blocks' largest losses, each in its own worst context; of a choice the largest of them."""
         worst: list[dict[tuple[int, int], float]] = []
         places: list[Sequence[Sequence[int]]] = []
         for block in self.touching:
@@ -209,12 +209,24 @@ class Along(Direction):
                     most[key] = max(most[key], self.loss.about(columns[key[0]], columns[key[1]]))
             worst.append(most)
             places.append(alone)
-        ratios = {key: _quotient(math.fsum(most[key] for most in worst), near[key].about) for key in near}
+        parts = {block.first: (most, alone) for block, most, alone in zip(self.touching, worst, places, strict=True)}
+        summands = self.loss.summands(self.touching)
+
+        def about(key: tuple[int, int]) -> float:
+            return math.fsum(max(parts[block.first][0][key] for block in blocks) for blocks in summands)
+
+        def exact(key: tuple[int, int]) -> Exact:
+            total: Exact = Fraction(0)
+            for blocks in summands:
+                found = ((block, *parts[block.first]) for block in blocks)
+                total += max(self._largest(block, key, most[key], alone) for block, most, alone in found)
+            return total
+
+        ratios = {key: _quotient(about(key), near[key].about) for key in near}
         limit = max(ratios.values()) * (1 - MARGIN)
         high: Exact = Fraction(0)
         for key in (key for key, r in ratios.items() if r > 0 and r >= limit):
-            parts = zip(self.touching, worst, places, strict=True)
-            total = sum((self._largest(b, key, most[key], contexts) for b, most, contexts in parts), Fraction(0))
+            total = exact(key)
             for u, v, _ in near[key].pairs:
                 high = max(high, ratio(total, *self.metric.between(u, v))[1])
         return Tightest(Fraction(0), high, None, sum(len(near) * len(c) for c in places), False)

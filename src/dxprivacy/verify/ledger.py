@@ -3,8 +3,9 @@
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,9 @@ def verify_entry(data: dict[str, Any], claim: Claim, kept: Kept, path: Path) -> 
     if mine.digest != claim.metric_digest:
         raise refuse(f"entry {number} was reserved under another policy, or another version of it", where)
     yield Check("policy", f"version {mine.number} of {len(versions)}, the one that the release names")
-    entries = [_entry(row, _version_of(row, versions), f"{where}, row {row.seq}") for row in reserved]
-    if entries[number - 1].loss.scales == claim.scales:
+    known: dict[tuple[int, str], Entry] = {}  # adaptive mechanisms reserve the same again and again
+    entries = [_entry(row, _version_of(row, versions), f"{where}, row {row.seq}", known) for row in reserved]
+    if entries[number - 1].loss.scales == claim.scales and not entries[number - 1].loss.choices:
         entries[number - 1].found[mine.number] = kept.tightest  # its questions are compared next
     _check_entry(entries[number - 1].row, rows, data, where)
     yield Check("entry", f"{number} of {len(entries)}, reserved {data['ledger']['at']}; the stored release is this one")
@@ -75,12 +77,17 @@ def _version_of(row: Row, versions: Sequence[Version]) -> Version:
     return [version for version in versions if version.seq < row.seq][-1]
 
 
-def _entry(row: Row, version: Version, place: str) -> Entry:
-    """A cost from its own content; its body must fit."""
+def _entry(row: Row, version: Version, place: str, known: dict[tuple[int, str], Entry]) -> Entry:
+    """A cost from its own content; its body must fit.  Equal ones under one version are worked out once."""
     names = ("kind", "title", "questions", "universe", "scales", "share")
-    content = reading.members(json_object(row, place), place, names, ("asked",))
-    if content["kind"] != "laplace" or content["universe"] != version.universe.digest:
+    content = reading.members(json_object(row, place), place, names, ("asked", "alike"))
+    if content["kind"] not in ("laplace", "selection") or content["universe"] != version.universe.digest:
         raise refuse("is of another kind or universe", place)
+    share = reading.fraction(content["share"], place)
+    described = version.number, reading.canonical({name: x for name, x in content.items() if name != "share"})
+    if (equal := known.get(described)) is not None and equal.row.body == row.body:
+        return replace(equal, row=row, share=share)
+    choice = content["kind"] == "selection"
     asked = ask(content["questions"], version.universe, units=False)
     workload = workload_digest(version.universe.digest, asked.blocks)
     same = {name: value for name, value in content.items() if name != "share"}
@@ -89,10 +96,21 @@ def _entry(row: Row, version: Version, place: str) -> Entry:
     if row.body != hashlib.sha256(f"{workload} {text}".encode()).hexdigest():
         raise refuse("its body is not the digest of its content", place)
     words = ask(content["asked"], version.universe, units=False).words if "asked" in content else asked.words
-    if content["title"] != " + ".join(words):
+    if content["title"] != ("choice among " if choice else "") + " + ".join(words):
         raise refuse("its title is not that of its questions", place)
-    loss = Loss(version.universe, asked.blocks, read_scales(content["scales"], asked.rows))
-    return Entry(row, version, loss, reading.fraction(content["share"], place))
+    choices = [range(asked.rows)] if choice else []
+    loss = Loss(version.universe, asked.blocks, _scales(content, asked.rows, place), choices)
+    known[described] = Entry(row, version, loss, share)
+    return known[described]
+
+
+def _scales(content: dict[str, Any], rows: int, place: str) -> list[float]:
+    """One per row; of a choice perhaps one for all."""
+    if "alike" not in content:
+        return read_scales(content["scales"], rows)
+    if content["kind"] != "selection" or content["alike"] is not True:
+        raise refuse("its scales are damaged", place)
+    return read_scales(content["scales"], 1) * rows
 
 
 def _check_share(share: Fraction, found: Tightest, place: str) -> None:
@@ -107,6 +125,7 @@ def _check_entry(entry: Row, rows: Sequence[Row], data: dict[str, Any], where: s
     facts = data["ledger"]
     content = json_object(entry, where)
     for name, stated, found in (
+        ("kind of cost", "laplace", content["kind"]),
         ("request", facts["request"], entry.request),
         ("time", facts["at"], entry.at),
         ("questions", data["questions"], content.get("asked", content["questions"])),
@@ -136,10 +155,19 @@ def _check_so_far(facts: Any, entries: Sequence[Entry], versions: Sequence[Versi
     known = _comparable(entries, entries[-1].version, versions)
     so_far = kept.worst_case
     if len(known) > 1:  # where the sum can only be bounded, each by itself may tell more
-        so_far = min(largest_loss(_together(known)), math.fsum(largest_loss(entry.loss) for entry in known))
+        so_far = min(largest_loss(_together(known)), math.fsum(_alone(known)))
     stated = infinite_as_null(facts["worst_case_epsilon"], "ledger worst_case_epsilon")
     if not close(stated, so_far) and (len(known) == len(entries) or stated < so_far):
         raise refuse(f"is not that of the first {len(entries)} entries, {so_far:.6g}", "ledger worst_case_epsilon")
+
+
+def _alone(entries: Sequence[Entry]) -> Iterator[float]:
+    """The worst case of each entry by itself."""
+    found: dict[int, float] = {}
+    for loss in (entry.loss for entry in entries):
+        if id(loss) not in found:
+            found[id(loss)] = largest_loss(loss)
+        yield found[id(loss)]
 
 
 def _check_budget(entries: Sequence[Entry], versions: Sequence[Version], mine: Version, where: str) -> Check:
@@ -169,12 +197,17 @@ def _check_budget(entries: Sequence[Entry], versions: Sequence[Version], mine: V
 
 
 def _together(entries: Sequence[Entry]) -> Loss:
-    """Costs add up: one loss over the rows of all entries."""
-    blocks, scales = list[Block](), list[float]()
-    for loss in (entry.loss for entry in entries):
+    """Costs add up: one loss over the rows of all entries.  A choice that was made often counts so often."""
+    blocks, scales, choices, times = list[Block](), list[float](), list[range](), list[int]()
+    often = Counter(id(entry.loss) for entry in entries if entry.loss.choices)
+    choices_once = {id(entry.loss): entry.loss for entry in entries if entry.loss.choices}
+    sums = [entry.loss for entry in entries if not entry.loss.choices]
+    for loss in (*sums, *choices_once.values()):
+        times += [often[id(loss)] for _ in loss.choices]
+        choices += [range(c.start + len(scales), c.stop + len(scales)) for c in loss.choices]
         blocks += [block.starting_at(block.first + len(scales)) for block in loss.blocks]
         scales += loss.scales
-    return Loss(entries[-1].loss.universe, blocks, scales)
+    return Loss(entries[-1].loss.universe, blocks, scales, choices, times)
 
 
 def _spent(entries: Sequence[Entry], version: Version) -> str:

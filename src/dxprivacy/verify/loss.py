@@ -23,16 +23,52 @@ class Tightest:
 
 
 class Loss:
-    """L(i, j) = sum over rows of |difference| / scale; scales are float64 numbers, taken exactly."""
+    """L(i, j) = sum over rows of |difference| / scale; scales are float64 numbers, taken exactly.
 
-    def __init__(self, universe: Universe, blocks: Sequence[Block], scales: Sequence[float]) -> None:
-        self.universe, self.blocks, self.scales = universe, blocks, scales
+    `choices` are ranges of rows, of which not the sum but the largest counts; each consists of whole blocks, and
+    counts as often as `times` says.
+    """
+
+    def __init__(
+        self,
+        universe: Universe,
+        blocks: Sequence[Block],
+        scales: Sequence[float],
+        choices: Sequence[range] = (),
+        times: Sequence[int] = (),
+    ) -> None:
+        self.universe, self.blocks, self.scales, self.choices = universe, blocks, scales, choices
+        self.times = times or [1] * len(choices)
         self.weights = [1.0 / s if s else math.inf for s in scales]
-        self._exact: dict[frozenset[tuple[float, int]], Exact] = {}
+        self._choice = {row: k for k, rows in enumerate(choices) for row in rows}
+        self._uniform: dict[int, bool] = {}
+        self._exact: dict[frozenset[tuple[int, float, int]], Exact] = {}
 
     def uniform(self, block: Block) -> bool:
         """Whether all rows of a block have one scale."""
-        return len(set(self.scales[block.first : block.first + block.rows])) == 1
+        if block.first not in self._uniform:
+            self._uniform[block.first] = len(set(self.scales[block.first : block.first + block.rows])) == 1
+        return self._uniform[block.first]
+
+    def chosen(self, block: Block) -> int:
+        """How often the choice counts that a block is part of; 0 if it is part of none."""
+        choice = self._choice.get(block.first)
+        return 0 if choice is None else self.times[choice]
+
+    def summands(self, blocks: Iterable[Block]) -> list[list[Block]]:
+        """Blocks whose losses add up; of those in one list the largest counts."""
+        found: dict[tuple[bool, int], list[Block]] = {}
+        for block in blocks:
+            choice = self._choice.get(block.first)
+            found.setdefault((choice is None, block.first if choice is None else choice), []).append(block)
+        return list(found.values())
+
+    @property
+    def alternatives(self) -> "list[Loss]":
+        """Losses of which this one is the largest: of a single choice its blocks, each by itself."""
+        if len(self.choices) != 1 or len(self.choices[0]) < sum(block.rows for block in self.blocks):
+            return [self]
+        return [Loss(self.universe, [block], self.scales, self.choices, self.times) for block in self.blocks]
 
     def column(self, values: Sequence[int], blocks: Iterable[Block]) -> Column:
         """Where a record counts, over several blocks."""
@@ -44,6 +80,8 @@ class Loss:
     def about(self, a: Column, b: Column) -> float:
         """The loss between two columns; relative error below rows * 2^-50."""
         w, total = self.weights, 0.0
+        if self.choices:
+            return self._about_choices(a, b)
         for row, x in a.items():
             y = b.get(row, 0)
             if x != y:
@@ -53,19 +91,32 @@ class Loss:
                 total += abs(y) * w[row]
         return total
 
+    def _about_choices(self, a: Column, b: Column) -> float:
+        total, most = 0.0, [0.0] * len(self.choices)
+        for row in {**a, **b}:
+            apart = abs(a.get(row, 0) - b.get(row, 0))
+            if not apart:
+                continue
+            loss, choice = apart * self.weights[row], self._choice.get(row)
+            if choice is None:
+                total += loss
+            elif loss > most[choice]:
+                most[choice] = loss
+        return total + sum(n * x for n, x in zip(self.times, most, strict=True))
+
     def exact(self, a: Column, b: Column) -> Exact:
         """The loss between two columns, as a fraction."""
-        by_scale: dict[float, int] = {}
+        amounts: dict[tuple[int, float], int] = {}  # by choice (-1: none) and scale: the sum, or the largest
         for row in {**a, **b}:
             apart = abs(a.get(row, 0) - b.get(row, 0))
             if apart:
-                by_scale[self.scales[row]] = by_scale.get(self.scales[row], 0) + apart
-        key = frozenset(by_scale.items())
-        if key not in self._exact:
-            infinite = 0.0 in by_scale
-            parts = (Fraction(n) / Fraction(s) for s, n in by_scale.items() if s)
-            self._exact[key] = math.inf if infinite else sum(parts, Fraction(0))
-        return self._exact[key]
+                key = (self._choice.get(row, -1), self.scales[row])
+                known = amounts.get(key, 0)
+                amounts[key] = known + apart if key[0] < 0 else max(known, apart)
+        found = frozenset((choice, scale, amount) for (choice, scale), amount in amounts.items())
+        if found not in self._exact:
+            self._exact[found] = _added(found, self.times)
+        return self._exact[found]
 
     def at(self, cell: int) -> Column:
         """Where a cell counts, over all blocks; who is absent counts nowhere."""
@@ -74,6 +125,19 @@ class Loss:
     def of_cells(self, i: int, j: int) -> Exact:
         """The loss of two cells."""
         return self.exact(self.at(i), self.at(j))
+
+
+def _added(amounts: Iterable[tuple[int, float, int]], times: Sequence[int]) -> Exact:
+    """Amounts over scales: those of a choice by their largest, so often, the others all."""
+    total: Exact = Fraction(0)
+    most: dict[int, Exact] = {}
+    for choice, scale, amount in amounts:
+        loss: Exact = Fraction(amount) / Fraction(scale) if scale else math.inf
+        if choice < 0:
+            total += loss
+        else:
+            most[choice] = max(most.get(choice, Fraction(0)), loss)
+    return total + sum((times[choice] * loss for choice, loss in most.items()), Fraction(0))
 
 
 def ratio_of(loss: Loss, metric: Distance, i: int, j: int) -> tuple[Exact, Exact]:

@@ -125,6 +125,9 @@ class _Question:
             self.data = reading.members(data, where, ("ask", "over"))
         elif self.ask == "steps":
             self.data = reading.members(data, where, ("ask", "of", "shape", "rows", "values", "jumps", "factor"))
+        elif self.ask == "row":
+            self.data = reading.members(data, where, ("ask", "of", "row"))
+            self.whole = self._whole_question(units=units)
         elif self.ask in ("count", "sum", "mean", "prefixes", "ranges", "marginals"):
             of = () if self.ask == "count" else ("of",)
             grouped = ("by", "where") if self.ask in ("count", "sum", "mean") else ()
@@ -138,6 +141,13 @@ class _Question:
         self.weight = reading.positive(data.get("weight", "1"), where)
         if not Fraction(1, _HEAVIEST) <= self.weight <= _HEAVIEST:
             raise refuse("has a weight beyond all measure", where)
+
+    def _whole_question(self, *, units: bool) -> "_Question":
+        """The question of which this is a row."""
+        data = self.data["of"]
+        if not isinstance(data, dict) or data.get("ask") == "row" or {"within", "unit", "weight", "title"} & set(data):
+            raise refuse("is a row of something with a target, a weight or a title, or of a row", self.where)
+        return _Question(data, self.universe, self.where, units=units)
 
     def _condition(self, data: Any) -> tuple[str, Condition]:
         pair = reading.items(data, self.where)
@@ -159,6 +169,8 @@ class _Question:
         """As somebody would ask it; without its goals, target and weight are left out."""
         if self.ask == "matrix":
             return f"{self.data['shape'][0]} explicit rows"
+        if self.ask == "row":
+            return f"row {self.data['row'] + 1} of {self.whole.words()}"
         if self.ask == "steps":
             return f"{self.data['shape'][0]} rows along {self.data['of']}"
         if self.ask == "tally":
@@ -176,6 +188,8 @@ class _Question:
     def bound(self) -> Asked:
         if self.ask == "matrix":
             return self._matrix()
+        if self.ask == "row":
+            return self._picked()
         if self.ask in ("tally", "steps"):
             return self._strategy(self._tally() if self.ask == "tally" else self._steps())
         if self.ask in ("prefixes", "ranges"):
@@ -344,6 +358,22 @@ class _Question:
     def _strategy(self, block: Block) -> Asked:
         labels = [f"row {k + 1}" for k in range(block.rows)]
         return self._asked([block], labels, [{} for _ in labels], self._rows(block))
+
+    def _picked(self) -> Asked:
+        """One row, called like the answer that it is, if it is one by itself."""
+        whole = self.whole.bound()
+        k = reading.whole(self.data["row"], self.where, 0, whole.rows - 1)
+        start = 0
+        for block in whole.blocks:
+            if k < start + block.rows:
+                break
+            start += block.rows
+        one = block.row(k - start)
+        alone = next((a for a in whole.answers if a.recipe.rows == (k,)), None)
+        if alone is None:
+            return self._asked([one], [f"row {k + 1}"], [{}], self._rows(one))
+        recipe = replace(alone.recipe, row=0)
+        return self._asked([one], [alone.label], [alone.groups], [recipe], unit=alone.unit)
 
     def _axis(self, name: Any) -> int:
         if reading.text(name, self.where) not in self.universe.names:
