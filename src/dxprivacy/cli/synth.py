@@ -65,9 +65,10 @@ def command(
     Only what you ask for is kept: records may answer other questions wrongly. Questions are those of dxp plan.
 
     \b
-    Examples: dxp synth demo/policy.toml "count by state" --rows 20000
-              dxp synth demo/policy.toml "count by state" --data demo/people.parquet --out synthetic.csv
+    Examples: dxp synth policy.toml "marginals 2" --rows 20000
               dxp synth policy.toml "marginals 2" --data people.parquet --share 50% --out synthetic.parquet
+              dxp synth demo/policy.toml "mean elevation within 2 m" "count by state within 10" \\
+                --data demo/people.parquet --out synthetic.csv
     """
     from dxprivacy.cli.screen import quoted, working
     from dxprivacy.errors import UsageError
@@ -112,10 +113,14 @@ def _look_ahead(
 ) -> None:
     """What to expect, without data."""
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.wording import tag
+    from dxprivacy.errors import UsageError
     from dxprivacy.synthesis.plan import plan_synthesis
     from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
+    from dxprivacy.wording import tag
 
+    if rows is None and loaded.universe.max_records is None:
+        hints = [("--rows 20000", "how good records are depends on the number of people, which is public")]
+        raise UsageError("how many records does the data have?", hints=hints)
     with working("trying the methods on made-up tables"):
         plan = plan_synthesis(asked, loaded.metric, records=rows, title=loaded.title, dataset=loaded.dataset, **wanted)
     if as_json:
@@ -145,8 +150,8 @@ def _make(
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.release.words import promise_lines
     from dxprivacy.session import Session
-    from dxprivacy.synthesis.report import report_lines
     from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
+    from dxprivacy.synthesis.report import report_lines
     from dxprivacy.wording import tag
 
     fresh = not book.exists()

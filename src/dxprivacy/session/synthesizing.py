@@ -29,9 +29,9 @@ from dxprivacy.synthesis.direct import fit_histogram
 from dxprivacy.synthesis.measured_rows import bounded_rows, measured_rows
 from dxprivacy.synthesis.mwem import run_mwem
 from dxprivacy.synthesis.mwem_plan import MwemPlan
+from dxprivacy.synthesis.plan import SynthesisPlan
 from dxprivacy.synthesis.records import Records
 from dxprivacy.synthesis.report import Report, compare
-from dxprivacy.synthesis.plan import SynthesisPlan
 from dxprivacy.synthesis.synthetic import Synthetic
 from dxprivacy.wording import percent
 

@@ -40,4 +40,6 @@ def _how(plan: SynthesisPlan) -> str:
             rounds = f"{plural(plan.made.rounds, 'round')} ({plan.made.why})"
             return f"{rounds}, together with at most {share} of every pair's ε"
         case _:
-            return f"{plan.made.size:,} records, chosen among all sets of so many, with at most {share} of every pair's ε"
+            return (
+                f"{plan.made.size:,} records, chosen among all sets of so many, with at most {share} of every pair's ε"
+            )
