@@ -20,7 +20,7 @@ class Recorded:
     def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:
         """Reserve, act, store."""
         request = f"{self.request} {name}"
-        entry = self.ledger.reserve(cost, questions, request=request)  # type: ignore[arg-type]
+        entry = self.ledger.reserve(cost, questions, request=request)
         if not isinstance(entry, Entry):
             return entry
         text = act()
