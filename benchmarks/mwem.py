@@ -40,7 +40,7 @@ def run() -> list[dict[str, object]]:
 def rounds() -> list[dict[str, object]]:
     """Processor seconds of a round, and of single passes between the rounds."""
     universe = Universe([Values(name=f"a{k}", values=tuple("abcdefghij"), has_other=False) for k in range(6)])
-    metric = metrics.attributes(universe, {name: 1 for name in universe.names})
+    metric = metrics.attributes(universe, dict.fromkeys(universe.names, 1))
     rng = np.random.default_rng(0)
     cells = (rng.beta(0.7, 1.5, (100_000, 6)) * 10).astype(np.int64) @ np.array(universe.strides)
     histogram = Histogram.of(universe, np.bincount(cells, minlength=universe.size))
@@ -50,7 +50,7 @@ def rounds() -> list[dict[str, object]]:
     starts: list[float] = []
     ends: list[float] = []
 
-    def between(turn: int, of: int) -> None:
+    def between(*_: int) -> None:
         ends.append(time.process_time())
         some.sum()
         single.append(time.process_time() - ends[-1])
@@ -121,12 +121,18 @@ def quality() -> list[dict[str, object]]:
     theirs = smartnoise(asked)
     rows_out = [
         _row("several passes over all measurements", "several passes", "uniform", "≤ 0.4", errors, seconds),
-        _row("one update per round, averaged (Algorithm 2)", "one update, averaged", "uniform", "none", errors, seconds),
+        _row(
+            "one update per round, averaged (Algorithm 2)", "one update, averaged", "uniform", "none", errors, seconds
+        ),
         _row("unequal budgets, against constant", "unequal", "several passes", "≤ 1", errors, seconds),
         _row(
             "unequal budgets, choosing on each row's own scale, against one scale",
-            "unequal, each on its own scale", "unequal", "none", errors, seconds,
-        ),  # fmt: skip
+            "unequal, each on its own scale",
+            "unequal",
+            "none",
+            errors,
+            seconds,
+        ),
         _row("direct fit", "direct", "uniform", "≤ 0.05", errors, seconds),
     ]
     if theirs is not None:
@@ -135,7 +141,7 @@ def quality() -> list[dict[str, object]]:
     return rows_out
 
 
-def _noisy(plan, histogram):  # noqa: ANN001, ANN202
+def _noisy(plan, histogram):
     from dxprivacy.mechanisms import noisy_rows
 
     return noisy_rows(plan, histogram, SystemNoise())
@@ -194,7 +200,9 @@ def smartnoise(asked: list[tuple[list, list]]) -> tuple[list[float], float] | No
             )  # fmt: skip
             errors, seconds = json.loads(done.stdout.strip().splitlines()[-1])
         except (subprocess.SubprocessError, OSError, ValueError) as error:
-            print(f"SmartNoise is skipped: it cannot be installed or run here ({type(error).__name__})", file=sys.stderr)
+            print(
+                f"SmartNoise is skipped: it cannot be installed or run here ({type(error).__name__})", file=sys.stderr
+            )
             return None
     return errors, seconds
 
