@@ -24,8 +24,8 @@ _GOOD = "⟦good⟧✓⟦/⟧"
     "--method",
     default="auto",
     show_default=True,
-    help="direct (noisy answers, then records that fit them), mwem (round by round), or auto: what is expected to be "
-    "better.",
+    help="direct (noisy answers, then records that fit them), mwem (round by round), smalldb (a few records, chosen as "
+    "a whole), or auto: direct or mwem, whichever is expected to be better.",
 )
 @click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option("--rounds", type=int, help="Of mwem: how many answers are measured.")

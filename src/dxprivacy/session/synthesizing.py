@@ -32,6 +32,7 @@ from dxprivacy.synthesis.mwem_plan import MwemPlan
 from dxprivacy.synthesis.plan import SynthesisPlan
 from dxprivacy.synthesis.records import Records
 from dxprivacy.synthesis.report import Report, compare
+from dxprivacy.synthesis.small import small_histogram
 from dxprivacy.synthesis.synthetic import Synthetic
 from dxprivacy.wording import percent
 
@@ -140,12 +141,8 @@ def _smalldb(session: "Session", plan: SmallDbPlan, noise: Noise, request: str) 
     _require_number(session, plan.records)
     run = _Run(session, plan.request, request)
     small = small_database(plan, run.count, noise, run.spend)
-    synthetic = Synthetic(
-        plan.metric.universe, small.weights, plan.questions, plan.workload, plan.records, "smalldb", (),
-        SumCost(plan.metric.universe, [] if plan.free else [plan.cost]),
-    )  # fmt: skip
     released = bounded_rows(plan.workload, small.answers, plan.bounds)
-    return run.made(synthetic, released, {"plan": plan.to_dict()})
+    return run.made(small_histogram(small), released, {"plan": plan.to_dict()})
 
 
 class _Run:

@@ -69,6 +69,10 @@ class Simulated:
         """The exponential mechanism, as the largest score with Gumbel noise."""
         return int(np.argmax(scores / (2 * scales) + self._rng.gumbel(size=len(scores))))
 
+    def entropy(self, count: int) -> bytes:
+        """Ordinary random bytes."""
+        return self._rng.bytes(count)
+
 
 def _given(table: Histogram) -> Histogram:
     return table

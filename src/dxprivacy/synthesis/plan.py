@@ -12,18 +12,22 @@ from typing import Any
 from dxprivacy.errors import DxError, UsageError, did_you_mean
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows
+from dxprivacy.mechanisms.smalldb.release import small_database
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.questions import Stack, gather
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning import Plan, parse_share
+from dxprivacy.planning.smalldb import SmallDbPlan, make_smalldb
 from dxprivacy.planning.watch import SECONDS, Watch
 from dxprivacy.synthesis.direct import fit_histogram, require_room_to_fit
 from dxprivacy.synthesis.direct_plan import plan_direct
 from dxprivacy.synthesis.expected import SMALL_CELLS, Expectation, Trial
 from dxprivacy.synthesis.mwem import Progress, run_mwem
 from dxprivacy.synthesis.mwem_plan import PASSES, USUAL_ROUNDS, MwemPlan, plan_mwem
+from dxprivacy.synthesis.small import small_histogram
 from dxprivacy.synthesis.synthetic import Synthetic
+from dxprivacy.wording import digits, percent
 
 TRIED_ROUNDS = (USUAL_ROUNDS, 40, 10, 80)
 
@@ -33,7 +37,7 @@ class SynthesisPlan:
     """How synthetic data will be made; `made` is the certified plan of the method."""
 
     method: str
-    made: MwemPlan | Plan
+    made: MwemPlan | Plan | SmallDbPlan
     expected: Expectation
 
     @property
@@ -49,6 +53,9 @@ class SynthesisPlan:
             return run_mwem(
                 self.made, lambda: histogram, Unrecorded(metric, self.made.share), source, progress=progress
             )
+        if isinstance(self.made, SmallDbPlan):
+            spend = Unrecorded(metric, self.made.share)
+            return small_histogram(small_database(self.made, lambda: histogram, source, spend))
         return fit_histogram(self.made, noisy_rows(self.made, histogram, source))
 
     def __str__(self) -> str:
@@ -80,8 +87,8 @@ class _Task:
         return Trial(self.workload, self.records, 4 if few else 2)
 
 
-Made = tuple[MwemPlan | Plan, float]
-"""A plan, and its expected error as a part of guessing uniformly."""
+Made = tuple[MwemPlan | Plan | SmallDbPlan, float | None]
+"""A plan, and its expected error as a part of guessing uniformly, where it was tried out."""
 
 
 def _by_mwem(task: _Task, trial: Trial | None) -> Made:
@@ -119,8 +126,22 @@ def _by_direct(task: _Task, trial: Trial | None) -> Made:
     return plan, 0.0 if trial is None else trial.direct(plan)
 
 
-_MAKERS: dict[str, Callable[[_Task, Trial | None], Made]] = {"direct": _by_direct, "mwem": _by_mwem}
+def _by_smalldb(task: _Task, trial: Trial | None) -> Made:  # noqa: ARG001 - its own bound tells how good it is
+    """A small database, of the size with the least error that can be drawn."""
+    plan = make_smalldb(
+        task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, title=task.title,
+        dataset=task.dataset,
+    )  # fmt: skip
+    return plan, None
+
+
+_MAKERS: dict[str, Callable[[_Task, Trial | None], Made]] = {
+    "direct": _by_direct,
+    "mwem": _by_mwem,
+    "smalldb": _by_smalldb,
+}
 METHODS = ("auto", *_MAKERS)
+_TRIED = ("direct", "mwem")  # `auto` chooses between these; a small database is drawn for whoever asks for one
 
 
 def plan_synthesis(
@@ -166,7 +187,10 @@ def plan_synthesis(
     if method != "auto":
         trial = task.trial
         made, error = _MAKERS[method](task, trial)
-        return SynthesisPlan(method, made, Expectation({} if trial is None else {method: error}))
+        if isinstance(made, SmallDbPlan):
+            bound = f"every answer within {digits(float(made.bounds.max()))}, {percent(1 - made.beta)} of the time"
+            return SynthesisPlan(method, made, Expectation({}, (f"smalldb: {bound}",)))
+        return SynthesisPlan(method, made, Expectation({} if trial is None or error is None else {method: error}))
     return _best(task, private=private)
 
 
@@ -180,13 +204,13 @@ def _best(task: _Task, *, private: bool) -> SynthesisPlan:
     found: dict[str, Made] = {}
     notes: list[str] = []
     refusal: DxError | None = None
-    for name, make in _MAKERS.items():
+    for name in _TRIED:
         try:
-            found[name] = make(task, trial)
+            found[name] = _MAKERS[name](task, trial)
         except DxError as error:
             refusal = error
             notes.append(f"{name} does not apply: {error.what}")
     if not found:
         raise refusal or UsageError("no method applies")
-    expected = Expectation({name: error for name, (_, error) in found.items()}, tuple(notes))
+    expected = Expectation({name: e for name, (_, e) in found.items() if e is not None}, tuple(notes))
     return SynthesisPlan(expected.best, found[expected.best][0], expected)
