@@ -78,10 +78,15 @@ class _Task:
     free: bool
 
     def start(self) -> Floats:
-        """As uniform as it can be; where the number of records is free, so many as fit best."""
+        """As uniform as it can be; where the number of records is free, so many as fit best.
+
+        Then cells that no row counts hold nobody: nothing speaks for anyone there.
+        """
         flat = np.ones(self.rows.cells)
         if not self.free:
             return flat * (self.total / self.rows.cells)
+        uneven = 1.0 + np.arange(self.rows.workload.rows) % 97 / 101.0  # whatever rows hold does not cancel out
+        flat[self.rows.back(uneven) == 0] = 0.0
         direction = self.rows.answers(flat)
         size = float(direction @ (self.precision * direction))
         best = float(direction @ (self.precision * self.measured)) / size if size > 0 else 0.0

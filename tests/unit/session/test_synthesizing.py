@@ -262,3 +262,12 @@ def test_synthetic_answers_are_close_to_released_ones(session):
     made = session.synthesize(plan(session, "direct"))
     assert made.report.inside >= 0.8 * len(made.report.compared)
     assert np.isfinite([a.synthetic for a in made.report.answers]).all()
+
+
+def test_where_the_number_of_records_is_private_nobody_is_made_up_where_nothing_was_counted(town):
+    text = 'unit = "add-remove"\nepsilon_presence = 1.0\nmax_records = 1000' + POLICY
+    (town / "private.toml").write_text(text, encoding="utf-8")
+    with dx.Session(town / "private.toml", town / "people.csv", ledger=town / "private.db") as session:
+        made = session.synthesize(session.plan_synthesis("count by sex", method="direct"))
+    total = sum(a.released.value for a in made.report.answers)
+    assert made.records.number == pytest.approx(total, abs=2)

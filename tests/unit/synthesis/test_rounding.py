@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dxprivacy.errors import UsageError
@@ -31,6 +31,7 @@ def margin_errors(error, shape, order):
     return np.concatenate([np.abs(grid.sum(axis=tuple(set(axes) - set(k)))).ravel() for k in kept])
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.integers(1, 5), min_size=1, max_size=4),
     st.integers(0, 300),
