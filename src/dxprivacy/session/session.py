@@ -20,7 +20,6 @@ from dxprivacy.release import Release, build_release, from_json, promise
 from dxprivacy.release.choice import ChoiceRelease
 from dxprivacy.session.choices import ChoiceOutcome, choose
 from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
-from dxprivacy.synthesis.mwem_plan import PASSES
 from dxprivacy.synthesis.plan import SynthesisPlan, plan_synthesis
 
 
@@ -158,7 +157,7 @@ class Session:
         method: str = "auto",
         share: object = 1,
         rounds: int | str | None = None,
-        passes: int = PASSES,
+        passes: int | None = None,
         seconds: float = SECONDS,
     ) -> SynthesisPlan:
         """Which method is expected to make better synthetic records; nothing is spent and no record is read."""

@@ -4,7 +4,8 @@
 
 Deterministic; A is never dense.  How far f is above its least value is known at every point (Frank and Wolfe's gap:
 f is convex, so f(y) - f* <= g.(y - y*) <= g.y - n min g), and the search stops where that cannot matter beside the
-noise: f is half a chi square, whose value at the truth is about half the number of rows.
+noise: f is half a chi square, whose value at the truth is about half the number of rows.  Small problems begin where
+an active-set method ends.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ CLOSE = 1e-3  # times the number of rows: the gap at which to stop
 MOST_WORK = 2_000_000_000  # cells and rows looked at, over all steps
 MOST_STEPS = 5_000
 LEAST_STEPS = 50
+SMALL = 200_000  # rows times cells
 _EVERY = 10
+_HEAVY = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,9 @@ def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, 
     step = 1.0 / task.curvature()
     most = max(LEAST_STEPS, min(MOST_STEPS, MOST_WORK // (rows.cells + rows.workload.rows)))
     ahead, momentum = y, 1.0
-    value, best_gap = task.value(y), np.inf
+    value, best_gap = task.value(y), task.gap(y)
+    if best_gap <= CLOSE * rows.workload.rows:
+        return Fit(y, value, best_gap, 0)
     steps = 0
     while steps < most:
         steps += 1
@@ -78,10 +83,13 @@ class _Task:
     free: bool
 
     def start(self) -> Floats:
-        """As uniform as it can be; where the number of records is free, so many as fit best.
+        """What an active-set method finds, where all is small; gradients would be slow where rows are nearly alike.
 
-        Then cells that no row counts hold nobody: nothing speaks for anyone there.
+        Otherwise as uniform as it can be; where the number of records is free, so many as fit best, and nobody in
+        cells that no row counts: nothing speaks for anyone there.
         """
+        if self.rows.cells * (self.rows.workload.rows + 1) <= SMALL and (found := self._active_set()) is not None:
+            return self.project(found)
         flat = np.ones(self.rows.cells)
         if not self.free:
             return flat * (self.total / self.rows.cells)
@@ -91,6 +99,21 @@ class _Task:
         size = float(direction @ (self.precision * direction))
         best = float(direction @ (self.precision * self.measured)) / size if size > 0 else 0.0
         return flat * min(max(best, 0.0), self.total / self.rows.cells)
+
+    def _active_set(self) -> Floats | None:
+        """Lawson and Hanson's method, the total as one heavy row; None if it does not end."""
+        from scipy.optimize import nnls
+
+        roots = np.sqrt(self.precision)
+        A = self.rows.workload.dense()[:, : self.rows.cells] * roots[:, None]
+        m = self.measured * roots
+        if not self.free:
+            heavy = _HEAVY * max(float(np.abs(A).max(initial=0.0)), 1e-9)
+            A, m = np.vstack([A, np.full(A.shape[1], heavy)]), np.append(m, heavy * self.total)
+        try:
+            return np.asarray(nnls(A, m)[0], dtype=np.float64)
+        except RuntimeError:
+            return None
 
     def value(self, y: Floats) -> float:
         """f."""

@@ -162,7 +162,7 @@ def mwem(
     *,
     rounds: int | str | None = None,
     share: object = 1,
-    passes: int = PASSES,
+    passes: int | None = None,
     averaged: bool = False,
     again: bool = False,
     start: object = None,

@@ -7,7 +7,6 @@ weights exp(u_k / (2 s_k)), and not below that of any one row measured with scal
 share, on every pair, whatever is chosen (Theorem 7, adaptively).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -33,7 +32,9 @@ from dxprivacy.synthesis.row_scales import certified_scales, row_ratios, row_spa
 from dxprivacy.wording import digits, percent, plural
 
 USUAL_ROUNDS = 20
-PASSES = 30
+PASSES = 100  # over all past measurements after each round
+FEWER_PASSES = 30  # in large universes
+LARGE_CELLS = 50_000
 MOST_ROUNDS = 10_000
 _SHARE_GRID = 1 << 60  # that of the ledger: shares on it add up without being rounded up again
 _LARGEST_SCORE = 1 << 52
@@ -53,7 +54,7 @@ class MwemPlan:
     choice_scales: Floats = field(repr=False)
     certificate: Bound = field(repr=False)
     why: str  # so many rounds
-    passes: int = PASSES
+    passes: int = 0
     averaged: bool = False
     again: bool = False  # whether a row may be measured twice
     start: Floats | None = field(default=None, repr=False)
@@ -204,7 +205,7 @@ def plan_mwem(
     records: int,
     rounds: int | str | None = None,
     share: object = 1,
-    passes: int = PASSES,
+    passes: int | None = None,
     averaged: bool = False,
     again: bool = False,
     alike: bool = True,
@@ -231,7 +232,7 @@ def plan_mwem(
     granted, asked = parse_share(share), gather(questions)
     workload = asked.on(metric.universe)
     require_room(workload.largest, records, where="mwem")
-    _require_passes(passes)
+    passes = _passes(passes, metric.universe.cells)
     ratios, spans = row_ratios(workload, metric), row_spans(workload)
     noisy = (ratios > 0) & (spans > 0)
     rows = int(noisy.sum())
@@ -321,11 +322,10 @@ def _unit_sensitivity(ratios: Floats, spans: Floats, share: Fraction) -> float:
     return float((ratios / spans).max()) / float(share)
 
 
-def _require_passes(passes: object) -> None:
+def _passes(passes: int | None, cells: int) -> int:
+    """As given, or a usual number."""
+    if passes is None:
+        return PASSES if cells <= LARGE_CELLS else FEWER_PASSES
     if isinstance(passes, bool) or not isinstance(passes, (int, np.integer)) or not 0 <= passes <= 10_000:
         raise UsageError(f"passes is {passes!r}; a whole number from 0 is needed", hints=["passes=30"])
-
-
-def measured_questions(plan: MwemPlan, rows: Sequence[int]) -> Stack:
-    """Some rows as questions of their own."""
-    return Stack(tuple(plan.pick(row) for row in rows))
+    return int(passes)

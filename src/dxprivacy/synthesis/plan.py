@@ -24,12 +24,12 @@ from dxprivacy.synthesis.direct import fit_histogram, require_room_to_fit
 from dxprivacy.synthesis.direct_plan import plan_direct
 from dxprivacy.synthesis.expected import SMALL_CELLS, Expectation, Trial
 from dxprivacy.synthesis.mwem import Progress, run_mwem
-from dxprivacy.synthesis.mwem_plan import PASSES, USUAL_ROUNDS, MwemPlan, plan_mwem
+from dxprivacy.synthesis.mwem_plan import USUAL_ROUNDS, MwemPlan, plan_mwem
 from dxprivacy.synthesis.small import small_histogram
 from dxprivacy.synthesis.synthetic import Synthetic
 from dxprivacy.wording import digits, percent
 
-TRIED_ROUNDS = (USUAL_ROUNDS, 40, 10, 80)
+TRIED_ROUNDS = ((40, 80), (10,))  # beside the usual number
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,8 @@ class SynthesisPlan:
         if isinstance(self.made, SmallDbPlan):
             spend = Unrecorded(metric, self.made.share)
             return small_histogram(small_database(self.made, lambda: histogram, source, spend))
-        return fit_histogram(self.made, noisy_rows(self.made, histogram, source))
+        records = histogram.total if metric.universe.absent is None else None
+        return fit_histogram(self.made, noisy_rows(self.made, histogram, source), records=records)
 
     def __str__(self) -> str:
         return f"{self.method}\n{self.expected}"
@@ -72,7 +73,7 @@ class _Task:
     records: int | None
     share: Fraction
     rounds: int | str | None
-    passes: int
+    passes: int | None
     start: object
     watch: Watch
     title: str
@@ -84,7 +85,7 @@ class _Task:
         if self.records is None:
             return None
         few = self.workload.universe.cells <= SMALL_CELLS
-        return Trial(self.workload, self.records, 4 if few else 2)
+        return Trial(self.workload, self.records, 3 if few else 2)
 
 
 Made = tuple[MwemPlan | Plan | SmallDbPlan, float | None]
@@ -104,15 +105,20 @@ def _by_mwem(task: _Task, trial: Trial | None) -> Made:
     if trial is None:
         return best, 1.0
     error = trial.mwem(best, task.watch)
-    if task.rounds is None:
-        best = replace(best, why="best on made-up tables")
-        most = best.rounds if best.rounds < USUAL_ROUNDS else len(best.candidates)
-        for rounds in TRIED_ROUNDS[1:]:
-            if rounds > most or task.watch.over:
-                continue
+    if task.rounds is not None or best.rounds < USUAL_ROUNDS:
+        return best, error
+    best = replace(best, why="best on made-up tables")
+    for direction in TRIED_ROUNDS:  # twice as many as long as that helps, otherwise fewer
+        for rounds in direction:
+            if rounds > len(best.candidates) or task.watch.over:
+                break
             other = of(rounds)
-            if (found := trial.mwem(other, task.watch)) < error:
-                best, error = replace(other, why="best on made-up tables"), found
+            found = trial.mwem(other, task.watch)
+            if found >= error:
+                break
+            best, error = replace(other, why="best on made-up tables"), found
+        if best.rounds != USUAL_ROUNDS:
+            break
     return best, error
 
 
@@ -152,7 +158,7 @@ def plan_synthesis(
     method: str = "auto",
     share: object = 1,
     rounds: int | str | None = None,
-    passes: int = PASSES,
+    passes: int | None = None,
     start: object = None,
     seconds: float = SECONDS,
     title: str = "",
