@@ -1,4 +1,4 @@
-"""Pictures of a policy, a plan, its release and a budget, for the simulated survey of `dxp demo` and the household one.
+"""Pictures for the simulated survey of `dxp demo` and the household one: policy, plan, release, records, budget.
 
 python examples/pictures.py [FOLDER]    draws them as PNG, in the folder `pictures` unless another one is named
 """
@@ -17,13 +17,17 @@ def places(folder: Path) -> dict[str, dx.plots.Picture]:
     """One attribute, 906 places: distance decides everything."""
     write_survey(folder)
     with dx.Session(folder / "policy.toml", folder / "people.parquet", ledger=folder / "ledger.db") as session:
-        plan = session.plan("mean elevation within 2 m", "count by state within 10")
+        questions = ("mean elevation within 2 m", "count by state within 10")
+        plan = session.plan(*questions)
         release = session.release(plan)
+        # The same answers, released above: the records cost nothing more.
+        synthesis = session.synthesize(session.plan_synthesis(*questions, method="direct"))
         return {
             "policy_map": dx.plots.policy(session.policy),
             "plan": dx.plots.plan(plan),
             "trade": dx.plots.trade(plan),
             "release": dx.plots.release(release),
+            "synthesis": dx.plots.synthesis(synthesis.report),
             "budget_by_distance": dx.plots.budget(session.ledger),
         }
 

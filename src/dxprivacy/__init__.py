@@ -68,6 +68,14 @@ if TYPE_CHECKING:
     from dxprivacy.release import post as post
     from dxprivacy.release.choice import ChoiceRelease as ChoiceRelease
     from dxprivacy.session import Session as Session
+    from dxprivacy.synthesis.direct import direct as direct
+    from dxprivacy.synthesis.direct import fit_histogram as fit_histogram
+    from dxprivacy.synthesis.mwem import mwem as mwem
+    from dxprivacy.synthesis.plan import SynthesisPlan as SynthesisPlan
+    from dxprivacy.synthesis.plan import plan_synthesis as plan_synthesis
+    from dxprivacy.synthesis.records import Records as Records
+    from dxprivacy.synthesis.rounding import whole_counts as whole_counts
+    from dxprivacy.synthesis.synthetic import Synthetic as Synthetic
 
 _HOME = {
     "Choice": ("planning.choice", "Choice"),
@@ -98,14 +106,19 @@ _HOME = {
     "Points": ("model.attributes", "Points"),
     "Policy": ("policy", "Policy"),
     "Property": ("model.attributes", "Property"),
+    "Records": ("synthesis.records", "Records"),
     "Release": ("release", "Release"),
     "Session": ("session", "Session"),
     "Statistical": ("planning.statistical", "Statistical"),
+    "Synthetic": ("synthesis.synthetic", "Synthetic"),
+    "SynthesisPlan": ("synthesis.plan", "SynthesisPlan"),
     "Universe": ("model.universe", "Universe"),
     "Values": ("model.attributes", "Values"),
     "count": ("model.questions", "count"),
+    "direct": ("synthesis.direct", "direct"),
     "errors": ("errors", ""),
     "group_loss": ("bounds", "group_loss"),
+    "fit_histogram": ("synthesis.direct", "fit_histogram"),
     "laplace": ("mechanisms", "laplace"),
     "load_questions": ("policy.asks", "load_questions"),
     "matrix": ("model.questions", "matrix"),
@@ -115,13 +128,16 @@ _HOME = {
     "prefixes": ("model.questions", "prefixes"),
     "marginals": ("model.questions", "marginals"),
     "metrics": ("model.metrics", ""),
+    "mwem": ("synthesis.mwem", "mwem"),
     "plan": ("planning", "make_plan"),
+    "plan_synthesis": ("synthesis.plan", "plan_synthesis"),
     "plots": ("plots", ""),
     "post": ("release.post", ""),
     "sensitivity": ("bounds", "sensitivity"),
     "statistical": ("planning.statistical", "statistical"),
     "sum_of": ("model.questions", "sum_of"),
     "table": ("model.questions", "table"),
+    "whole_counts": ("synthesis.rounding", "whole_counts"),
 }
 
 __all__ = sorted(_HOME)

@@ -16,6 +16,7 @@ _COMMANDS = {
     "plan": "How wrong would the answers be? Spends nothing, reads no data.",
     "release": "Reserve the budget, then answer a plan with exact noise.",
     "choose": "Most common value, median, quantile, bin edges: chosen by the data, privately.",
+    "synth": "Synthetic records that answer your questions nearly as the data does.",
     "ledger": "What was spent and what is left, pair by pair.",
     "verify": "Check a plan or a release again, independently, from the file alone.",
 }

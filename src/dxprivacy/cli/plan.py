@@ -95,7 +95,7 @@ def command(
     if compare and (out is not None or plot is not None or as_page or why or method != "auto"):
         hint = "leave --out, --plot, --html, --why, --method out"
         raise UsageError("--compare shows all methods and writes no plan", hints=[hint])
-    _require_places(plot, out, as_page=as_page)
+    require_places(plot, out, as_page=as_page)
     if compare:
         with working("comparing"):
             loaded, asked, spent = _gathered(policy, questions, files, ledger)
@@ -156,7 +156,7 @@ def _write_page(plan: "Plan", policy: "Policy", spent: "SumCost | None", ledger:
     return write_page(plan_page(plan, policy=policy, spent=spent, ledger=name, command=command_line()), target)
 
 
-def _require_places(plot: Path | None, out: Path | None, *, as_page: bool) -> None:
+def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False) -> None:
     """What could not be written is refused before anybody waits for it."""
     from dxprivacy.errors import UsageError
 

@@ -88,16 +88,18 @@ def show_error(error: DxError, *, as_json: bool) -> None:
 
 
 @contextmanager
-def working(what: str, *, after: float = 1.0) -> Iterator[Callable[[float], None]]:
+def working(what: str, *, after: float = 1.0) -> Iterator[Callable[[float | str], None]]:
     """A sign of life on stderr for work over a second; silent without a terminal, and never about data.
 
-    Gives a function that takes a gap, how far a plan's error is above the best at most, and shows it.
+    Gives a function that shows what it is told: words, or a gap, how far a plan's error is above the best at most.
     """
     shown = [what]
 
-    def tell(gap: float) -> None:
-        if math.isfinite(gap):
-            shown[0] = f"{what} · error at most {digits(100 * gap)} % above the best plan"
+    def tell(news: float | str) -> None:
+        if isinstance(news, str):
+            shown[0] = f"{what} · {news}"
+        elif math.isfinite(news):
+            shown[0] = f"{what} · error at most {digits(100 * news)} % above the best plan"
 
     if not sys.stderr.isatty():
         yield tell

@@ -172,6 +172,11 @@ class OneHot(Block):
         return self._axes
 
     @property
+    def sizes(self) -> dict[int, int]:
+        """The number of groups per factor."""
+        return dict(self._sizes)
+
+    @property
     def width(self) -> int:
         """One."""
         return 1

@@ -6,6 +6,7 @@
     dx.plots.gain(plan)            how much noise is saved
     dx.plots.release(release)      the answers with their intervals
     dx.plots.budget(ledger)        what is used of each pair's ε, by attribute and by distance
+    dx.plots.synthesis(report)     the answers of synthetic records beside the released intervals
 
 Everything drawn is public: the policy, a plan's facts, what a release publishes already, costs in a ledger.
 """
@@ -23,6 +24,7 @@ from dxprivacy.plots.policy_picture import policy_picture as policy
 from dxprivacy.plots.report_check import check_page
 from dxprivacy.plots.report_ledger import ledger_page
 from dxprivacy.plots.report_plan import plan_page, release_page
+from dxprivacy.plots.synthesis import synthesis_picture as synthesis
 
 __all__ = [
     "Picture",
@@ -36,6 +38,7 @@ __all__ = [
     "release",
     "release_page",
     "save_plan_picture",
+    "synthesis",
     "trade",
 ]
 

@@ -19,7 +19,7 @@ from dxprivacy.wording import plural
 ROWS = 52
 BINS = 140
 PANELS = 8
-_TALL = 200
+TALL = 200
 
 
 def release_picture(release: Release) -> Picture:
@@ -33,7 +33,7 @@ def release_picture(release: Release) -> Picture:
         raise UsageError(
             f"a release is needed, not a {type(release).__name__}", hints=["dx.plots.release(session.release(plan))"]
         )
-    every = _panels(release.answers)
+    every = panels_of(release.answers)
     shown = every[:PANELS]
     views = [_rows(name, rows, len(shown) > 1) if len(rows) <= ROWS else _strip(name, rows) for name, rows in shown]
     return Picture.of(
@@ -48,7 +48,7 @@ def release_picture(release: Release) -> Picture:
     )
 
 
-def _panels(answers: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+def panels_of(answers: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     """Answers of one question together; questions for one number each share a panel if they share a unit."""
     questions: dict[str, list[Row]] = {}
     for row in answers:
@@ -60,7 +60,7 @@ def _panels(answers: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     return [(name, rows) for (name, _), rows in out.items()]
 
 
-def _domain(rows: Sequence[Row]) -> tuple[float, float]:
+def domain_of(rows: Sequence[Row]) -> tuple[float, float]:
     """What the intervals need; with 0 unless they would be too narrow to see then."""
     low, high = min(min(r.low, r.value) for r in rows), max(max(r.high, r.value) for r in rows)
     widest = max(r.high - r.low for r in rows)
@@ -73,7 +73,7 @@ def _domain(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def _rows(name: str, rows: Sequence[Row], headed_: bool) -> dict[str, Any]:
-    low, high = _domain(rows)
+    low, high = domain_of(rows)
     order = distinct(clean(r.label) for r in rows)
     values = [
         {"q": label, "v": r.value, "lo": r.low, "hi": r.high, "t": _said(r)}
@@ -82,7 +82,7 @@ def _rows(name: str, rows: Sequence[Row], headed_: bool) -> dict[str, Any]:
     known = [v for v, r in zip(values, rows, strict=True) if not r.vague]
     vague = [v for v, r in zip(values, rows, strict=True) if r.vague]
     unit = next((r.unit for r in rows if r.unit), "")
-    axis = {"title": clean(unit) or None, "format": _format(low, high), "tickCount": 5}
+    axis = {"title": clean(unit) or None, "format": number_format(low, high), "tickCount": 5}
     y = {"field": "q", "type": "nominal", "sort": order, "axis": {"title": None, "grid": False}}
     x = {"type": "quantitative", "scale": {"domain": [low, high], "nice": False, "zero": False}, "axis": axis}
 
@@ -121,14 +121,14 @@ def _strip(name: str, rows: Sequence[Row]) -> dict[str, Any]:
         }
         for k, group in enumerate(bins)
     ]
-    low, high = _domain(rows)
+    low, high = domain_of(rows)
     wide = (WIDTH - 20) / len(bins)
     x = {"field": "k", "type": "quantitative", "axis": None, "scale": {"domain": [0, len(bins)], "nice": False}}
     unit = next((r.unit for r in rows if r.unit), "")
     y = {
         "type": "quantitative",
         "scale": {"domain": [low, high], "nice": False, "zero": False},
-        "axis": {"title": clean(unit) or None, "format": _format(low, high), "tickCount": 5},
+        "axis": {"title": clean(unit) or None, "format": number_format(low, high), "tickCount": 5},
     }
     tooltip = [{"field": f, "type": "nominal"} for f in ("answers", "v", "lo", "hi")]
     bar = {"type": "rule", "color": ACCENT, "opacity": 0.35, "strokeWidth": max(1, min(5, 0.8 * wide))}
@@ -136,22 +136,22 @@ def _strip(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     layers = [
         {"mark": bar, "encoding": {"x": x, "y": {**y, "field": "lo"}, "y2": {"field": "hi"}, "tooltip": tooltip}},
         {"mark": dot, "encoding": {"x": x, "y": {**y, "field": "v"}, "tooltip": tooltip}},
-        *_ends(rows),
+        *end_labels(rows),
     ]
     return {
         "width": WIDTH - 20,
-        "height": _TALL,
+        "height": TALL,
         "data": {"values": values},
         "layer": layers,
         "title": {"text": clean(f"{name or 'answers'}: {len(rows):,} in order", 70), "fontSize": 12, "offset": 6},
     }
 
 
-def _ends(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def end_labels(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The first, the middle and the last label under a strip."""
     places = ((0.0, "left", 0), (0.5, "center", len(rows) // 2), (1.0, "right", len(rows) - 1))
     return [
-        written(clean(rows[k].label, 26), at * (WIDTH - 20), _TALL + 8, align=side, baseline="top")
+        written(clean(rows[k].label, 26), at * (WIDTH - 20), TALL + 8, align=side, baseline="top")
         for at, side, k in places
     ]
 
@@ -168,7 +168,8 @@ def _said(row: Row) -> str:
     return f"{value} ({number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)})"
 
 
-def _format(low: float, high: float) -> str:
+def number_format(low: float, high: float) -> str:
+    """How an axis writes its numbers."""
     big = max(abs(low), abs(high))
     return "~s" if big >= 1e7 else "~e" if big < 1e-4 else ",~r"
 

@@ -1,6 +1,7 @@
 """A release on the screen."""
 
 import math
+from collections.abc import Sequence
 
 from dxprivacy.release.release import Release, Row
 from dxprivacy.wording import columns, short, tag, wrap
@@ -42,8 +43,13 @@ def release_lines(release: Release, *, everything: bool = False, file: str = "")
         )
     for note in remarks:
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
-    lines += ["", tag("bold", "Promise")]
-    for k, sentence in enumerate(release.promise, 1):
+    return [*lines, "", *promise_lines(release.promise)]
+
+
+def promise_lines(promise: Sequence[str]) -> list[str]:
+    """The sentences printed on every release, numbered."""
+    lines = [tag("bold", "Promise")]
+    for k, sentence in enumerate(promise, 1):
         lines += [f"  {line}" for line in wrap(f"{k}. {sentence}", 94, "   ")]
     return lines
 

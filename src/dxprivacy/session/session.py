@@ -19,6 +19,8 @@ from dxprivacy.policy import Policy
 from dxprivacy.release import Release, build_release, from_json, promise
 from dxprivacy.release.choice import ChoiceRelease
 from dxprivacy.session.choices import ChoiceOutcome, choose
+from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
+from dxprivacy.synthesis.plan import SynthesisPlan, plan_synthesis
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,43 @@ class Session:
     def chosen(self, choice: Choice, *, request: str = "") -> ChoiceOutcome:
         """As `choose`, saying also whether it was made before."""
         return choose(self, choice, self._noise, request=request)
+
+    def plan_synthesis(
+        self,
+        *questions: Any,
+        method: str = "auto",
+        share: object = 1,
+        rounds: int | str | None = None,
+        passes: int | None = None,
+        seconds: float = SECONDS,
+    ) -> SynthesisPlan:
+        """Which method is expected to make better synthetic records; nothing is spent and no record is read."""
+        return plan_synthesis(
+            list(questions),
+            self.policy.metric,
+            method=method,
+            share=share,
+            rounds=rounds,
+            passes=passes,
+            records=self.rows,
+            seconds=seconds,
+            title=self.policy.title,
+            dataset=self.policy.dataset,
+        )
+
+    def synthesize(
+        self,
+        plan: SynthesisPlan,
+        *,
+        request: str = "",
+        records: int | None = None,
+        progress: Progress | None = None,
+    ) -> Synthesis:
+        """Reserve, count, make synthetic records, compare.  The same plan again gives the same ones, at no cost.
+
+        `records` is how many to make, if not as many as there are.  `progress` is told round numbers.
+        """
+        return synthesize(self, plan, self._noise, request=request, records=records, progress=progress)
 
     def load_plan(self, path: str | Path) -> Plan:
         """A plan from its file, certified anew."""

@@ -1,0 +1,255 @@
+"""`dxp synth`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dxprivacy.policy import Policy
+    from dxprivacy.session.synthesizing import Synthesis
+
+_GOOD = "⟦good⟧✓⟦/⟧"
+
+
+@click.command("synth")
+@click.argument("policy", type=click.Path(path_type=Path))
+@click.argument("questions", nargs=-1)
+@click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
+@click.option("--rows", type=click.IntRange(min=1), help="Without --data: the number of records, which is published.")
+@click.option("--data", multiple=True, help="The data, as for dxp release. Without it, only what to expect is shown.")
+@click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    help="direct (noisy answers, then records that fit them), mwem (round by round), smalldb (a few records, chosen as "
+    "a whole), or auto: direct or mwem, whichever is expected to be better.",
+)
+@click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--rounds", type=int, help="Of mwem: how many answers are measured.")
+@click.option("--passes", type=int, help="Of mwem: how often all measurements are gone through after each round.")
+@click.option("--records", type=click.IntRange(min=1), help="How many records to write [as many as there are].")
+@click.option("--out", type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file [synthetic-NAME.csv].")
+@click.option("--overwrite", is_flag=True, help="Replace that file.")
+@click.option("--request", default="", help="Do the same anew under this name, at its full cost.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the comparison: a .png, .svg, .html or .json file.")
+@click.option("--all", "everything", is_flag=True, help="Show every answer.")
+@click.option("--json", "as_json", is_flag=True, help="The same for machines; writes no file unless --out.")
+def command(
+    policy: Path,
+    questions: tuple[str, ...],
+    files: tuple[Path, ...],
+    rows: int | None,
+    data: tuple[str, ...],
+    ledger: Path | None,
+    method: str,
+    share: str,
+    rounds: int | None,
+    passes: int | None,
+    records: int | None,
+    out: Path | None,
+    overwrite: bool,
+    request: str,
+    plot: Path | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Synthetic records that answer your questions nearly as the data does.
+
+    Without --data it says which method it expects to be better for these questions, spends nothing and reads no data.
+    With it, the cost is reserved before any noise is drawn, and the records are written with a report that compares
+    their answers with the released ones. The same command again gives the same records and costs nothing.
+
+    Only what you ask for is kept: records may answer other questions wrongly. Questions are those of dxp plan.
+
+    \b
+    Examples: dxp synth policy.toml "marginals 2" --rows 20000
+              dxp synth policy.toml "marginals 2" --data people.parquet --share 50% --out synthetic.parquet
+              dxp synth demo/policy.toml "mean elevation within 2 m" "count by state within 10" \\
+                --data demo/people.parquet --out synthetic.csv
+    """
+    from dxprivacy.cli.screen import quoted, working
+    from dxprivacy.errors import UsageError
+    from dxprivacy.policy import Policy
+    from dxprivacy.policy.asks import load_questions
+
+    if not questions and not files:
+        hints = [("dxp synth --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
+        raise UsageError("QUESTIONS... is missing", hints=hints)
+    if not data and (ledger or records or out or plot or overwrite or request):
+        raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
+    if data and rows is not None:
+        raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
+    with working("reading the policy"):
+        loaded = Policy.load(policy)
+        asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
+    wanted: dict[str, Any] = {"method": method, "share": share, "rounds": rounds}
+    wanted |= {} if passes is None else {"passes": passes}
+    if not data:
+        words = [*(f'"{question}"' for question in questions), *(f"--ask {quoted(file)}" for file in files)]
+        words += [f"--{name} {value}" for name, value in wanted.items() if value not in (None, "auto", "100%")]
+        _look_ahead(loaded, policy, asked, words, rows, wanted, as_json=as_json)
+        return
+    places = _Places(out, plot, overwrite=overwrite, written=not as_json or out is not None)
+    places.require(loaded, [policy, *map(Path, data)])
+    book = ledger or policy.parent / "ledger.db"
+    _make(
+        loaded, policy, asked, data, book, wanted, places,
+        request=request, records=records, named=ledger is not None, everything=everything, as_json=as_json,
+    )  # fmt: skip
+
+
+def _look_ahead(
+    loaded: "Policy",
+    policy: Path,
+    asked: list[Any],
+    words: list[str],
+    rows: int | None,
+    wanted: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """What to expect, without data."""
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.errors import UsageError
+    from dxprivacy.synthesis.plan import plan_synthesis
+    from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
+    from dxprivacy.wording import tag
+
+    if rows is None and loaded.universe.max_records is None:
+        hints = [("--rows 20000", "how good records are depends on the number of people, which is public")]
+        raise UsageError("how many records does the data have?", hints=hints)
+    with working("trying the methods on made-up tables"):
+        plan = plan_synthesis(asked, loaded.metric, records=rows, title=loaded.title, dataset=loaded.dataset, **wanted)
+    if as_json:
+        show_json(synthesis_to_dict(plan))
+        return
+    free = tag("good", "Nothing spent, no data read.")
+    show([*synthesis_lines(plan), "", free, next_step("dxp synth", policy, *words, "--data FILE --out synthetic.csv")])
+
+
+def _make(
+    loaded: "Policy",
+    policy: Path,
+    asked: list[Any],
+    data: tuple[str, ...],
+    book: Path,
+    wanted: dict[str, Any],
+    places: "_Places",
+    *,
+    request: str,
+    records: int | None,
+    named: bool,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Reserve, make, write, compare."""
+    from dxprivacy.cli.release import started
+    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.release.words import promise_lines
+    from dxprivacy.session import Session
+    from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
+    from dxprivacy.synthesis.report import report_lines
+    from dxprivacy.wording import tag
+
+    fresh = not book.exists()
+    source = data[0] if len(data) == 1 else list(data)
+    with working("making synthetic records") as tell, Session(loaded, source, ledger=book) as session:
+        plan = session.plan_synthesis(*asked, **wanted)
+        made = session.synthesize(
+            plan, request=request, records=records, progress=lambda k, of: tell(f"round {k} of {of}")
+        )
+        counted = session.source.name
+    written = places.write(made)
+    if as_json:
+        show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": [str(file) for file in written]})
+        return
+    head = [f"{_GOOD} policy    {policy} · {loaded.digest[:8]}"]
+    if fresh:
+        head.append(started(book, named=named))
+    head += _steps(made, book, counted)
+    head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", ""]
+    caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
+    lines = report_lines(made.report, everything=everything, file=str(places.report(made)))
+    lines += [f"  {tag('dim', caution)}", "", *promise_lines(made.promise)]
+    options = () if policy == book.parent / "policy.toml" else ("--policy", policy)
+    last = [next_step("dxp ledger", book, *options)]
+    if made.release is not None:
+        last.insert(0, next_step("dxp verify", places.release(made), "--ledger", book))
+    show([*synthesis_lines(plan), "", *head, *lines, "", *last])
+
+
+def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:
+    """What was done."""
+    from dxprivacy.wording import plural
+
+    number = f"{_GOOD} made      {plural(made.records.number, 'record')} by {made.method}"
+    if not made.entries:
+        return [f"{_GOOD} spent     nothing: the questions do not depend on the data", number]
+    first, last = made.entries[0], made.entries[-1]
+    entries = f"entry {first}" if first == last else f"entries {first} – {last}"
+    if made.replayed:
+        return [f"{_GOOD} repeated  {entries} of {book}: answered before, nothing spent", number]
+    when = "before any noise was drawn" if first == last else "each before its noise was drawn"
+    n = made.synthetic.records
+    return [
+        f"{_GOOD} reserved  {entries} in {book}, {when}",
+        f"{_GOOD} counted   {counted}, " + ("n is private" if n is None else f"n = {n:,} (public)"),
+        number,
+    ]
+
+
+class _Places:
+    """Where records, report, release and picture go."""
+
+    def __init__(self, out: Path | None, plot: Path | None, *, overwrite: bool, written: bool) -> None:
+        self.out, self.plot, self.overwrite, self.written = out, plot, overwrite, written
+
+    def require(self, policy: "Policy", read: Sequence[Path]) -> None:
+        """Before anything is spent."""
+        from dxprivacy.errors import UsageError
+        from dxprivacy.synthesis.records import require_savable
+
+        if self.written:
+            target = self.out or Path("synthetic-NAME.csv")
+            if any(_same(target, file) for file in read):  # also with --overwrite
+                raise UsageError(f"{target} is what the records would be made from", hints=[("--out FILE", "another")])
+            require_savable(policy.universe, target, overwrite=self.overwrite)
+        if self.plot is not None:
+            from dxprivacy.cli.plan import require_places
+
+            require_places(self.plot, None)
+
+    def write(self, made: "Synthesis") -> list[Path]:
+        """All files; what was released is in the ledger by now, whatever keeps them from being written."""
+        out = []
+        if self.written:
+            out = [made.records.save(self.records(made), overwrite=self.overwrite), made.report.save(self.report(made))]
+            if made.release is not None:
+                out.append(made.release.save(self.release(made)))
+        if self.plot is not None:
+            from dxprivacy.plots import synthesis
+
+            out.append(synthesis(made.report).save(self.plot))
+        return out
+
+    def records(self, made: "Synthesis") -> Path:
+        """The records' file."""
+        return self.out or Path(f"synthetic-{made.name}.csv")
+
+    def report(self, made: "Synthesis") -> Path:
+        """The report beside it."""
+        return self.records(made).with_name(f"{self.records(made).stem}-report.json")
+
+    def release(self, made: "Synthesis") -> Path:
+        """The release beside it."""
+        return self.records(made).with_name(f"release-{made.name}.json")
+
+
+def _same(a: Path, b: Path) -> bool:
+    try:
+        return a.exists() and b.exists() and a.samefile(b)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,81 @@
+"""Writing records as CSV, so that our own reader (and any other) reads back what was written.
+
+A line is a record.  Fields are quoted as in RFC 4180 where that is needed; a line feed within a field is refused, since
+a line that it ends could not be told from a record.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+
+import numpy as np
+
+from dxprivacy.engines.fields import Field, texts_of
+from dxprivacy.errors import UsageError
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.reading import listed_texts
+
+_BLOCK = 1 << 16  # cells at a time
+_PIECE = 1 << 14  # equal lines at a time
+
+
+def require_csv(fields: Sequence[Field]) -> None:
+    """Refuse, before anything is spent, what cannot be written as CSV."""
+    for field in fields:
+        for text in (field.name, *listed_texts(field.entry)):
+            if "\n" in text or not _is_unicode(text):
+                raise UsageError(
+                    f"column {field.name[:60]!r} has a text that CSV cannot hold",
+                    details=["A line feed would end the record."] if "\n" in text else [],
+                    hints=[("--out synthetic.parquet", "holds any text")] if _is_unicode(text) else [],
+                )
+
+
+def write_csv(file: TextIO, fields: Sequence[Field], cells: Ints, counts: Ints, delimiter: str = ",") -> None:
+    """A header, and `counts[k]` equal lines for each of the cells, in their order."""
+    file.write(delimiter.join(quoted([field.name for field in fields], delimiter)) + "\n")
+    for first in range(0, len(cells), _BLOCK):
+        part = cells[first : first + _BLOCK]
+        columns = [_column(field, part, delimiter, alone=len(fields) == 1) for field in fields]
+        lines = (delimiter.join(entries) + "\n" for entries in zip(*columns, strict=True))
+        file.writelines(_repeated(lines, counts[first : first + _BLOCK].tolist()))
+
+
+def quoted(texts: Iterable[str], delimiter: str) -> list[str]:
+    """Fields in quotes where they need them.
+
+    >>> quoted(["a", "b,c", 'd"e', ""], ",")
+    ['a', '"b,c"', '"d""e"', '']
+    """
+    needs = re.compile(f'[{re.escape(delimiter)}"\\r\\n]|^\\ufeff')  # a byte-order mark at the start would be dropped
+    return ['"' + text.replace('"', '""') + '"' if needs.search(text) else text for text in texts]
+
+
+def _column(field: Field, cells: Ints, delimiter: str, *, alone: bool) -> list[str]:
+    """The texts of one column; each different entry is written once."""
+    distinct, which = np.unique(field.places(cells), return_inverse=True)
+    texts = quoted(texts_of(field.entry, distinct.tolist()), delimiter)
+    if alone:  # an empty line is a record to us, but not to everybody
+        texts = [text or '""' for text in texts]
+    entries: list[str] = np.array(texts, dtype=object)[which.reshape(-1)].tolist()
+    return entries
+
+
+def _repeated(lines: Iterable[str], times: Sequence[int]) -> Iterator[str]:
+    for line, count in zip(lines, times, strict=True):
+        if count <= _PIECE:
+            yield line * count
+        else:
+            whole, rest = divmod(count, _PIECE)
+            piece = line * _PIECE
+            for _ in range(whole):
+                yield piece
+            yield line * rest
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""Writing records as Parquet with typed columns: DuckDB repeats each cell and decodes it while it writes.
+
+One thread keeps the order of the cells and needs little memory, however many records there are.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dxprivacy.engines.duck_cells import quoted
+from dxprivacy.engines.fields import Field, whole_texts
+from dxprivacy.errors import UsageError
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.attributes import Integers
+from dxprivacy.model.ordered import Dates, Numbers
+from dxprivacy.model.reading import listed_texts
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_PIECE = 1 << 12  # records of one cell that are made together
+
+
+def require_parquet(fields: Sequence[Field]) -> None:
+    """Refuse, before anything is spent, what cannot be written as Parquet."""
+    known: dict[str, str] = {}
+    for field in fields:
+        twin = known.setdefault(field.name.lower(), field.name)
+        if twin != field.name:
+            raise UsageError(
+                f"columns {twin} and {field.name} differ in capitals only, which Parquet files cannot hold here",
+                hints=[("--out synthetic.csv", "can")],
+            )
+        try:
+            "".join((field.name, *listed_texts(field.entry))).encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"column {field.name[:60]!r} has a text that is not Unicode") from None
+
+
+def write_parquet_records(path: Path, fields: Sequence[Field], cells: Ints, counts: Ints) -> None:
+    """`counts[k]` equal records for each of the cells, in their order; raises OSError where that is not possible."""
+    import duckdb
+
+    pieces = -(-counts // _PIECE)
+    cell = np.repeat(cells, pieces)
+    # All pieces of a cell are full but its last.
+    last = np.cumsum(pieces)[pieces > 0] - 1
+    n = np.full(len(cell), _PIECE, dtype=np.int64)
+    n[last] = (counts - (pieces - 1) * _PIECE)[pieces > 0]
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "threads": "1",
+    }
+    try:
+        with duckdb.connect(":memory:", config=config) as con:
+            con.execute("SET enable_progress_bar = false")
+            con.register("counted", {"cell": cell, "n": n})
+            columns = ", ".join(f"{_column(con, field, k)} AS {_name(field.name)}" for k, field in enumerate(fields))
+            rows = f"SELECT {columns} FROM (SELECT cell, unnest(range(n)) FROM counted)"
+            target = quoted(str(path.absolute()))
+            con.execute(f"COPY ({rows}) TO {target} (FORMAT parquet, COMPRESSION zstd)")
+    except duckdb.Error as error:
+        raise OSError(None, "the engine could not write the file") from error
+
+
+def _column(con: "Connection", field: Field, k: int) -> str:
+    """The SQL of one column: the entry from the cell, NULL where it is `other`."""
+    entry = field.entry
+    whole = f"(cell // {field.stride} % {field.size})"
+    place = f"({whole} // {field.step} % {entry.listed})"
+    if isinstance(entry, Integers):
+        value = f"CAST({place} + ({entry.low}) AS BIGINT)"
+    elif isinstance(entry, Dates):
+        value = f"(DATE '{entry.first.isoformat()}' + CAST({place} AS INTEGER))"
+    elif isinstance(entry, Numbers):
+        # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
+        a, b, c = entry.grid
+        value = f"(CAST({2 * a + b} + {place} * {2 * b} AS DOUBLE) / CAST({2 * c} AS DOUBLE))"
+    else:
+        value = _listed(con, field, place, k)
+    return f"CASE WHEN {whole} <> {field.other} THEN {value} END"
+
+
+def _listed(con: "Connection", field: Field, place: str, k: int) -> str:
+    """A listed text, looked up by its place; numbers where all texts are whole ones, true and false as such."""
+    texts = list(listed_texts(field.entry))
+    numbers = whole_texts(field.entry)
+    kind = "BIGINT" if numbers is not None else "BOOLEAN" if {*texts} <= {"true", "false"} else "VARCHAR"
+    con.execute(f"CREATE TEMP TABLE listed_{k} AS SELECT $texts::{kind}[] AS texts", {"texts": numbers or texts})
+    return f"(SELECT texts FROM listed_{k})[{place} + 1]"
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'

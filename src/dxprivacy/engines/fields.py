@@ -1,0 +1,134 @@
+"""The columns that records of a universe have, and how each entry is written: the inverse of `entries`.
+
+What is written here is read back, with the same policy, as exactly the cell it came from: values and ids as their
+texts, whole numbers as they are, numbers by the middle of their cell, dates as the policy's format writes them, and
+`other` as nothing, or as a text that is not listed where nothing is.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.engines.entries import entry_of
+from dxprivacy.errors import PolicyError
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.attributes import OTHER, Attribute, Integers
+from dxprivacy.model.formats import NumberFormat
+from dxprivacy.model.numbers import number_text
+from dxprivacy.model.ordered import Dates, Numbers
+from dxprivacy.model.reading import listed_texts
+from dxprivacy.model.universe import Universe
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column: its name, what stands in it, and where the index of its entry is found in the number of a cell.
+
+    The attribute's index is cell // stride % size; the entry's is that // step % (number of entries), unless the
+    attribute's is `other`, the last one.
+    """
+
+    name: str
+    entry: Attribute
+    stride: int
+    size: int
+    step: int = 1
+    other: int = -1  # the attribute's index of `other`; -1 where it has none
+
+    def places(self, cells: Ints) -> Ints:
+        """The index of the entry in each of these cells; `entry.listed` where it is `other`."""
+        whole = cells // self.stride % self.size
+        return np.where(whole == self.other, self.entry.listed, whole // self.step % self.entry.listed)
+
+
+def fields_of(universe: Universe) -> tuple[Field, ...]:
+    """The columns of the records of a universe, in the order of its attributes.
+
+    >>> from dxprivacy.model.ordered import Series
+    >>> usage = Series(name="usage", columns=("jan", "feb"), entry=Integers(name="usage", low=0, high=2))
+    >>> jan, feb = fields_of(Universe([usage]))
+    >>> cells = np.array([0, 5, 9])
+    >>> jan.places(cells).tolist(), feb.places(cells).tolist()
+    ([0, 1, 3], [0, 2, 3])
+    """
+    out: list[Field] = []
+    for attribute, stride in zip(universe.attributes, universe.strides, strict=True):
+        entry, columns = entry_of(attribute), attribute.reads
+        other = attribute.listed if attribute.has_other else -1
+        for k, column in enumerate(columns):
+            step = entry.listed ** (len(columns) - 1 - k)
+            out.append(Field(column, entry, stride, attribute.size, step, other))
+    names = [field.name for field in out]
+    for name in names:
+        if names.count(name) > 1:
+            readers = [a.name for a in universe.attributes if name in a.reads]
+            raise PolicyError(
+                f"column {name} is read by {' and '.join(readers)}: records that are not people's could not hold both",
+                hints=[("a policy with one of them", "is enough for synthetic records")],
+            )
+    return tuple(out)
+
+
+def texts_of(entry: Attribute, places: Iterable[int]) -> list[str]:
+    """How entries are written as text.
+
+    >>> texts_of(Numbers(name="income", low=0, high=3, step=1, format="1.234,5"), [0, 2, 3])
+    ['0,5', '2,5', '']
+    >>> texts_of(Dates(name="visit", first="2026-01-01", last="2026-12-31", format="%d.%m.%Y"), [2, 365])
+    ['03.01.2026', '']
+    """
+    nothing, listed = _nothing(entry), entry.listed
+    if isinstance(entry, Integers):
+        return [str(entry.low + k) if k < listed else nothing for k in places]
+    if isinstance(entry, Numbers):
+        mark = NumberFormat.of(entry.format).decimal
+        return [_decimal(middle(entry, k)).replace(".", mark) if k < listed else nothing for k in places]
+    if isinstance(entry, Dates):
+        return [_day(entry, k) if k < listed else nothing for k in places]
+    texts = listed_texts(entry)
+    return [texts[k] if k < listed else nothing for k in places]
+
+
+def middle(entry: Numbers, place: int) -> Fraction:
+    """The middle of a cell of numbers."""
+    return entry.start(place) + entry.step / 2
+
+
+def whole_texts(entry: Attribute) -> list[int] | None:
+    """The listed texts as whole numbers, if all are such and 64 bits hold them; 007 is a text, since 7 is another.
+
+    >>> from dxprivacy.model.attributes import Values
+    >>> whole_texts(Values(name="wave", values=("1", "2"))), whole_texts(Values(name="code", values=("07",)))
+    ([1, 2], None)
+    """
+    texts = listed_texts(entry)
+    if not texts or not all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts):
+        return None
+    return [int(text) for text in texts]
+
+
+def _nothing(entry: Attribute) -> str:
+    """What counts as `other`: an empty text, or another one that is not listed."""
+    text, listed = "", listed_texts(entry)
+    while text in listed:
+        text = OTHER if not text else f"{text}?"
+    return text
+
+
+def _decimal(number: Fraction) -> str:
+    """A number without exponent; where it has no end, as near as its float64."""
+    text = number_text(number)
+    return text if "/" not in text else format(Decimal(repr(float(number))), "f")
+
+
+def _day(entry: Dates, place: int) -> str:
+    day = entry.day(place)
+    if not entry.format:
+        return day.isoformat()
+    # A time of day is left out when it is read: any will do.
+    pieces = {"%Y": f"{day.year:04d}", "%m": f"{day.month:02d}", "%d": f"{day.day:02d}", "%f": "0"}
+    return re.sub("%.", lambda found: pieces.get(found[0], "00"), entry.format, flags=re.DOTALL)

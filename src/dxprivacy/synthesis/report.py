@@ -1,0 +1,205 @@
+"""Released answers beside those of synthetic records: how well the records tell what was released.
+
+Both sides are public: a released answer with its interval, and the answer that the synthetic records give to the same
+question.  True answers are not needed, and not looked at.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import UsageError
+from dxprivacy.model.arrays import Ints
+from dxprivacy.model.workload import Workload
+from dxprivacy.planning.expected import interval
+from dxprivacy.planning.laws import laplace_laws
+from dxprivacy.release.release import Row
+from dxprivacy.release.words import number
+from dxprivacy.wording import columns, plural, short, tag, wrap
+
+FORMAT = "dxprivacy-synthesis/1"
+SHOWN = 12
+_CLOSE = 1e-9  # ends of intervals are floats
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One answer: what the synthetic records say, and what was released, if anything was."""
+
+    label: str
+    question: str
+    unit: str
+    synthetic: float
+    released: Row | None = None
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the synthetic answer lies in the released interval; None where nothing was released."""
+        if self.released is None:
+            return None
+        room = _CLOSE * max(abs(self.released.low), abs(self.released.high), 1.0)
+        return self.released.low - room <= self.synthetic <= self.released.high + room
+
+    @property
+    def beyond(self) -> float:
+        """How far outside its interval, in widths of that; 0 inside."""
+        if self.released is None or self.inside:
+            return 0.0
+        low, high = self.released.low, self.released.high
+        return max(low - self.synthetic, self.synthetic - high) / max(high - low, _CLOSE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        out: dict[str, Any] = {"label": self.label, "question": self.question, "unit": self.unit}
+        out |= {"synthetic": self.synthetic, "released": None, "low": None, "high": None, "inside": self.inside}
+        if self.released is not None:
+            out |= {"released": self.released.value, "low": self.released.low, "high": self.released.high}
+        return out
+
+
+@dataclass(frozen=True)
+class Report:
+    """All answers of synthetic records beside what was released."""
+
+    answers: tuple[Compared, ...]
+    records: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def compared(self) -> tuple[Compared, ...]:
+        """The answers for which something was released."""
+        return tuple(a for a in self.answers if a.released is not None)
+
+    @property
+    def inside(self) -> int:
+        """How many synthetic answers lie within the released intervals."""
+        return sum(bool(a.inside) for a in self.answers)
+
+    @property
+    def summary(self) -> str:
+        """In one sentence."""
+        compared = len(self.compared)
+        if not compared:
+            return "nothing was released to compare with"
+        if compared == 1:
+            return f"the synthetic answer lies {'within' if self.inside else 'outside'} the released 95 % interval"
+        how_many = f"all {compared:,}" if self.inside == compared else f"{self.inside:,} of {compared:,}"
+        return f"{how_many} synthetic answers lie within the released 95 % intervals"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "format": FORMAT,
+            "records": self.records,
+            **self.facts,
+            "summary": self.summary,
+            "inside": self.inside,
+            "compared": len(self.compared),
+            "answers": [a.to_dict() for a in self.answers],
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write as JSON."""
+        target = Path(path)
+        try:
+            text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+            target.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {target}: {error.strerror}") from None
+        return target
+
+    def __str__(self) -> str:
+        from dxprivacy.wording import plain
+
+        return "\n".join(plain(line) for line in report_lines(self))
+
+
+def compare(workload: Workload, released: Sequence[Row | None], counts: Ints, rows: int, **facts: Any) -> Report:
+    """The answers of synthetic counts beside released ones, one for each answer of the workload.
+
+    `rows` is the number of people that the released answers speak about; synthetic records may be fewer or more.
+
+    >>> from dxprivacy.model.questions import count
+    >>> from dxprivacy.model.universe import Universe
+    >>> asked = count(element="a").on(Universe.listed("ab"))
+    >>> report = compare(asked, [Row("count", "count", 40.0, 35.0, 45.0, "", False)], np.array([21, 29]), 100)
+    >>> report.answers[0].synthetic, report.summary
+    (42.0, 'the synthetic answer lies within the released 95 % interval')
+    """
+    values = synthetic_answers(workload, counts, rows)
+    answers = tuple(
+        Compared(answer.label, workload.titles[answer.question], answer.unit, value, row)
+        for answer, value, row in zip(workload.answers, values, released, strict=True)
+    )
+    return Report(answers, int(counts.sum()), facts)
+
+
+def synthetic_answers(workload: Workload, counts: Ints, rows: int) -> list[float]:
+    """The answers of synthetic records, as if there were `rows` of them."""
+    if counts.shape != (workload.universe.cells,):
+        raise UsageError("the synthetic records are over another universe than the questions")
+    absent = [0] * (workload.universe.size - workload.universe.cells)
+    made = max(int(counts.sum()), 1)
+    exact = [Fraction(int(z) * rows, made) for z in workload.answer(np.r_[counts, absent].astype(np.int64))]
+    laws = laplace_laws([0.0] * len(exact))
+    return [interval(answer, exact, laws, rows)[0] for answer in workload.answers]
+
+
+def report_lines(report: Report, *, everything: bool = False, file: str = "") -> list[str]:
+    """Some answers, those that lie outside among them, and the sentence at the end; `file` has them all."""
+    shown = list(report.answers)
+    if not everything and len(shown) > SHOWN + 3:
+        # What does not fit comes first, then what can be compared at all; shown in the order of the questions.
+        ranked = sorted(range(len(shown)), key=lambda k: (-shown[k].beyond, shown[k].released is None, k))
+        misfits = [k for k in ranked if shown[k].beyond > 0][: SHOWN // 2]
+        others = [k for k in ranked if not shown[k].beyond]
+        shown = [shown[k] for k in sorted([*misfits, *others[: SHOWN - len(misfits)]])]
+    table = [[tag("dim", t) for t in ("", "released", "95 % interval", "synthetic", "")]]
+    table += [_line(a) for a in shown]
+    lines = columns(table, "lrlrl")
+    hidden = len(report.answers) - len(shown)
+    if hidden:
+        lines.append(tag("dim", f"  {hidden:,} more in {file or 'report.answers'}."))
+    # A released interval misses the truth in 5 of 100 cases, and then a good synthetic answer lies outside.
+    sign = tag("good", "✓") if report.inside >= 0.9 * len(report.compared) else tag("warn", "!")
+    sentence = report.summary[0].upper() + report.summary[1:]
+    lines += ["", f"{sign} {tag('bold', sentence)}."]
+    unreleased = len(report.answers) - len(report.compared)
+    if unreleased and report.compared:
+        further = plural(unreleased, "further answer")
+        about = f"{further} had no noisy answer of {'its' if unreleased == 1 else 'their'} own to compare with."
+        lines += [f"  {tag('dim', line)}" for line in wrap(about, 94)]
+    return lines
+
+
+def _line(answer: Compared) -> list[str]:
+    row, name = answer.released, short(answer.label, 48)
+    unit = f" {answer.unit}" if answer.unit else ""
+    if row is None:
+        return [name, tag("dim", "–"), "", _plain(answer.synthetic) + unit, ""]
+    if row.vague:
+        return [name, "too few to say", "", _plain(answer.synthetic) + unit, ""]
+    ends = "exact" if row.exact else f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}"
+    value = number(row.value, row.low, row.high) + unit
+    synthetic = number(answer.synthetic, row.low, row.high) if row.high > row.low else _plain(answer.synthetic)
+    return [name, value, ends, tag("accent", synthetic + unit), "" if answer.inside else tag("warn", "! outside")]
+
+
+def _plain(value: float) -> str:
+    """A number without an interval to say how many digits are worth reading.
+
+    >>> _plain(1234.0), _plain(0.123456), _plain(-2.0)
+    ('1,234', '0.1235', '−2')
+    """
+    text = f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.{_places(value)}f}"
+    return text.replace("-", "−")
+
+
+def _places(value: float) -> int:
+    return max(0, 3 - math.floor(math.log10(abs(value))))

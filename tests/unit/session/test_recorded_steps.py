@@ -1,0 +1,105 @@
+"""MWEM on a ledger: every step an entry, replayed after a crash, refused where a step has no answer."""
+
+import numpy as np
+import pytest
+
+from dxprivacy.errors import BudgetExceeded, LedgerError
+from dxprivacy.histogram import Histogram
+from dxprivacy.ledger import Ledger
+from dxprivacy.mechanisms import SystemNoise
+from dxprivacy.model import metrics
+from dxprivacy.session.recorded import Recorded
+from dxprivacy.synthesis.mwem import run_mwem
+from dxprivacy.synthesis.mwem_plan import plan_mwem
+
+D = metrics.line(6, 1)
+ROWS = [[1, 1, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1]]
+
+
+def counted():
+    return Histogram.of(D.universe, [40, 10, 0, 5, 25, 20])
+
+
+class Never:
+    def laplace(self, scales):
+        raise AssertionError("drawn twice")
+
+    def choose(self, scores, scales, *, flip=False):
+        raise AssertionError("drawn twice")
+
+
+class CrashesAt(SystemNoise):
+    def __init__(self, turn):
+        self.left = turn
+
+    def laplace(self, scales):
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+        return super().laplace(scales)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.open(tmp_path / "ledger.db", D, dataset="d") as opened:
+        yield opened
+
+
+def test_a_run_is_reserved_step_by_step_and_stays_within_its_share(ledger):
+    plan = plan_mwem(ROWS, D, records=100, rounds=3, share="60%")
+    found = run_mwem(plan, counted, Recorded(ledger, plan.request[:16]), SystemNoise())
+    entries = ledger.entries()
+    assert [e.request.split(" ", 1)[1] for e in entries][:2] == ["round 1 choice", "round 1 measurement"]
+    assert len(entries) == 6
+    assert sum(e.share for e in entries) <= plan.share
+    for i, j in ((0, 1), (1, 4), (0, 5)):
+        assert ledger.spent.exact(i, j) == found.cost.exact(i, j) <= plan.share * D.exact(i, j)
+    ledger.verify()
+
+
+def test_the_same_run_again_returns_what_was_kept_and_spends_nothing(ledger):
+    plan = plan_mwem(ROWS, D, records=100, rounds=2)
+    first = run_mwem(plan, counted, Recorded(ledger, "r"), SystemNoise())
+    again = run_mwem(plan, lambda: pytest.fail("data read again"), Recorded(ledger, "r"), Never())
+    assert np.array_equal(first.histogram, again.histogram)
+    assert first.measurements == again.measurements
+    assert len(ledger.entries()) == 4
+
+
+def test_after_a_crash_answered_steps_stay_and_the_one_in_between_is_spent(ledger):
+    plan = plan_mwem(ROWS, D, records=100, rounds=2)
+    with pytest.raises(KeyboardInterrupt):
+        run_mwem(plan, counted, Recorded(ledger, "r"), CrashesAt(2))
+    assert len(ledger.entries()) == 4  # all reserved, the last one without an answer
+    with pytest.raises(LedgerError, match="never answered"):
+        run_mwem(plan, counted, Recorded(ledger, "r"), Never())
+
+
+def test_a_second_run_does_not_fit_beside_a_full_one(ledger):
+    plan = plan_mwem(ROWS, D, records=100, rounds=2)
+    run_mwem(plan, counted, Recorded(ledger, "one"), SystemNoise())
+    before = len(ledger.entries())
+
+    def until_refused():
+        for turn in range(9):  # some pairs were not used up: a step or two may still fit
+            run_mwem(plan, counted, Recorded(ledger, f"more {turn}"), SystemNoise())
+
+    with pytest.raises(BudgetExceeded):
+        until_refused()
+    assert len(ledger.entries()) < before + 4
+    ledger.verify()
+
+
+def test_what_was_kept_of_a_step_is_checked(ledger):
+    plan = plan_mwem(ROWS, D, records=100, rounds=1)
+
+    class Kept:
+        def __init__(self, text):
+            self.text = text
+
+        def step(self, cost, questions, name, act):
+            return self.text
+
+    for text in ("", "{}", '{"row": 7}', '{"row": -1}', '{"row": true}', '{"row": "0"}', "[1]"):
+        with pytest.raises(LedgerError, match="kept"):
+            run_mwem(plan, counted, Kept(text), Never())
