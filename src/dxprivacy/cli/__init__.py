@@ -17,6 +17,7 @@ _COMMANDS = {
     "release": "Reserve the budget, then answer a plan with exact noise.",
     "ledger": "What was spent and what is left, pair by pair.",
     "verify": "Check a plan or a release again, independently, from the file alone.",
+    "reproduce": "Run the paper's experiments again, and draw them: one offline page.",
 }
 _REFUSED = {
     "--epsilon": (
