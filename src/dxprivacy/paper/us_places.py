@@ -82,9 +82,17 @@ def measure(settings: Settings, dropped: int) -> Measured:
     i, j = near.pair
     (a, b), (c, d) = kept.degrees[[i, j]].tolist()
     return Measured(
-        dropped, len(kept.names), (kept.names[i], kept.names[j]), ((a, b), (c, d)), near.distance,
-        float(factors.mean()), float(np.median(factors)), float(factors.max()), float(elevation), tuple(int(n) for n in counts),
-    )  # fmt: skip
+        dropped,
+        len(kept.names),
+        (kept.names[i], kept.names[j]),
+        ((a, b), (c, d)),
+        near.distance,
+        float(factors.mean()),
+        float(np.median(factors)),
+        float(factors.max()),
+        float(elevation),
+        tuple(int(n) for n in counts),
+    )
 
 
 def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
