@@ -17,6 +17,13 @@ def check_workload(workload: Workload) -> None:
     assert np.array_equal(workload.answer(counts), Q @ counts)
     assert {r for a in workload.answers for r in a.rows} == set(range(workload.rows))
     _differences_match(workload, Q, rng)
+    for k in rng.integers(0, workload.rows, 3).tolist():
+        alone = workload.row(k)
+        assert np.array_equal(alone.dense(), Q[k : k + 1])
+        assert alone.units == workload.units[k : k + 1]
+        assert np.array_equal(alone.answer(counts), Q[k : k + 1] @ counts)
+        for block in alone.blocks:
+            _classes_are_sound(block, rng)
     for block in workload.blocks:
         _classes_are_sound(block, rng)
         _reach_is_sound(block, rng)

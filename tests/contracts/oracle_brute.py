@@ -2,10 +2,11 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.model.costs import SumCost
+from dxprivacy.model.costs import SelectionCost, SumCost
 
 
 class Brute:
@@ -19,14 +20,21 @@ class Brute:
         Q = np.vstack([w.dense() for w in workloads])
         self.amounts = np.abs(Q[:, self.i] - Q[:, self.j]).T.astype(object)
 
-    def worst(self, scales):
-        """The largest loss / distance; infinite distances ask for nothing, a scale of 0 separates without limit."""
+    def worst(self, scales, choices=()):
+        """The largest loss / distance; infinite distances ask for nothing, a scale of 0 separates without limit.
+
+        `choices` are ranges of rows of which only the largest counts.
+        """
         noisy = [k for k, s in enumerate(scales) if s]
         exact = [k for k, s in enumerate(scales) if not s]
         inverse = {k: 1 / Fraction(scales[k]) for k in noisy}
         common = math.lcm(*(f.denominator for f in inverse.values())) if inverse else 1
-        weights = np.array([int(inverse[k] * common) for k in noisy], dtype=object)
-        loads = self.amounts[:, noisy] @ weights if noisy else np.zeros(len(self.d), dtype=object)
+        losses = [self.amounts[:, k] * int(inverse[k] * common) for k in noisy]
+        chosen = {k for some in choices for k in some}
+        loads = sum((x for k, x in zip(noisy, losses, strict=True) if k not in chosen), np.zeros(len(self.d), object))
+        for some in choices:
+            alone = [x for k, x in zip(noisy, losses, strict=True) if k in some]
+            loads = loads + (np.max(alone, axis=0) if alone else 0)
         separated = self.amounts[:, exact].any(axis=1) if exact else np.zeros(len(self.d), dtype=bool)
         best = Fraction(0)
         for load, apart, d in zip(loads.tolist(), separated.tolist(), self.d, strict=True):
@@ -43,4 +51,7 @@ def brute(loss, metric):
     """The largest loss / distance over all pairs."""
     costs = loss.costs if isinstance(loss, SumCost) else (loss,)
     scales = [s for c in costs for s in c.scales.tolist()]
-    return Brute([c.workload for c in costs], metric).worst(scales)
+    starts = np.cumsum([0] + [c.workload.rows for c in costs]).tolist()
+    rows = [range(a, b) for a, b in pairwise(starts)]
+    choices = [some for some, c in zip(rows, costs, strict=True) if isinstance(c, SelectionCost)]
+    return Brute([c.workload for c in costs], metric).worst(scales, choices)

@@ -7,7 +7,9 @@ set small, and the evaluation on it is the same for all metrics and losses:
 *sum of attributes*   pairs that differ in ONE attribute, which on a full product generate the sum;
 *classes*             values that no question tells apart are one; of a class pair only the closest pair matters;
 *contexts*            of the other attributes only what changes the effect of the move;
-*presence*            where records may be absent, also each different record against its absence.
+*presence*            where records may be absent, also each different record against its absence;
+*alternatives*        of a loss that is the largest of several, each may be covered by itself: the pairs of all together
+                      have its largest ratio.  Under a constant metric these are the ends of each row.
 
 Where contexts multiply beyond what can be enumerated, each question takes its own worst context: a sound upper bound,
 labelled as such (the exact value is NP-hard there).
@@ -21,7 +23,7 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import joint_classes
-from dxprivacy.model.costs import Term
+from dxprivacy.model.costs import Part, Term, Terms
 from dxprivacy.model.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
 from dxprivacy.model.metrics.base import BLOCK, Pairs
 from dxprivacy.model.universe import Universe
@@ -30,6 +32,7 @@ MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
 _DENSE_CLASSES = 2_000
 _CONSTANT_COLUMNS = 2_500
+_FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,12 @@ class Move:
         """How many pairs of cells."""
         return sum(len(u) for u, _ in self.values) * len(self.contexts)
 
+    @property
+    def key(self) -> tuple[int, bytes, bytes]:
+        """Equal for equal moves."""
+        ends = b"".join(x.tobytes() for pair in self.values for x in pair)
+        return self.axis, ends, self.contexts.tobytes()
+
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """The pairs of cells."""
         chunk = max(1, block // len(self.contexts))
@@ -59,11 +68,20 @@ class Move:
 
 @dataclass(frozen=True)
 class Loose:
-    """Moves along one attribute whose contexts are too many: each question takes its own worst one."""
+    """Moves along one attribute whose contexts are too many: each part of each term takes its own worst one."""
 
     values: tuple[Pairs, ...]
     axis: int
-    terms: tuple[tuple[Term, Move], ...]
+    terms: tuple["Own", ...]
+
+    @property
+    def moves(self) -> Iterator[Move]:
+        """The moves of all parts."""
+        return (move for own in self.terms for _, move in own)
+
+
+Own = tuple[tuple[Part, Move], ...]
+"""The parts of a term, each with all that it can tell apart by itself: the term's largest loss is found there."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +90,16 @@ class Cover:
 
     `loose`, `apart` and `absences` hold what can only be bounded: moves with too many contexts, under a constant metric
     questions with too many different columns, and the presence of too many different records; each question is then
-    bounded by itself.
+    bounded by itself.  Of `apart` and `absences` there is one for each alternative.
     """
 
     rule: str
     moves: tuple[Move, ...] = ()
     loose: tuple[Loose, ...] = ()
-    apart: tuple[Term, ...] = ()
+    apart: tuple[Terms, ...] = ()
     plain: Metric | None = field(default=None)
     presence: Move | None = None
-    absences: tuple[tuple[Term, Move], ...] = ()
+    absences: tuple[tuple[Own, ...], ...] = ()
 
     @property
     def size(self) -> int:
@@ -100,43 +118,110 @@ class Cover:
         """All pairs but the loose ones."""
         if self.plain is not None:
             yield from self.plain.generators(block)
-        for move in self.moves:
-            yield from move.pairs(block)
+        yield from _gathered((pair for move in self.moves for pair in move.pairs(block)), block)
         if self.presence is not None:
             yield from self.presence.pairs(block)
 
 
+def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
+    """The same pairs, small groups put together: a look at many pairs costs hardly more than one at few."""
+    waiting: list[Pairs] = []
+    for i, j in pairs:
+        if len(i) >= block:
+            yield i, j
+            continue
+        waiting.append((i, j))
+        if sum(len(x) for x, _ in waiting) >= block:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(pairs: Sequence[Pairs]) -> Pairs:
+    return np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
+
+
 def cover(loss: PseudoMetric, metric: Metric) -> Cover:
     """The pairs that decide how `loss` compares with `metric`."""
-    terms: tuple[Term, ...] | None = getattr(loss, "terms", None)
-    if terms is None:
+    alternatives: tuple[Terms, ...] | None = getattr(loss, "alternatives", None)
+    if alternatives is None:
         return _plain(metric)
+    if len(alternatives) > 1:
+        terms: Terms = getattr(loss, "terms", ())
+        together = _cover(terms, metric, _FEW_PAIRS)
+        if together is not None and together.size <= _FEW_PAIRS:
+            return together
+    found = []
+    for terms in alternatives:
+        covered = _cover(terms, metric)
+        if covered is None or covered.plain is not None:  # all there is, also for the others
+            return _plain(metric)
+        found.append(covered)
+    return found[0] if len(found) == 1 else _merged(found)
+
+
+def _cover(terms: Terms, metric: Metric, few: int | None = None) -> Cover | None:
+    """The pairs that decide about a sum; None where they are more than a `few`, or could only be bounded."""
     if isinstance(metric, WithAbsent):
-        return _with_presence(cover(loss, metric.base), terms, metric)
+        inside = _cover(terms, metric.base, few)
+        return None if inside is None else _with_presence(inside, terms, metric, few)
     if isinstance(metric, Constant):
-        return _constant(terms, metric)
+        return _constant(terms, metric, few)
     if metric.axes is not None:
-        return _sum_of_attributes(terms, metric, metric.axes)
+        return _sum_of_attributes(terms, metric, metric.axes, few)
     return _plain(metric)
 
 
-def _with_presence(inside: Cover, terms: Sequence[Term], metric: WithAbsent) -> Cover:
+def _merged(covers: Sequence[Cover]) -> Cover:
+    """The pairs of several covers, each once."""
+    moves = {move.key: move for each in covers for move in each.moves}
+    stars = {move.key: move for each in covers if (move := each.presence) is not None}
+    presence = None
+    if stars:
+        cells, last = (np.concatenate([m.values[0][side] for m in stars.values()]) for side in (0, 1))
+        presence = _star(np.unique(cells), int(last[0]))
+    rules = dict.fromkeys(each.rule for each in covers)
+    return Cover(
+        next((rule for rule in rules if "upper bound" in rule), covers[0].rule),
+        tuple(moves.values()),
+        tuple(part for each in covers for part in each.loose),
+        tuple(terms for each in covers for terms in each.apart),
+        presence=presence,
+        absences=tuple(terms for each in covers for terms in each.absences),
+    )
+
+
+def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | None) -> Cover | None:
     """The star around `absent`, which together with the base's generators generates the whole metric."""
     universe = metric.universe
-    axes = sorted({axis for term in terms for axis in term.block.axes})
-    # Every row may get a scale of its own, where that is feasible; otherwise rows of one scale are not told apart.
-    by_row = [replace(term, uniform=False) for term in terms]
-    cells = contexts_of(by_row, axes, universe, MAX_PAIRS)
-    cells = contexts_of(terms, axes, universe, MAX_PAIRS) if cells is None else cells
+    axes = sorted({axis for term in terms for axis in term.axes})
+    most = MAX_PAIRS if few is None else few
+    # Every row of a sum may get a scale of its own, where that is feasible; otherwise rows of one scale are alike.
+    cells = contexts_of([_by_row(term) for term in terms], axes, universe, most)
+    cells = contexts_of(terms, axes, universe, most) if cells is None else cells
     if cells is not None:
         return replace(inside, rule=f"{inside.rule}, and presence", presence=_star(cells, metric.last))
+    if few is not None:
+        return None
     own = []
     for term in terms:
-        alone = contexts_of([term], term.block.axes, universe, MAX_ALL_PAIRS)
-        if alone is None:
-            raise NotCertified("a question over too many combinations to check", hints=["ask for fewer attributes"])
-        own.append((term, _star(alone, metric.last)))
-    return replace(inside, rule=f"{inside.rule}, and presence, upper bound per question", absences=tuple(own))
+        parts = []
+        for part in term.parts:
+            alone = contexts_of([Term((part,))], part.block.axes, universe, MAX_ALL_PAIRS)
+            if alone is None:
+                raise _too_many()
+            parts.append((part, _star(alone, metric.last)))
+        own.append(tuple(parts))
+    return replace(inside, rule=f"{inside.rule}, and presence, upper bound per question", absences=(tuple(own),))
+
+
+def _by_row(term: Term) -> Term:
+    return Term(tuple(part if part.largest else replace(part, uniform=False) for part in term.parts))
+
+
+def _too_many() -> NotCertified:
+    return NotCertified("a question over too many combinations to check", hints=["ask for fewer attributes"])
 
 
 def _star(cells: Ints, absent: int) -> Move:
@@ -169,13 +254,13 @@ def _representatives(classes: Ints) -> Ints:
     return np.unique(classes, return_index=True)[1].astype(np.int64)
 
 
-def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Metric]) -> Cover:
-    universe = metric.universe
+def _sum_of_attributes(terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None) -> Cover | None:
+    universe, most = metric.universe, MAX_PAIRS if few is None else few
     moves: list[Move] = []
     loose: list[Loose] = []
     for axis, along in enumerate(axes):
-        touching = [t for t in terms if axis in t.block.axes]
-        moving = joint_classes([t.block.moving(axis) for t in touching], universe.shape[axis])
+        touching = [t for t in terms if axis in t.axes]
+        moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
             continue
         if len(axes) == 1 and not _reducible(moving):
@@ -183,19 +268,15 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
         values = tuple(closest_between(along, moving))
         if not values:
             continue
-        contexts = contexts_of(touching, _others(touching, axis), universe, MAX_PAIRS)
+        contexts = contexts_of(touching, _others(touching, axis), universe, most)
         stride = universe.strides[axis]
         pairs = sum(len(u) for u, _ in values)
-        if contexts is not None and pairs * len(contexts) <= max(MAX_PAIRS, pairs):
+        if contexts is not None and pairs * len(contexts) <= (max(most, pairs) if few is None else few):
             moves.append(Move(axis, stride, values, contexts))
             continue
-        own = []
-        for term in touching:
-            alone = contexts_of([term], _others([term], axis), universe, MAX_ALL_PAIRS)
-            if alone is None or pairs * len(alone) > MAX_ALL_PAIRS:
-                raise NotCertified("a question over too many combinations to check", hints=["ask for fewer attributes"])
-            own.append((term, Move(axis, stride, values, alone)))
-        loose.append(Loose(values, axis, tuple(own)))
+        if few is not None:
+            return None
+        loose.append(Loose(values, axis, tuple(_own(term, axis, values, universe) for term in touching)))
     if len(axes) == 1:
         rule = _rule(axes[0])
     else:
@@ -203,8 +284,23 @@ def _sum_of_attributes(terms: Sequence[Term], metric: Metric, axes: Sequence[Met
     return Cover(rule, tuple(moves), tuple(loose))
 
 
+def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -> Own:
+    """Each part of a term in all its own contexts."""
+    pairs = sum(len(u) for u, _ in values)
+    own = []
+    for part in term.parts:
+        if axis not in part.block.axes:
+            continue
+        one = Term((part,))
+        alone = contexts_of([one], _others([one], axis), universe, MAX_ALL_PAIRS)
+        if alone is None or pairs * len(alone) > MAX_ALL_PAIRS:
+            raise _too_many()
+        own.append((part, Move(axis, universe.strides[axis], values, alone)))
+    return tuple(own)
+
+
 def _others(terms: Sequence[Term], axis: int) -> list[int]:
-    return sorted({x for t in terms for x in t.block.axes} - {axis})
+    return sorted({x for t in terms for x in t.axes} - {axis})
 
 
 def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
@@ -214,7 +310,7 @@ def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, 
     """
     offsets = np.zeros(1, dtype=np.int64)
     for axis in axes:
-        classes = [t.block.context(axis, uniform=t.uniform) for t in terms if axis in t.block.axes]
+        classes = [t.context(axis) for t in terms if axis in t.axes]
         chosen = _representatives(joint_classes(classes, universe.shape[axis])) * universe.strides[axis]
         if len(offsets) * len(chosen) > limit:
             return None
@@ -269,21 +365,31 @@ def _crossing(metric: Metric, classes: Ints, count: int) -> Iterator[tuple[Ints,
             yield u, v, np.minimum(a, b) * count + np.maximum(a, b), d[finite]
 
 
-def _constant(terms: Sequence[Term], metric: Constant) -> Cover:
+def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
     """The same distance everywhere: cells with equal columns are one, then all pairs of what is left."""
     universe = metric.universe
     if metric.epsilon == float("inf"):
         return Cover("constant")
+    if len(terms) == len(terms[0].parts) == 1 and terms[0].parts[0].largest:
+        ends = terms[0].parts[0].block.ends(absent=universe.absent is not None)
+        if ends is not None:  # the largest loss of a row is that between its ends
+            return _at_one_place("constant", (ends,))
     offsets = np.zeros(1, dtype=np.int64)
-    for axis in sorted({x for t in terms for x in t.block.axes}):
-        classes = [t.block.moving(axis) for t in terms if axis in t.block.axes]
+    for axis in sorted({x for t in terms for x in t.axes}):
+        classes = [t.moving(axis) for t in terms if axis in t.axes]
         chosen = _representatives(joint_classes(classes, universe.shape[axis])) * universe.strides[axis]
         offsets = (offsets[:, None] + chosen).ravel()
+        if few is not None and len(offsets) ** 2 > 2 * few:
+            return None
         if len(offsets) > _CONSTANT_COLUMNS:
-            return Cover("constant, upper bound per question", apart=tuple(terms))
+            return Cover("constant, upper bound per question", apart=(terms,))
     if universe.absent is not None:
         offsets = np.append(offsets, universe.absent)
     if len(offsets) < 2:
         return Cover("constant")
-    pairs = tuple((offsets[a], offsets[b]) for a, b in all_pairs(len(offsets)))
-    return Cover("constant", (Move(0, 1, pairs, np.zeros(1, dtype=np.int64)),))
+    return _at_one_place("constant", tuple((offsets[a], offsets[b]) for a, b in all_pairs(len(offsets))))
+
+
+def _at_one_place(rule: str, pairs: tuple[Pairs, ...]) -> Cover:
+    """Pairs of cells as they are."""
+    return Cover(rule, (Move(0, 1, pairs, np.zeros(1, dtype=np.int64)),))

@@ -13,6 +13,7 @@ import numpy as np
 from dxprivacy.bounds.covering import Cover, Loose, Move, cover
 from dxprivacy.errors import MetricError, NotCertified
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.costs import Part
 from dxprivacy.model.metrics import Constant, Metric, PseudoMetric, present
 from dxprivacy.model.metrics.base import BLOCK, Pairs
 from dxprivacy.model.numbers import Exact
@@ -74,7 +75,7 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 
 def _block(loss: PseudoMetric) -> int:
     """Smaller blocks where a record counts in many rows, so that memory stays bounded."""
-    dense: int = sum(t.block.width for t in getattr(loss, "terms", ()))
+    dense: int = sum(t.width for t in getattr(loss, "terms", ()))
     return max(1 << 10, min(BLOCK, (1 << 24) // max(dense, 1)))
 
 
@@ -150,17 +151,20 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
     u, v = (np.concatenate([pair[side] for pair in part.values]) for side in (0, 1))
     total = np.zeros(len(u))
     argument: list[tuple[Move, Ints]] = []
-    for term, move in part.terms:
-        top, where = np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
-        for start in range(0, len(u), max(1, BLOCK // len(move.contexts))):
-            stop = min(len(u), start + max(1, BLOCK // len(move.contexts)))
-            i = (u[start:stop, None] * move.stride + move.contexts).ravel()
-            j = (v[start:stop, None] * move.stride + move.contexts).ravel()
-            load = term.pairwise(i, j).reshape(stop - start, -1)
-            where[start:stop] = load.argmax(axis=1)
-            top[start:stop] = load.max(axis=1)
-        total += top
-        argument.append((move, where))
+    for own in part.terms:
+        largest = np.zeros(len(u))  # of the term's parts, each in its worst context
+        for piece, move in own:
+            top, where = np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
+            for start in range(0, len(u), max(1, BLOCK // len(move.contexts))):
+                stop = min(len(u), start + max(1, BLOCK // len(move.contexts)))
+                i = (u[start:stop, None] * move.stride + move.contexts).ravel()
+                j = (v[start:stop, None] * move.stride + move.contexts).ravel()
+                load = piece.pairwise(i, j).reshape(stop - start, -1)
+                where[start:stop] = load.argmax(axis=1)
+                top[start:stop] = load.max(axis=1)
+            largest = np.maximum(largest, top)
+            argument.append((move, where))
+        total += largest
     axes = present(metric).axes
     if axes is None:
         raise MetricError("loose moves need a sum of attributes")
@@ -172,16 +176,15 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
     if best == 0:
         return Fraction(0), None
     offsets = np.array([int(move.contexts[where[at]]) for move, where in argument], dtype=np.int64)
-    stride = part.terms[0][1].stride
+    stride = next(part.moves).stride
     example = (u[at] * stride + offsets, v[at] * stride + offsets)
     return (math.inf if math.isinf(best) else Fraction(best) * Fraction(slack)), example
 
 
 def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
     """Each question by itself: the most that the presence of one record can show, added up."""
-    total = sum(
-        max(float(term.pairwise(i, j).max(initial=0.0)) for i, j in move.pairs(_block(loss)))
-        for term, move in plan.absences
+    total = max(
+        sum(max(_top(part, move, _block(loss)) for part, move in own) for own in terms) for terms in plan.absences
     )
     if math.isinf(total):
         return math.inf
@@ -189,22 +192,25 @@ def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
     return Fraction(total) * Fraction(slack) / Fraction(metric.exact(0, metric.universe.size - 1))
 
 
+def _top(part: Part, move: Move, block: int) -> float:
+    return max(float(part.pairwise(i, j).max(initial=0.0)) for i, j in move.pairs(block))
+
+
 def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
     """The plain-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only."""
     plan = cover(loss, Constant(loss.universe, Fraction(1)))
-    if plan.apart:
-        return _reaches(plan, loss), None
     best, witness = 0.0, None
     for i, j in plan.pairs(_block(loss)):
         values = loss.pairwise(i, j)
         at = int(values.argmax())
         if values[at] > best:
             best, witness = float(values[at]), (int(i[at]), int(j[at]))
-    return best * (1.0 + 2.0 * loss.error), witness
+    best *= 1.0 + 2.0 * loss.error
+    return (max(best, _reaches(plan, loss)), None) if plan.apart else (best, witness)
 
 
 def _reaches(plan: Cover, loss: PseudoMetric) -> float:
-    return sum(t.block.reach(t.weights) for t in plan.apart) * (1.0 + 8.0 * loss.error + 2.0**-48)
+    return max(sum(t.reach() for t in terms) for terms in plan.apart) * (1.0 + 8.0 * loss.error + 2.0**-48)
 
 
 def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dxprivacy.bounds import cover, max_ratio, ratios
 from dxprivacy.errors import BudgetExceeded
-from dxprivacy.model.costs import LaplaceCost, SumCost
+from dxprivacy.model.costs import RowsCost, SumCost
 from dxprivacy.model.metrics import Metric, present
 from dxprivacy.model.metrics.base import Pairs
 from dxprivacy.wording import digits
@@ -31,7 +31,7 @@ def round_share(share: Fraction) -> Fraction:
     return Fraction(math.ceil(share * SHARE_GRID), SHARE_GRID)
 
 
-def certified_share(cost: LaplaceCost, metric: Metric) -> Fraction:
+def certified_share(cost: RowsCost, metric: Metric) -> Fraction:
     """The part of the policy that a cost takes on its most used pair, rounded up."""
     bound = max_ratio(cost, metric)
     if bound.upper == math.inf:
@@ -45,9 +45,7 @@ def certified_share(cost: LaplaceCost, metric: Metric) -> Fraction:
     return round_share(Fraction(bound.upper))
 
 
-def require_budget(
-    spent: Sequence[LaplaceCost], shares: Fraction, new: LaplaceCost, share: Fraction, metric: Metric
-) -> None:
+def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, share: Fraction, metric: Metric) -> None:
     """Raise BudgetExceeded unless everything together stays within the policy on every pair."""
     if shares + share <= 1:
         return
@@ -82,7 +80,7 @@ def _short_pairs(total: SumCost, metric: Metric) -> int:
     return sum(int((ratios(total, metric, i, j) > 1 + 1e-9).sum()) for i, j in cover(total, metric).pairs())
 
 
-def _fitting_factor(before: SumCost, new: LaplaceCost, metric: Metric) -> float:
+def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
     """By how much the new cost would have to shrink to fit, on the covering pairs."""
     factor = 1.0
     for i, j in cover(SumCost(metric.universe, [*before.costs, new]), metric).pairs():
@@ -132,7 +130,7 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
     for move in plan.moves:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
     for part in plan.loose:  # too many contexts to look at all: the worst of each question
-        found = [used for _, move in part.terms for used in _top(spent, metric, move.pairs(), 2)]
+        found = [used for move in part.moves for used in _top(spent, metric, move.pairs(), 2)]
         out[names[part.axis]] = sorted(found, key=lambda used: -used.share)[:2]
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)

@@ -11,7 +11,7 @@ from dxprivacy.errors import DxError, LedgerError
 from dxprivacy.ledger.journal import Row
 from dxprivacy.ledger.upgrade import Apart, Upgrade
 from dxprivacy.ledger.versions import Recorded
-from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.costs import LaplaceCost, RowsCost
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import Question, Stack
 from dxprivacy.model.universe import Universe
@@ -30,12 +30,12 @@ class Entry:
     request: str
     title: str
     share: Fraction
-    cost: LaplaceCost
+    cost: RowsCost
     policy: int = 1
     row: int = 0
 
 
-def cost_content(cost: LaplaceCost, questions: Stack, asked: Stack | None = None) -> dict[str, Any]:
+def cost_content(cost: RowsCost, questions: Stack, asked: Stack | None = None) -> dict[str, Any]:
     """What a journal keeps of a cost, without the share, which depends on the policy.
 
     `questions` are those that are put to the data, and the cost is theirs; `asked` those that people asked, if others.
@@ -55,7 +55,7 @@ def _untitled(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in q.items() if k != "title"} for q in questions]
 
 
-def body_of(cost: LaplaceCost, content: dict[str, Any]) -> str:
+def body_of(cost: RowsCost, content: dict[str, Any]) -> str:
     """Identifies a request's content: the same request must mean the same plan, whatever its questions are called."""
     kept = {k: v for k, v in content.items() if k != "share"}
     kept |= {k: _untitled(kept[k]) for k in ("questions", "asked") if k in kept}
@@ -63,7 +63,7 @@ def body_of(cost: LaplaceCost, content: dict[str, Any]) -> str:
     return hashlib.sha256(f"{cost.workload.digest} {text}".encode()).hexdigest()
 
 
-def cost_from(content: dict[str, Any], universe: Universe) -> LaplaceCost:
+def cost_from(content: dict[str, Any], universe: Universe) -> RowsCost:
     """The cost again.  Targets are left out: they decide scales, which are given, and no rows."""
     asked = [from_dict(q) for q in content["questions"]]
     bare = [replace(q, within=None, unit="") if isinstance(q, Question) else q for q in asked]

@@ -110,9 +110,9 @@ class Leftover:
         """Attributes that some question links, and whether any question touches them."""
         label = list(range(len(self.universe.shape)))
         for term in self.spent.terms:
-            merged = {label[a] for a in term.block.axes}
+            merged = {label[a] for a in term.axes}
             label = [min(merged) if x in merged else x for x in label]
-        touched = {a for term in self.spent.terms for a in term.block.axes}
+        touched = {a for term in self.spent.terms for a in term.axes}
         out = []
         for name in sorted(set(label)):
             component = tuple(a for a in range(len(label)) if label[a] == name)
@@ -120,7 +120,7 @@ class Leftover:
         return out
 
     def _touching(self, axis: int) -> list[Term]:
-        return [t for t in self.spent.terms if axis in t.block.axes]
+        return [t for t in self.spent.terms if axis in t.axes]
 
     def _search(self, component: tuple[int, ...], i: int, j: int) -> Way:
         """Dijkstra's algorithm on the component's graph, or on that of the whole metric if it is no sum."""
@@ -207,7 +207,7 @@ class Leftover:
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
         everything = not component or self.universe.absent is not None  # presence may show in any question
-        terms = [t for t in self.spent.terms if everything or set(t.block.axes) & set(component)]
+        terms = [t for t in self.spent.terms if everything or set(t.axes) & set(component)]
         left = _left(d, terms, i, j) + 1e-300  # a stored zero would mean no edge
         size = (len(nodes), len(nodes))
         return _Graph(nodes, csr_array((left, (first[finite], second[finite])), shape=size))
@@ -232,16 +232,16 @@ class Leftover:
         """The values of an attribute that some shortest path may need, besides the ends."""
         if axis not in self._kept:
             touching, n = self._touching(axis), self.universe.shape[axis]
-            moving = joint_classes([t.block.moving(axis) for t in touching], n)
+            moving = joint_classes([t.moving(axis) for t in touching], n)
             if self._present.axes is None:  # any two records are linked directly: only equal columns are alike
                 self._kept[axis] = self._undominated(axis, moving, [], np.zeros(1, dtype=np.int64))
                 return self._kept[axis]
-            context = joint_classes([t.block.context(axis, uniform=t.uniform) for t in touching], n)
+            context = joint_classes([t.context(axis) for t in touching], n)
             metric = self._along(axis)
             if (line := _line(metric)) is not None:
                 self._kept[axis] = _run_ends(line, joint_classes([moving, context], n), n)
             else:
-                others = sorted({a for t in touching for a in t.block.axes} - {axis})
+                others = sorted({a for t in touching for a in t.axes} - {axis})
                 contexts = contexts_of(touching, others, self.universe, max(_MATRIX // (n * n), 1))
                 self._kept[axis] = self._undominated(axis, context, touching, contexts)
         return self._kept[axis]

@@ -6,6 +6,7 @@ value stands for several old ones (merged values, a removed attribute, a value t
 tell these apart: the new policy calls them one record, at distance 0.  Then any of them stands for all.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from dxprivacy.errors import LedgerError, PolicyError
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.model.attributes import Attribute
 from dxprivacy.model.blocks import joint_classes
-from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.costs import RowsCost, Terms
 from dxprivacy.model.pullback import Pullback, pull_back
 from dxprivacy.model.reading import Recoding, Relation, listed_texts, relate
 from dxprivacy.model.universe import REPLACE, Universe
@@ -103,7 +104,7 @@ class Upgrade:
                 out.append((match, tuple(range(self.old.shape[match.old]))))
         return tuple(out)
 
-    def apart(self, entry: int, cost: LaplaceCost) -> list[Apart]:
+    def apart(self, entry: int, cost: RowsCost) -> list[Apart]:
         """Where a cost over the old universe tells merged values apart."""
         out = []
         for match, values in self.merged:
@@ -111,7 +112,7 @@ class Upgrade:
                 out.append(Apart(entry, match, found[0], found[1]))
         return out
 
-    def carry(self, cost: LaplaceCost) -> LaplaceCost:
+    def carry(self, cost: RowsCost) -> RowsCost:
         """A cost that tells no merged values apart, over the new universe."""
         return pull_back(cost, self.pullback)
 
@@ -256,16 +257,26 @@ def _require_known(
             )
 
 
-def _separation(cost: LaplaceCost, axis: int, values: Sequence[int]) -> tuple[tuple[int, int], float | None] | None:
+_Told = tuple[tuple[int, int], float | None]
+"""Two values that a cost tells apart, and by how much; None where there are too many contexts to say."""
+
+
+def _separation(cost: RowsCost, axis: int, values: Sequence[int]) -> _Told | None:
     """Which two of some values a cost tells apart most, in any context; None if it tells none apart."""
+    found = [told for terms in cost.alternatives if (told := _told(cost, terms, axis, values)) is not None]
+    return max(found, key=lambda told: math.inf if told[1] is None else told[1], default=None)
+
+
+def _told(cost: RowsCost, terms: Terms, axis: int, values: Sequence[int]) -> _Told | None:
+    """The same, where some of its terms touch the values."""
     universe = cost.universe
-    touching = [t for t in cost.terms if axis in t.block.axes]
-    classes = joint_classes([t.block.moving(axis) for t in touching], universe.shape[axis])
+    touching = [t for t in terms if axis in t.axes]
+    classes = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
     chosen = np.asarray(values, dtype=np.int64)
     chosen = chosen[np.unique(classes[chosen], return_index=True)[1]]  # within a class no answer changes
     if len(chosen) < 2:
         return None
-    others = sorted({x for t in touching for x in t.block.axes} - {axis})
+    others = sorted({x for t in touching for x in t.axes} - {axis})
     contexts = contexts_of(touching, others, universe, _CONTEXTS)
     if contexts is None:
         return (int(min(chosen[:2])), int(max(chosen[:2]))), None

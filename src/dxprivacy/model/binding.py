@@ -1,6 +1,7 @@
 """Binding a question to a universe: names become attributes or properties, groups become rows, numbers a grid."""
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,11 +23,23 @@ from dxprivacy.model.workload import Answer, Linear, Ratio, Workload, stack
 
 MAX_ROWS = 2_000_000
 MAX_RANGES = 300
+_REMEMBERED_ROWS = 100_000
+_RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def bind(question: Question, universe: Universe) -> Workload:
-    """The rows of a question."""
+    """The rows of a question; those of the last few are remembered, since adaptive mechanisms ask again and again."""
+    for known, where, bound in tuple(_RECENT):
+        if where is universe and known == question:  # not merely equal: units are no part of what makes them so
+            return bound
+    bound = _bind(question, universe)
+    if bound.rows <= _REMEMBERED_ROWS:
+        _RECENT.append((question, universe, bound))
+    return bound
+
+
+def _bind(question: Question, universe: Universe) -> Workload:
     kinds = {"prefixes": _intervals, "ranges": _intervals, "marginals": _marginals}
     with _placed(question):
         bound = kinds.get(question.ask, _grouped)(question, universe)

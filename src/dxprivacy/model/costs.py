@@ -5,40 +5,116 @@ of a choice by scores that follow those rows is the largest of these terms, exac
 count as the rationals that they are.  Costs add under composition.
 """
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from dxprivacy.errors import QuestionError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.blocks import Block
+from dxprivacy.model.blocks import Block, joint_classes
 from dxprivacy.model.numbers import Exact
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
-    """One block's part of a cost: its rows, their weights 1/s, and whether these are all the same."""
+class Part:
+    """The rows of one block with their weights 1/s: the sum of the w_k |A_ki - A_kj|, or the largest of them.
+
+    `uniform` says that which of its rows changes makes no difference.
+    """
 
     block: Block
     weights: Floats
+    largest: bool
     uniform: bool
+
+    @classmethod
+    def of(cls, block: Block, weights: Floats, *, largest: bool) -> "Part":
+        """With rows that are alike if their weights are."""
+        return cls(block, weights, largest, bool((weights == weights[0]).all()))
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """This part's losses."""
-        return self.block.loads(i, j, self.weights)
+        return (self.block.peaks if self.largest else self.block.loads)(i, j, self.weights)
+
+    def reach(self) -> float:
+        """Not less than its largest loss, up to a few roundings."""
+        return self.block.summit(self.weights) if self.largest else self.block.reach(self.weights)
+
+    def times(self, count: int) -> "Part":
+        """So often."""
+        return self if count == 1 else replace(self, weights=self.weights * count)
 
 
-class RowsCost:
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One summand of a loss: the largest of its parts, one part being a block of rows.
+
+    Its classes of values are those that all parts agree on, so whatever holds within a class holds for the largest.
+    """
+
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def axes(self) -> tuple[int, ...]:
+        """The attributes that matter to it."""
+        return tuple(sorted({axis for part in self.parts for axis in part.block.axes}))
+
+    @property
+    def width(self) -> int:
+        """In how many rows one record can count, at most."""
+        return sum(part.block.width for part in self.parts)
+
+    def moving(self, axis: int) -> Ints:
+        """Classes of values along `axis`: within a class no answer changes, in any context."""
+        parts = [part.block for part in self.parts if axis in part.block.axes]
+        return self._joint(axis, [block.moving(axis) for block in parts])
+
+    def context(self, axis: int) -> Ints:
+        """Classes of values along `axis` that make no difference to what a move along another attribute costs."""
+        parts = [part for part in self.parts if axis in part.block.axes]
+        return self._joint(axis, [part.block.context(axis, uniform=part.uniform) for part in parts])
+
+    def _joint(self, axis: int, classes: list[Ints]) -> Ints:
+        return joint_classes(classes, self.parts[0].block.universe.shape[axis])
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Its losses."""
+        first, *more = self.parts
+        out = first.pairwise(i, j)
+        for part in more:
+            out = np.maximum(out, part.pairwise(i, j))
+        return out
+
+    def reach(self) -> float:
+        """Not less than its largest loss, up to a few roundings."""
+        return max(part.reach() for part in self.parts)
+
+    def times(self, count: int) -> "Term":
+        """So often."""
+        return self if count == 1 else Term(tuple(part.times(count) for part in self.parts))
+
+
+Terms = tuple[Term, ...]
+
+
+class RowsCost(ABC):
     """What the costs of rows with scales have in common: a loss made of the |A_ki - A_kj| / s_k.
+
+    `terms` add up to the loss; `alternatives` are sums of terms, of which the loss is the largest.
 
     A scale of 0 separates records without limit: the loss is infinite wherever such a row differs, so it is allowed
     only where the policy calls that difference public.
     """
+
+    largest: ClassVar[bool]  # of its rows' losses, not their sum
 
     def __init__(self, workload: Workload, scales: Sequence[float] | Floats) -> None:
         if len(scales) != workload.rows:
@@ -59,6 +135,28 @@ class RowsCost:
         """One rounding per product, one per sum, one per division, all terms non-negative."""
         return (self.workload.rows + 4) * 2.0**-52
 
+    @property
+    @abstractmethod
+    def terms(self) -> Terms:
+        """What adds up to the loss."""
+
+    @property
+    @abstractmethod
+    def alternatives(self) -> tuple[Terms, ...]:
+        """Sums of terms whose largest is the loss."""
+
+    @abstractmethod
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Approximate losses of many pairs."""
+
+    @abstractmethod
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """Whole numbers that determine the loss of each pair."""
+
+    @abstractmethod
+    def exact(self, i: int, j: int) -> Exact:
+        """The loss of one pair as a fraction."""
+
     @cached_property
     def _weights(self) -> Floats:
         with np.errstate(divide="ignore"):
@@ -69,6 +167,18 @@ class RowsCost:
         distinct, group = np.unique(self.scales, return_inverse=True)
         return distinct, group.reshape(-1).astype(np.int64)
 
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The blocks with their weights."""
+        blocks = zip(self.workload.blocks, self.workload.offsets, strict=True)
+        weighed = [(block, self._weights[start : start + block.rows]) for block, start in blocks]
+        return tuple(Part.of(block, weights, largest=self.largest) for block, weights in weighed)
+
+    @cached_property
+    def identity(self) -> tuple[str, str, bytes]:
+        """Equal for equal losses of equal rows."""
+        return type(self).__name__, self.workload.digest, self.scales.tobytes()
+
 
 class LaplaceCost(RowsCost):
     """The loss of answering a workload with discrete Laplace noise: the sum over the rows.
@@ -76,14 +186,17 @@ class LaplaceCost(RowsCost):
     A scale of 0 means an exact answer.
     """
 
+    largest = False
+
     @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        """The blocks with their weights."""
-        out = []
-        for block, start in zip(self.workload.blocks, self.workload.offsets, strict=True):
-            weights = self._weights[start : start + block.rows]
-            out.append(Term(block, weights, bool((weights == weights[0]).all())))
-        return tuple(out)
+    def terms(self) -> Terms:
+        """One for each block: they add up."""
+        return tuple(Term((part,)) for part in self.parts)
+
+    @property
+    def alternatives(self) -> tuple[Terms, ...]:
+        """Only one: all terms together."""
+        return (self.terms,)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """Approximate losses of many pairs."""
@@ -122,19 +235,42 @@ class SelectionCost(RowsCost):
     each weight and their sum move by at most exp(L / 2), so that the choice has the loss L (Theorem 3 of the paper).
     """
 
+    largest = True
+
+    @property
+    def error(self) -> float:
+        """One rounding per product and per division: a largest number is one of them."""
+        return 4 * 2.0**-52
+
+    @cached_property
+    def terms(self) -> Terms:
+        """One, of all blocks."""
+        return (Term(self.parts),)
+
+    @cached_property
+    def alternatives(self) -> tuple[Terms, ...]:
+        """The blocks: the loss is the largest of theirs, so each can be looked at by itself."""
+        return tuple((Term((part,)),) for part in self.parts)
+
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """Approximate losses of many pairs."""
-        pair, row, amount = self.workload.differences(i, j)
-        out = np.zeros(len(i))
-        np.maximum.at(out, pair, amount * self._weights[row])
-        return out
+        return self.terms[0].pairwise(i, j)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """The largest amounts per distinct scale determine the loss."""
+        """Amount and scale of the largest row determine the loss; where others come close, the pair names itself."""
         distinct, group = self._groups
+        out = np.zeros((len(i), 4), dtype=np.int64)
         pair, row, amount = self.workload.differences(i, j)
-        out = np.zeros((len(i), len(distinct)), dtype=np.int64)
-        np.maximum.at(out, (pair, group[row]), amount)
+        if len(distinct) == 1:
+            np.maximum.at(out[:, 0], pair, amount)
+            return out
+        loss, top = amount * self._weights[row], np.zeros(len(i))
+        np.maximum.at(top, pair, loss)
+        near = np.flatnonzero(loss >= top[pair] * (1 - 4 * self.error))
+        pair, row, amount = pair[near], row[near], amount[near]
+        out[pair, 0], out[pair, 1] = amount, group[row]
+        other = pair[(out[pair, 0] != amount) | (out[pair, 1] != group[row])]
+        out[other, 2], out[other, 3] = np.minimum(i, j)[other] + 1, np.maximum(i, j)[other] + 1
         return out
 
     def exact(self, i: int, j: int) -> Exact:
@@ -147,14 +283,16 @@ class SelectionCost(RowsCost):
 
 
 class SumCost:
-    """Several costs together: composition."""
+    """Several costs together: composition.  One that occurs often (as the same object) is worked out once."""
 
-    def __init__(self, universe: Universe, costs: Sequence[LaplaceCost]) -> None:
+    def __init__(self, universe: Universe, costs: Sequence[RowsCost]) -> None:
         self._universe = universe
         self.costs = tuple(costs)
         for cost in costs:
             if cost.universe != universe:
                 raise QuestionError("costs over different universes cannot be added")
+        counted = Counter(id(cost) for cost in self.costs)
+        self._distinct = tuple((cost, counted[key]) for key, cost in {id(cost): cost for cost in self.costs}.items())
 
     @property
     def universe(self) -> Universe:
@@ -167,22 +305,30 @@ class SumCost:
         return max((c.error for c in self.costs), default=0.0) + len(self.costs) * 2.0**-52
 
     @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        """All blocks of all parts."""
-        return tuple(term for cost in self.costs for term in cost.terms)
+    def terms(self) -> Terms:
+        """All summands of all costs."""
+        return tuple(term.times(count) for cost, count in self._distinct for term in cost.terms)
+
+    @property
+    def alternatives(self) -> tuple[Terms, ...]:
+        """Those of a single cost; several costs are looked at together."""
+        if len(self._distinct) != 1:
+            return (self.terms,)
+        ((cost, count),) = self._distinct
+        return tuple(tuple(term.times(count) for term in terms) for terms in cost.alternatives)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """Sums."""
-        return np.asarray(sum((c.pairwise(i, j) for c in self.costs), np.zeros(len(i))), dtype=np.float64)
+        return np.asarray(sum((n * c.pairwise(i, j) for c, n in self._distinct), np.zeros(len(i))), dtype=np.float64)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """The parts' keys side by side."""
-        parts = [c.keys(i, j) for c in self.costs]
-        return np.hstack(parts) if parts else np.zeros((len(i), 1), dtype=np.int64)
+        """The costs' keys side by side."""
+        keys = [c.keys(i, j) for c, _ in self._distinct]
+        return np.hstack(keys) if keys else np.zeros((len(i), 1), dtype=np.int64)
 
     def exact(self, i: int, j: int) -> Exact:
-        """The sum of the parts."""
-        return sum((c.exact(i, j) for c in self.costs), Fraction(0))
+        """The sum."""
+        return sum((n * c.exact(i, j) for c, n in self._distinct), Fraction(0))
 
 
-Cost = LaplaceCost | SelectionCost | SumCost
+Cost = RowsCost | SumCost

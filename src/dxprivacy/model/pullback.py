@@ -13,7 +13,7 @@ import numpy as np
 from dxprivacy.errors import QuestionError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import Block, Differences, joint_classes
-from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.model.costs import RowsCost
 from dxprivacy.model.universe import Universe
 
 
@@ -104,6 +104,17 @@ class PulledBack(Block):
         """Those of the old records."""
         return self.inner.loads(self.by.cells(i), self.by.cells(j), weights)
 
+    def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """Those of the old records."""
+        return self.inner.peaks(self.by.cells(i), self.by.cells(j), weights)
+
+    def ends(self, *, absent: bool) -> None:
+        """Not known: the old records that had them may be gone."""
+
+    def summit(self, weights: Floats) -> float:
+        """As before: there are no more pairs than there were."""
+        return self.inner.summit(weights)
+
     def answer(self, counts: Ints) -> Ints:
         """The old histogram's answer."""
         old = np.zeros(self.by.old.size, dtype=np.int64)
@@ -128,13 +139,17 @@ class PulledBack(Block):
         """Old columns, chosen by the map."""
         return self.inner.columns(self.by.cells(cells))
 
+    def _row(self, k: int) -> "PulledBack":
+        """The old row."""
+        return PulledBack(self.inner.row(k), self.by)
 
-def pull_back(cost: LaplaceCost, by: Pullback) -> LaplaceCost:
-    """A cost over the old universe as one over the new; the scales stay."""
+
+def pull_back(cost: RowsCost, by: Pullback) -> RowsCost:
+    """A cost over the old universe as one of the same kind over the new; the scales stay."""
     blocks: list[Block] = []
     for block in cost.workload.blocks:
         if isinstance(block, PulledBack):  # one map instead of a chain of them
             blocks.append(PulledBack(block.inner, by.after(block.by)))
         else:
             blocks.append(PulledBack(block, by))
-    return LaplaceCost(replace(cost.workload, universe=by.new, blocks=tuple(blocks)), cost.scales)
+    return type(cost)(replace(cost.workload, universe=by.new, blocks=tuple(blocks)), cost.scales)

@@ -11,7 +11,7 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.ordered import as_date
 from dxprivacy.model.questions import Asked, Condition, Matrix, Question, assemble, condition, importance, target
-from dxprivacy.model.strategy import steps_from_dict, tally_from_dict
+from dxprivacy.model.strategy import Picked, steps_from_dict, tally_from_dict
 
 
 def from_dict(data: Mapping[str, Any]) -> Asked:
@@ -25,11 +25,22 @@ def from_dict(data: Mapping[str, Any]) -> Asked:
             return tally_from_dict(data)
         if data["ask"] == "steps":
             return steps_from_dict(data, _fraction(data["factor"]))
+        if data["ask"] == "row":
+            return _picked_from_dict(data)
         return _matrix_from_dict(data) if data["ask"] == "matrix" else _question_from_dict(data)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, UsageError):
         raise QuestionError(
             "not a question that this version knows", hints=[("question.to_dict()", "writes one")]
         ) from None
+
+
+def _picked_from_dict(data: Mapping[str, Any]) -> Picked:
+    if data["of"]["ask"] == "row":  # before it is read: a row of a row of a row could go on for ever
+        raise ValueError("a row of a row")
+    whole = from_dict(data["of"])
+    if isinstance(whole, Picked):
+        raise ValueError("a row of a row")
+    return Picked(whole, data["row"])
 
 
 def _question_from_dict(data: Mapping[str, Any]) -> Question:

@@ -24,7 +24,7 @@ from dxprivacy.model.grid import array_to_grid
 from dxprivacy.model.numbers import Number, exact
 
 if TYPE_CHECKING:
-    from dxprivacy.model.strategy import Steps, Tally
+    from dxprivacy.model.strategy import Picked, Steps, Tally
     from dxprivacy.model.universe import Universe
     from dxprivacy.model.workload import Workload
 
@@ -168,8 +168,8 @@ class Stack:
         return [q.to_dict() for q in self.questions]
 
 
-Asked: TypeAlias = "Question | Matrix | Tally | Steps"
-"""Everything that has rows: what people ask, and what plans ask in its place."""
+Asked: TypeAlias = "Question | Matrix | Tally | Steps | Picked"
+"""Everything that has rows: what people ask, and what plans and adaptive mechanisms ask in its place."""
 
 _HEAVIEST = 1_000_000
 _NUMBER = (int, float, np.number)

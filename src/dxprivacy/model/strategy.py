@@ -2,13 +2,14 @@
 
     Tally     one count per combination of groups of values; along a weighted attribute a difference instead
     Steps     rows along one attribute, given by where they jump: prefixes, ramps, mixtures of cells
+    Picked    one row of another question: what an adaptive mechanism measures after it chose
 
 They are frozen and serialisable like all questions, so that ledgers, plans and verifiers treat them alike.  Nobody
 types them: a planner builds them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from dxprivacy.errors import QuestionError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Factor, OneHot
+from dxprivacy.model.questions import Matrix, Question, Stack
 from dxprivacy.model.workload import Answer, Linear, Workload
 
 if TYPE_CHECKING:
@@ -115,6 +117,63 @@ class Steps:
             "jumps": self.jumps[row, value].tolist(),
             "factor": str(self.factor),
         }
+
+
+@dataclass(frozen=True)
+class Picked:
+    """One row of a question, counted from 0, as a question of its own; target, weight and title are not the row's.
+
+    >>> from dxprivacy.model.questions import marginals
+    >>> str(Picked(marginals(2), 41))
+    'row 42 of marginals 2'
+    """
+
+    question: Question | Matrix | Tally | Steps
+    row: int
+
+    def __post_init__(self) -> None:
+        question = self.question
+        if not isinstance(question, (Question, Matrix, Tally, Steps)) or type(self.row) is not int or self.row < 0:
+            raise QuestionError("a row is picked from one question, and counted from 0")
+        if isinstance(question, Question):
+            question = replace(question, within=None, unit="", weight=Fraction(1), title="")
+        elif isinstance(question, Matrix):
+            question = replace(question, within=None, weight=Fraction(1))
+        object.__setattr__(self, "question", question)
+
+    def on(self, universe: "Universe") -> Workload:
+        """The row over a universe; called like the answer that it is, if it is one by itself."""
+        return replace(self.question.on(universe).row(self.row), titles=(str(self),))
+
+    def __str__(self) -> str:
+        """Which row, counted from 1."""
+        return f"row {self.row + 1} of {self.question}"
+
+    @property
+    def name(self) -> str:
+        """Its words."""
+        return str(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"ask": "row", "of": self.question.to_dict(), "row": self.row}
+
+
+def pick(questions: Stack, row: int, universe: "Universe") -> Picked:
+    """Row `row`, counted from 0, of all that several questions ask for together, as a question of its own.
+
+    >>> from dxprivacy.model.questions import gather
+    >>> from dxprivacy.model.universe import Universe
+    >>> print(pick(gather("count", "count by element"), 2, Universe.listed("ab")))
+    row 2 of count by element
+    """
+    before = 0
+    for question in questions.questions:
+        rows = question.on(universe).rows
+        if before <= row < before + rows:
+            return question if isinstance(question, Picked) else Picked(question, row - before)
+        before += rows
+    raise QuestionError(f"there is no row {row + 1} among {before:,}")
 
 
 def _rows(universe: "Universe", block: Block, title: str) -> Workload:

@@ -131,6 +131,22 @@ class Workload:
         """Q_i of some cells, side by side."""
         return np.vstack([b.columns(cells) for b in self.blocks])
 
+    def row(self, k: int) -> "Workload":
+        """Row k as a workload of its own; called like the answer that it is, if it is one by itself."""
+        if not 0 <= k < self.rows:
+            raise QuestionError(f"there is no row {k + 1} among {self.rows:,}")
+        at = int(self.block_of[k])
+        block = self.blocks[at].row(k - self.offsets[at])
+        answer = self._alone.get(k, Answer(f"row {k + 1}", 0, Linear(0, block.unit, block.bias)))
+        answer = replace(answer, question=0, within=None, weight=Fraction(1))
+        return Workload(self.universe, (block,), (answer,), (answer.label,))
+
+    @cached_property
+    def _alone(self) -> dict[int, Answer]:
+        """The answers that are one row each, by row, as answers of the first row."""
+        linear = ((a, a.recipe) for a in self.answers if isinstance(a.recipe, Linear))
+        return {recipe.row: replace(a, recipe=replace(recipe, row=0)) for a, recipe in linear}
+
     def dense(self) -> Ints:
         """The whole matrix; for tests and small universes."""
         return np.vstack([b.dense() for b in self.blocks])

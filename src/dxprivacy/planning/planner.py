@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.errors import Hint, QuestionError, UsageError
-from dxprivacy.model.costs import Cost, LaplaceCost, SumCost
+from dxprivacy.model.costs import Cost, RowsCost, SumCost
 from dxprivacy.model.grid import require_room
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import exact
@@ -124,7 +124,7 @@ def _require_method(method: str, loss: str) -> None:
 def _require_spent(spent: Cost | None, metric: Metric) -> Cost | None:
     if spent is None or (isinstance(spent, SumCost) and not spent.costs):
         return None
-    if not isinstance(spent, (LaplaceCost, SumCost)):
+    if not isinstance(spent, (RowsCost, SumCost)):
         raise UsageError(f"what was spent is a cost, not {type(spent).__name__}", hints=["spent=ledger.spent"])
     if spent.universe != metric.universe:
         raise UsageError("what was spent is about the records of another policy")

@@ -112,12 +112,12 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
     own = ruler(metric, attribute)
     size = own.size if own else metric.universe.size - (metric.universe.absent is not None)
     stride = universe.strides[axis] if axis is not None else 1
-    terms = [t for t in plan.cost.terms if axis is None or axis in t.block.axes]
+    terms = [t for t in plan.cost.terms if axis is None or axis in t.axes]
     contexts: Ints | None = np.zeros(1, dtype=np.int64)
     if axis is not None:
-        others = sorted({a for t in terms for a in t.block.axes} - {axis})
+        others = sorted({a for t in terms for a in t.axes} - {axis})
         contexts = contexts_of(terms, others, universe, _CONTEXTS)
-    width = sum(t.block.width for t in terms) or 1
+    width = sum(t.width for t in terms) or 1
     if contexts is not None and len(contexts) * width * _FEWEST > 4 * _WORK:
         contexts = None
     budget = max(_FEWEST, min(PAIRS, _WORK // width) // (1 if contexts is None else len(contexts)))
@@ -155,9 +155,9 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
 def _presence(plan: Plan, radius: float, absent: int) -> Profile:
     """Whether somebody is in the data at all: every different record against its absence."""
     terms = plan.cost.terms
-    axes = sorted({a for t in terms for a in t.block.axes})
+    axes = sorted({a for t in terms for a in t.axes})
     cells = contexts_of(terms, axes, plan.metric.universe, PAIRS // 4)
-    width = sum(t.block.width for t in terms) or 1
+    width = sum(t.width for t in terms) or 1
     worst = plan.baselines.worst_epsilon
     bounded = cells is None or len(cells) * width > 4 * _WORK
     if cells is None or bounded:

@@ -1,16 +1,20 @@
 """Questions that plans put to the data in place of the user's: rows, JSON, bad input."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from contracts.check_workload import check_workload
 from dxprivacy.errors import DxError, QuestionError
 from dxprivacy.model.attributes import Integers, Values
 from dxprivacy.model.question_json import from_dict
-from dxprivacy.model.questions import Stack, table
-from dxprivacy.model.strategy import Groups, Steps, Tally
+from dxprivacy.model.questions import Question, Stack, marginals, matrix, mean_of, ranges, table
+from dxprivacy.model.strategy import Groups, Picked, Steps, Tally, pick
 from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Linear
 
 UNIVERSE = Universe([Values(name="sex", values=("M", "F"), has_other=False), Integers(name="age", low=0, high=3)])
 
@@ -51,6 +55,69 @@ def test_they_stack_with_other_questions() -> None:
     assert both.on(UNIVERSE).rows == 7
 
 
+PICKABLE = [
+    table("sex", "age"),
+    marginals(1),
+    ranges("age"),
+    mean_of("age", by="sex"),
+    matrix(np.arange(30).reshape(3, 10) % 4),
+    matrix(csr_array(np.arange(30).reshape(3, 10) % 2)),
+    Tally((Groups("sex", (0, 0), (1, -1)), Groups("age", (0, 0, 1, 1, 1), (1,) * 5))),
+    Steps.from_rows("age", np.array([[0, 3, 7, 7, -2], [1, 0, 0, 0, 0]])),
+]
+
+
+@pytest.mark.parametrize("whole", PICKABLE, ids=str)
+def test_a_picked_row_is_that_row_also_from_json(whole: Question) -> None:
+    bound = whole.on(UNIVERSE)
+    for k in range(bound.rows):
+        row = Picked(whole, k)
+        assert (row.on(UNIVERSE).dense() == bound.dense()[k : k + 1]).all()
+        check_workload(row.on(UNIVERSE))
+        assert _again(row).on(UNIVERSE).digest == row.on(UNIVERSE).digest  # type: ignore[attr-defined]
+        assert str(row) == row.name == f"row {k + 1} of {whole}"
+
+
+def test_a_picked_row_is_called_like_its_answer_and_has_no_target_of_its_own() -> None:
+    (answer,) = Picked(table("sex", "age", within=2, weight=3), 7).on(UNIVERSE).answers
+    assert (answer.label, answer.groups) == ("F, 3", (("sex", "F"), ("age", "3")))
+    assert (answer.within, answer.weight) == (None, 1)
+    assert Picked(table("sex", within=2, weight=3), 0) == Picked(table("sex"), 0)
+    (part,) = Picked(mean_of("age", by="sex"), 3).on(UNIVERSE).answers  # a count that only serves a mean
+    assert (part.label, part.recipe) == ("row 4", Linear(0, Fraction(1)))
+
+
+def test_rows_of_several_questions_are_counted_through() -> None:
+    several = Stack((table("sex"), Picked(ranges("age"), 3), table("age")))
+    bound = several.on(UNIVERSE)
+    for k in range(bound.rows):
+        assert (pick(several, k, UNIVERSE).on(UNIVERSE).dense() == bound.dense()[k : k + 1]).all()
+    for k in (-1, bound.rows):
+        with pytest.raises(QuestionError):
+            pick(several, k, UNIVERSE)
+
+
+def test_a_question_asked_again_is_not_bound_anew_but_another_universe_is() -> None:
+    twin = Universe(UNIVERSE.attributes)
+    assert table("sex").on(UNIVERSE) is table("sex").on(UNIVERSE)
+    assert table("sex").on(twin).universe is twin
+
+
+@pytest.mark.parametrize("row", [-1, True, 1.0, "0", None], ids=str)
+def test_a_row_is_a_whole_number(row: object) -> None:
+    with pytest.raises(QuestionError):
+        Picked(table("sex"), row)  # type: ignore[arg-type]
+    with pytest.raises(QuestionError):
+        from_dict({"ask": "row", "of": table("sex").to_dict(), "row": row})
+
+
+def test_a_row_beyond_the_question_is_refused() -> None:
+    with pytest.raises(QuestionError):
+        Picked(table("sex"), 2).on(UNIVERSE)
+    with pytest.raises(QuestionError):
+        Picked(Stack((table("sex"),)), 0)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "tally",
     [
@@ -89,6 +156,10 @@ STEPS = Steps.from_rows("age", np.eye(5, dtype=np.int64)).to_dict()
         {**STEPS, "factor": "0"},
         {**STEPS, "factor": "-1/2"},
         {**STEPS, "factor": "1e9"},
+        {"ask": "row", "of": {"ask": "row", "of": TALLY, "row": 0}, "row": 0},
+        {"ask": "row", "of": [TALLY], "row": 0},
+        {"ask": "row", "of": "count", "row": 0},
+        {"ask": "row", "of": TALLY},
     ],
     ids=str,
 )

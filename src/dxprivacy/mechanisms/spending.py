@@ -1,0 +1,82 @@
+"""Spending step by step: how mechanisms pay that look at the data more than once, each time wiser.
+
+An adaptive mechanism hands every step to a `Spending`: the cost is reserved first, only then is anything drawn from
+the data, and the outcome is kept.  The costs of all steps add up, whatever was decided in between (MATH section 1), so
+that a filter that stops before the sum exceeds the policy on any pair is sound.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Protocol, TypeAlias
+
+from dxprivacy.bounds import max_ratio
+from dxprivacy.errors import BudgetExceeded, UsageError
+from dxprivacy.model.costs import LaplaceCost, SelectionCost
+from dxprivacy.model.metrics import Metric
+from dxprivacy.model.questions import Stack
+from dxprivacy.wording import digits
+
+StepCost: TypeAlias = LaplaceCost | SelectionCost
+"""What one step costs: rows with noise, or a choice by scores that follow rows."""
+
+
+class Spending(Protocol):
+    """Who is asked before every step."""
+
+    def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:
+        """Reserve the cost durably, then act, keep the outcome (JSON text) and return it.
+
+        `questions` are those whose rows the cost is about.  A step that was answered before, under the same `name`,
+        returns what was kept: nothing is spent, nothing drawn.
+        """
+
+
+class Unrecorded:
+    """The researcher's view: no ledger, so that nobody counts across calls; within one, never more than the share.
+
+    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy.model.questions import gather
+    >>> asked, d = gather([[1, 0]]), metrics.constant(2, 1)
+    >>> spend = Unrecorded(d, Fraction(1, 2))
+    >>> spend.step(LaplaceCost(asked.on(d.universe), [2.0]), asked, "first", lambda: "7")
+    '7'
+    >>> spend.spent, spend.left
+    (Fraction(1, 2), Fraction(0, 1))
+    """
+
+    def __init__(self, metric: Metric, share: Fraction | int = 1) -> None:
+        if not 0 < share <= 1:
+            raise UsageError(f"share is {share}; it must be more than 0 and at most 1")
+        self.metric, self.share = metric, Fraction(share)
+        self.spent = Fraction(0)
+        self._certified: dict[StepCost, Fraction | float] = {}  # a cost object never changes: certified once
+        self._kept: dict[str, tuple[StepCost, str]] = {}
+
+    @property
+    def left(self) -> Fraction:
+        """What is left of the share."""
+        return self.share - self.spent
+
+    def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:  # noqa: ARG002
+        """Certify the cost, count it, then act; refuses before acting if the sum would exceed the share."""
+        if name in self._kept:
+            before, text = self._kept[name]
+            if before is not cost:
+                raise UsageError(f"step “{name}” was taken before, at another cost")
+            return text
+        if cost not in self._certified:
+            self._certified[cost] = max_ratio(cost, self.metric).upper
+        part = self._certified[cost]
+        if not self.spent + part <= self.share:  # also where it is infinite
+            raise BudgetExceeded(
+                "nothing spent on this step, no data read",
+                where="budget exceeded",
+                details=[
+                    f"step “{name}” takes {digits(float(part))} of the policy, and {digits(float(self.left))} is left"
+                ],
+                hints=["more noise, or fewer steps"],
+            )
+        self.spent += Fraction(part)
+        text = act()
+        self._kept[name] = (cost, text)
+        return text

@@ -1,0 +1,28 @@
+"""Steps that a ledger pays for: reserved durably before anything is drawn, kept, and replayed after a crash."""
+
+from collections.abc import Callable
+
+from dxprivacy.ledger import Entry, Ledger
+from dxprivacy.mechanisms.spending import StepCost
+from dxprivacy.model.questions import Stack
+
+
+class Recorded:
+    """Spending from a ledger, every step as an entry of its own: `request` and the name of the step.
+
+    A run that was interrupted is taken up again under the same request: answered steps come back as they were kept.  A
+    step that was reserved but never answered is refused by the ledger, as for any release: its budget is spent.
+    """
+
+    def __init__(self, ledger: Ledger, request: str) -> None:
+        self.ledger, self.request = ledger, request
+
+    def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:
+        """Reserve, act, store."""
+        request = f"{self.request} {name}"
+        entry = self.ledger.reserve(cost, questions, request=request)  # type: ignore[arg-type]
+        if not isinstance(entry, Entry):
+            return entry
+        text = act()
+        self.ledger.finish(request, text)
+        return text

@@ -1,0 +1,1 @@
+"""Synthetic histograms: data that answers questions, made from private answers only."""
