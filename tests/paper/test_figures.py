@@ -13,9 +13,10 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.paper import baselines, bias, families, strategies, thresholds, us_places
+from dxprivacy.paper import baselines, bias, families, strategies, synthetic, thresholds, us_places
 from dxprivacy.paper.experiment import Settings, Table, experiment
 from dxprivacy.paper.names import FIGURES, NAMES, chosen
+from dxprivacy.planning.noise_law import variance
 
 SETTINGS = Settings(universes=40, seed=1, quick=True)
 
@@ -160,7 +161,9 @@ def test_every_experiment_is_told_in_words_and_reads_the_same_twice(name):
     if name == "ranges":
         pieces = pieces[-3:]  # the smallest universe
     once = [about.measure(settings, piece) for piece in pieces]
-    twice = once if name == "fig2" else [about.measure(settings, piece) for piece in pieces]  # that one takes seconds
+    twice = (
+        once if name in ("fig2", "mwem") else [about.measure(settings, piece) for piece in pieces]
+    )  # those take seconds
     first, second = about.conclude(settings, once), about.conclude(settings, twice)
     assert first.table.to_csv() == second.table.to_csv()
     assert first.picture == second.picture
@@ -198,3 +201,28 @@ def test_names_are_found_in_their_order_and_unknown_ones_listed():
 def test_tables_write_what_cannot_be_a_number_plainly():
     table = Table.of(["a", "b"], [(None, float("inf")), ("x, “y”", 1e-12), (True, np.float64(1 / 3))])
     assert table.to_csv() == 'a,b\n,inf\n"x, “y”",1e-12\nTrue,0.3333333\n'
+
+
+def test_mwem_gains_from_the_metric_and_a_direct_fit_beats_it(monkeypatch):
+    """Medians of three universes: the metric's scales are never larger, a direct fit measures everything at once."""
+    monkeypatch.setattr(synthetic, "ROUNDS", (20,))  # one number of rounds takes a fifth of the time
+    pieces = [synthetic.measure(SETTINGS, universe) for universe in range(3)]
+    outcome = experiment("mwem").conclude(SETTINGS, pieces)
+    facts = outcome.facts
+    assert facts["direct_euclidean"] < facts["mwem_euclidean_20"] < facts["uniform"]
+    assert facts["mwem_euclidean_20"] < facts["mwem_plain_20"]
+    assert "nan" not in outcome.table.to_csv()
+
+
+def test_simulated_noise_follows_the_laws_of_real_noise():
+    """200,000 samples: five standard errors."""
+    noise = synthetic.SimulatedNoise(np.random.default_rng(0))
+    for scale in (0.5, 3.0, 40.0):
+        drawn = noise.laplace(np.full(200_000, scale)).astype(float)
+        assert drawn.mean() == pytest.approx(0, abs=5 * math.sqrt(variance(scale) / len(drawn)))
+        assert drawn.var() == pytest.approx(variance(scale), rel=5 * math.sqrt(5 / len(drawn)) * 1.5)
+    assert (noise.laplace(np.zeros(3)) == 0).all()
+    scores, scales = np.array([0, 2, 5]), np.array([1.0, 1.0, 2.0])
+    often = np.bincount([noise.choose(scores, scales) for _ in range(20_000)], minlength=3) / 20_000
+    weights = np.exp(scores / (2 * scales))
+    assert often == pytest.approx(weights / weights.sum(), abs=5 * math.sqrt(0.25 / 20_000))

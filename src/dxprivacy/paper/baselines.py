@@ -70,22 +70,18 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
     ]
     one, ten = by["uniform", 1, "exposed"][1], by["uniform", 10, "loose"][1]
     strict, exposed = by["uniform", 10, "strict"][1], by["uniform", 10, "exposed"][1]
-    title = (
-        f"Plain DP at our worst case has {'less' if ten < 1 else 'more'} noise than we, and exposes the closest "
-        f"pair {times(exposed)} more"
-    )
+    noise = "less" if ten < 1 else "more"
+    title = f"Plain DP at our worst case has {noise} noise, and exposes the closest pair {times(exposed)} more"
     subtitle = (
-        "Geometric-mean noise of plain DP ÷ ours (optimum). Strict: its ε is that of our closest pair. Loose: its "
-        "ε is the worst case of our plan, "
-        "which lets the closest pair differ more than the policy. Median and middle half of "
-        f"{plural(len(pieces), 'universe')}"
+        "Geometric-mean noise of plain DP ÷ ours (optimum). Strict: at the ε of our closest pair. Loose: at the worst "
+        f"case of our plan, for every pair. Median and middle half of {plural(len(pieces), 'universe')}"
     )
     across = Straight(1, 10, 230, grid=False, values=(1, 2, 3, 5, 10))
     numbers = [x for figures in by.values() for x in figures]
     up = Log.over([0.5, *numbers], 240, room=0.02, apart=26)
     panels = []
     looks: dict[str, tuple[str, str, tuple[int, ...]]] = {
-        "exposed": ("loose: ε of the closest pair ÷ ours", INK, (2, 3)),
+        "exposed": ("loose: ε there ÷ ours", INK, (2, 3)),
         "strict": ("strict: noise ÷ ours", ACCENT, (1, 0)),
         "loose": ("loose: noise ÷ ours", GREY, (6, 4)),
     }
@@ -108,7 +104,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
         "times more than the policy allows."
     )
     facts = {f"{kind}_{size}_{what}": figures[1] for (kind, size, what), figures in by.items()}
-    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=200), found, facts)
+    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=140), found, facts)
 
 
 EXPERIMENTS = (

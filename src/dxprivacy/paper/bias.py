@@ -94,7 +94,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
     for channel in ("x", "y"):
         marks["encoding"][channel].pop("axis")
     words = [
-        written("50 random points: median, and 5 to 95 % of universes", x.pixel(4), y.below_top(0.4), color=ACCENT),
+        written("50 random points: median, 5 to 95 %", x.pixel(4), y.below_top(0.4), color=ACCENT),
         written("dashed: one pair decides, √(x² / (x² + 8))", x.pixel(4), y.below_top(0.32), color=GREY),
         written("circles: plans for two records", x.pixel(4), y.below_top(0.24), color=INK),
     ]
@@ -103,10 +103,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
         y_title="error ÷ error without bias", more=[marks, *words],
     )  # fmt: skip
     at = {m.wanted: m.ratio for m in two}
-    title = (
-        f"A little bias leaves {digits(at[1])} of the error at n·ε = 1, and all but {digits(100 - 100 * at[30])} % "
-        "at 30"
-    )
+    title = f"Bias leaves {digits(at[1])} of the error at n·ε = 1, and saves {digits(100 - 100 * at[30])} % of it at 30"
     subtitle = (
         "Root mean square error in the worst case over all data sets of n records; certified plans for one uniform "
         "random query in each "

@@ -49,6 +49,23 @@ class Straight:
         return self.pixels - self.pixel(x)
 
 
+@dataclass(frozen=True)
+class Ticked(Log):
+    """A log axis with ticks at these numbers, from the first to the last with little room."""
+
+    given: tuple[float, ...] = ()
+
+    @classmethod
+    def at_each(cls, numbers: Sequence[float], pixels: float) -> "Ticked":
+        """Around these numbers."""
+        return cls(min(numbers) / 1.05, max(numbers) * 1.05, pixels, given=tuple(float(x) for x in numbers))
+
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """Those given."""
+        return self.given
+
+
 Axis = Log | Straight
 
 

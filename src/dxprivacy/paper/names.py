@@ -25,6 +25,7 @@ FIGURES = (
     Figure("baselines", "baselines", "new: both ways to compare with plain DP"),
     Figure("gain", "families", "new: improvement factors by family of metrics and kind of query"),
     Figure("bias", "bias", "new: what bias gains with few records"),
+    Figure("mwem", "synthetic", "new: MWEM under d_X, against plain DP and a direct fit"),
     Figure("ranges", "ranges", "new: the matrix mechanism on all ranges of a line"),
 )
 NAMES = tuple(figure.name for figure in FIGURES)

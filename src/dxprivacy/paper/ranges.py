@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.model.arrays import Ints
-from dxprivacy.paper.drawing import Line, beside, line_panel
+from dxprivacy.paper.drawing import Line, Ticked, beside, line_panel
 from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.paper.strategies import FOREVER
 from dxprivacy.planning.strategies import Problem, choose, limit
@@ -99,7 +99,7 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
             Line("ours", [(m.size, m.rmse(m.ours)) for m in own], ACCENT, width=2.4, dots=True),
             Line("limit", [(m.size, m.rmse(m.limit)) for m in own], INK, (2, 3), 1.4),
         ]
-        across = _Cells(sizes[0] / 1.05, sizes[-1] * 1.05, 165)
+        across = Ticked.at_each(sizes, 165)
         y_title = "error of a range (log)" if not k else None
         panels.append(line_panel(lines, across, y, x_title="cells N (log)", y_title=y_title, title=policy))
     line = [m for m in ordered if m.policy == "line"][-1]
@@ -133,15 +133,6 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
         "counted",
     ]
     return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=64), found, facts)
-
-
-@dataclass(frozen=True)
-class _Cells(Log):
-    """A log axis with a tick for each size."""
-
-    @property
-    def ticks(self) -> tuple[float, ...]:
-        return tuple(float(n) for n in SIZES if self.low <= n <= self.high)
 
 
 EXPERIMENTS = (

@@ -12,7 +12,7 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.metrics import Metric, blowfish, smooth
-from dxprivacy.paper.drawing import RAMP, Line, Spread, beside, line_panel, spread_panel
+from dxprivacy.paper.drawing import RAMP, Line, Spread, Ticked, beside, line_panel, spread_panel
 from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.paper.kernels import Reach, own_scales, quantiles
 from dxprivacy.plots.style import GREY, Log
@@ -66,7 +66,7 @@ def _conclude_error(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
         rows += [(kind, reach, e, *(x / e for x in figures)) for e in EPSILONS]
     rows += [("plain DP", None, e, *(x / e for x in plain)) for e in EPSILONS]
     y = Log.over([x for row in rows for x in row[3:]], 250, room=0.05, apart=30)
-    x = Log(EPSILONS[0] * 0.98, EPSILONS[-1] * 1.02, 250)
+    x = Ticked.at_each(EPSILONS, 250)
     panels = []
     for kind, name in KINDS.items():
         lines = [Line("plain DP", [(e, plain[1] / e) for e in EPSILONS], GREY, (5, 4))]
@@ -122,9 +122,7 @@ def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome
     )
     subtitle = (
         f"Noise of plain DP ÷ noise under the metric, same ε; {settings.queries:,} uniform random queries in each of "
-        f"{plural(len(pieces), 'universe')}. Thin: 5 to 95 %, thick: the middle half, tick and number: median; up "
-        "to 10. Exact: no "
-        "noise needed, since no pair lies within T"
+        f"{plural(len(pieces), 'universe')}. Thin: 5 to 95 %, thick: middle half, tick: median. Exact: no pair within T"
     )
     found = (
         "Median factor: "
