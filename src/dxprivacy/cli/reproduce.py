@@ -28,7 +28,7 @@ _LISTED = "\n".join(f"                {figure.name:<10} {figure.about}" for figu
     Figures:    {_LISTED.lstrip()}
 
     \b
-    Examples:   dxp reproduce --quick                     20 universes, within a minute on two cores
+    Examples:   dxp reproduce --quick                     20 universes, about a minute of processor time
                 dxp reproduce --out figures               200 universes, some minutes
                 dxp reproduce fig1b fig2 --out some --universes 50 --seed 7
     """,

@@ -81,7 +81,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
     up = Log.over([0.5, *numbers], 240, room=0.02, apart=26)
     panels = []
     looks: dict[str, tuple[str, str, tuple[int, ...]]] = {
-        "exposed": ("loose: ε there ÷ ours", INK, (2, 3)),
+        "exposed": ("loose: closest pair’s ε ÷ ours", INK, (2, 3)),
         "strict": ("strict: noise ÷ ours", ACCENT, (1, 0)),
         "loose": ("loose: noise ÷ ours", GREY, (6, 4)),
     }
@@ -104,7 +104,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
         "times more than the policy allows."
     )
     facts = {f"{kind}_{size}_{what}": figures[1] for (kind, size, what), figures in by.items()}
-    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=140), found, facts)
+    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=170), found, facts)
 
 
 EXPERIMENTS = (

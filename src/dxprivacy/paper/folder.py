@@ -25,7 +25,7 @@ _PIXELS = 2.0
 
 @dataclass(frozen=True)
 class Finished:
-    """A figure that is written: our figure in words, its facts, how long it took, and the digests of its files."""
+    """A figure that is written: our figure in words, its facts, and the digests of its files."""
 
     found: str
     facts: Mapping[str, float]
