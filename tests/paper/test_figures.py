@@ -2,8 +2,8 @@
 
 The seed is fixed, so that no test can fail by chance.  How other seeds would do was worked out for Fig. 1b only: of 200
 universes 4 % lie below its band and 8 % above, and a median of 40 leaves a band that 15 % leave on one side with
-probability 2e-7 (binomial).  The other bands are wide by what the full run showed, without such a calculation, and MWEM is
-one universe.  What is a theorem is asked of every single query or matrix.
+probability 2e-7 (binomial).  The other bands are wide by what the full run showed, without such a calculation, and MWEM
+is one universe.  What is a theorem is asked of every single query or matrix.
 """
 
 import json
