@@ -79,7 +79,7 @@ def test_theorems_name_only_files_and_tests_that_exist():
     sources = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("*.py"))
     for name in re.findall(r"`(test_\w+)`", text):
         assert f"def {name}" in sources, name
-    for name in re.findall(r"`((?:model|bounds|planning|ledger|release|mechanisms)/[\w/]+\.py)", text):
+    for name in re.findall(r"`((?:model|bounds|planning|ledger|release|mechanisms|paper)/[\w/]+\.py)", text):
         assert (ROOT / "src" / "dxprivacy" / name).exists(), name
 
 

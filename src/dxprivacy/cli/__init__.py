@@ -19,6 +19,7 @@ _COMMANDS = {
     "synth": "Synthetic records that answer your questions nearly as the data does.",
     "ledger": "What was spent and what is left, pair by pair.",
     "verify": "Check a plan or a release again, independently, from the file alone.",
+    "reproduce": "Run the paper's experiments again, and draw them: one offline page.",
 }
 _REFUSED = {
     "--epsilon": (
