@@ -21,6 +21,7 @@ from dxprivacy.paper.universes import closest
 from dxprivacy.plots.style import ACCENT, GREY, INK, Log
 from dxprivacy.synthesis.direct import direct
 from dxprivacy.synthesis.mwem import mwem
+from dxprivacy.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.wording import digits, plural, times
 
 ROUNDS = (2, 5, 10, 20, 40)
@@ -29,24 +30,6 @@ RECORDS, REGIONS, CLUSTERS = 10_000, 100, 5
 PER_UNIT = "0.1"
 MOST, MOST_QUICK = 40, 2  # universes; one takes seconds
 _AT = (0.25, 0.5, 0.75)
-
-
-class SimulatedNoise:
-    """Noise from a seed, in floats: for simulated data only."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-
-    def laplace(self, scales: Floats) -> Ints:
-        """Discrete Laplace: the difference of two geometric numbers."""
-        p = -np.expm1(-1.0 / np.where(scales > 0, scales, 1.0))
-        two = self._rng.geometric(p, (2, len(p)))
-        return np.where(scales > 0, two[0] - two[1], 0).astype(np.int64)
-
-    def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
-        """The largest of scores / (2 scales) with Gumbel noise: the exponential mechanism; or exponential, flipped."""
-        noise = self._rng.exponential(size=len(scores)) if flip else self._rng.gumbel(size=len(scores))
-        return int((scores / (2.0 * scales) + noise).argmax())
 
 
 def regions(points: Floats, rng: np.random.Generator) -> Floats:

@@ -24,6 +24,7 @@ from dxprivacy.synthesis.mwem import run_mwem
 from dxprivacy.synthesis.mwem_plan import MwemPlan
 from dxprivacy.synthesis.projection import Projection
 from dxprivacy.synthesis.row_scales import row_spans
+from dxprivacy.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.wording import percent
 
 SMALL_CELLS = 50_000  # up to here fits are tried out, beyond their plan's expected error is taken
@@ -53,25 +54,6 @@ class Expectation:
 def _about(part: float) -> str:
     """Two digits are more than simulations on made-up tables can tell."""
     return percent(float(f"{part:.2g}")) if part >= 0.001 else "less than 0.1 %"
-
-
-class Simulated:
-    """Ordinary random numbers in place of exact noise: for made-up tables only, never for data."""
-
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-
-    def laplace(self, scales: Floats) -> Ints:
-        """Rounded Laplace samples."""
-        return np.rint(self._rng.laplace(0.0, 1.0, len(scales)) * scales).astype(np.int64)
-
-    def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:  # noqa: ARG002
-        """The exponential mechanism, as the largest score with Gumbel noise."""
-        return int(np.argmax(scores / (2 * scales) + self._rng.gumbel(size=len(scores))))
-
-    def entropy(self, count: int) -> bytes:
-        """Ordinary random bytes."""
-        return self._rng.bytes(count)
 
 
 def _given(table: Histogram) -> Histogram:
@@ -138,7 +120,9 @@ class Trial:
         for seed, table in enumerate(self.tables):
             if watch.over and found:
                 break
-            found.append(run_mwem(plan, partial(_given, table), _Unpaid(), Simulated(seed)).histogram)
+            found.append(
+                run_mwem(plan, partial(_given, table), _Unpaid(), SimulatedNoise(np.random.default_rng(seed))).histogram
+            )
         return self.part(self.error(found))
 
     def direct(self, plan: Plan) -> float:
@@ -148,7 +132,7 @@ class Trial:
         scales = np.asarray(plan.scales)
         found = []
         for seed, table in enumerate(self.tables):
-            noisy = plan.counted.answer(table.counts) + Simulated(seed).laplace(scales)
+            noisy = plan.counted.answer(table.counts) + SimulatedNoise(np.random.default_rng(seed)).laplace(scales)
             found.append(fit_histogram(plan, noisy, records=self.records).histogram)
         return self.part(self.error(found))
 
