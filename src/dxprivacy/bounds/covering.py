@@ -130,19 +130,20 @@ class Cover:
 def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
     """The same pairs, small groups put together: a look at many pairs costs hardly more than one at few."""
     waiting: list[Pairs] = []
-    for i, j in pairs:
-        if len(i) >= block:
-            yield i, j
-            continue
-        waiting.append((i, j))
-        if sum(len(x) for x, _ in waiting) >= block:
+    size = 0
+    for pair in pairs:
+        waiting.append(pair)
+        size += len(pair[0])
+        if size >= block:
             yield _joined(waiting)
-            waiting = []
+            waiting, size = [], 0
     if waiting:
         yield _joined(waiting)
 
 
 def _joined(pairs: Sequence[Pairs]) -> Pairs:
+    if len(pairs) == 1:
+        return pairs[0]
     return np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
 
 
@@ -159,13 +160,12 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cov
         together = _cover(terms, metric, _FEW_PAIRS)
         if together is not None and together.size <= _FEW_PAIRS:
             return together
-    found = []
-    for terms in alternatives:
-        covered = _cover(terms, metric, most=most)
-        if covered is None or covered.plain is not None:  # all there is, also for the others
-            return _plain(metric)
-        found.append(covered)
-    return found[0] if len(found) == 1 else _merged(found)
+    found = [_cover(terms, metric, most=most) or _plain(metric) for terms in alternatives]
+    if len(found) == 1:
+        return found[0]
+    if any(covered.plain is not None for covered in found):  # all pairs there are, also for the others
+        return _plain(metric)
+    return _merged(found)
 
 
 def _cover(terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None) -> Cover | None:
@@ -178,7 +178,7 @@ def _cover(terms: Terms, metric: Metric, few: int | None = None, *, most: int | 
         return _constant(terms, metric, few)
     if metric.axes is not None:
         return _sum_of_attributes(terms, metric, metric.axes, few, most)
-    return _plain(metric)
+    return _if_few(metric, few)
 
 
 def _merged(covers: Sequence[Cover]) -> Cover:
@@ -236,6 +236,11 @@ def _star(cells: Ints, absent: int) -> Move:
     return Move(0, 1, ((cells, np.full(len(cells), absent, dtype=np.int64)),), np.zeros(1, dtype=np.int64))
 
 
+def _if_few(metric: Metric, few: int | None) -> Cover | None:
+    """The metric's own generators, unless they are more than a few."""
+    return None if few is not None and metric.generator_count > few else _plain(metric)
+
+
 def _plain(metric: Metric) -> Cover:
     n = metric.universe.size
     if metric.generator_count > MAX_ALL_PAIRS:
@@ -273,7 +278,7 @@ def _sum_of_attributes(
         if not moving.any():
             continue
         if len(axes) == 1 and not _reducible(moving):
-            return _plain(metric)  # one attribute, no classes to speak of: its generators, one block at a time
+            return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
         values = tuple(closest_between(along, moving))
         if not values:
             continue

@@ -4,6 +4,11 @@ import json
 
 import pytest
 
+import dxprivacy as dx
+from dxprivacy.ledger import Ledger
+from dxprivacy.model.costs import SelectionCost
+from dxprivacy.model.questions import gather
+
 
 def refused(called, code, *words):
     assert called.code == code, called.err
@@ -138,3 +143,24 @@ def test_an_export_needs_no_policy_and_holds_no_true_answer(spent, dxp):
 def test_options_that_contradict_each_other_are_refused(spent, dxp, options, words):
     refused(dxp("ledger", "ledger.db", *options), 2, words)
     assert not (spent / "x").exists()
+
+
+def test_the_steps_of_synthetic_data_are_one_line_and_all_of_them_on_request(town, dxp):
+    policy = dx.Policy.load(town / "policy.toml")
+    asked = gather("count by sex", "count by age")
+    rows = asked.on(policy.universe).rows
+    with Ledger.open(town / "ledger.db", policy) as ledger:
+        for k in range(5):
+            cost = SelectionCost(asked.on(policy.universe), [100.0] * rows)
+            ledger.reserve(cost, asked, request=f"synth-7f3a select {k + 1}")
+    shown = dxp("ledger", "ledger.db").fine().lines
+    assert shown[0].startswith("1 release in 5 steps · chain intact · worst case so far ε 0.05 of ")
+    assert any(f"synthetic data from {rows} answers · 5 steps" in row and row.split()[0] == "1–5" for row in shown)
+    every = dxp("ledger", "ledger.db", "--all").fine().lines
+    assert sum("choice among count by sex + count by age" in row for row in every) == 5
+    machine = json.loads(dxp("ledger", "ledger.db", "--json").fine().out)
+    assert [entry["kind"] for entry in machine["entries"]] == ["selection"] * 5
+    told = dxp("ledger", "ledger.db", "--between", "sex=F", "sex=M").fine().lines
+    assert told[0].strip() == "allowed 1 · spent 0.05 (entries 1–5) · left 0.95"
+    receipt = dxp("ledger", "ledger.db", "--receipt", "2").fine().out
+    assert "choice among count by age" in receipt
