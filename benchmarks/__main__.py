@@ -2,11 +2,15 @@
 
 import sys
 
-from benchmarks import histogram, least_noise, noise, plans, start, strategies, tables
+from benchmarks import histogram, least_noise, mwem, noise, plans, start, strategies, tables
 
 
 def main() -> int:
-    rows = [row for module in (start, histogram, plans, least_noise, strategies, tables, noise) for row in module.run()]
+    rows = [
+        row
+        for module in (start, histogram, plans, least_noise, strategies, tables, noise, mwem)
+        for row in module.run()
+    ]
     print("| what | ours | peer | ratio | target |")
     print("|---|---|---|---|---|")
     for r in rows:

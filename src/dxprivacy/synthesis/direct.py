@@ -63,7 +63,7 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
     )
     words = (
         f"fitted to {plural(len(released), 'noisy count')} of plan {plan.name}; "
-        f"misfit {digits(2 * found.misfit / max(len(released), 1))} per count, about 1 where all is well",
+        f"misfit {digits(2 * found.misfit / max(len(released), 1))} per count (far above 1 it would not fit)",
     )
     return Synthetic(
         universe, found.y, plan.questions, plan.workload, None if free else int(total), "direct", measurements,
