@@ -5,7 +5,7 @@
 Deterministic; A is never dense.  How far f is above its least value is known at every point (Frank and Wolfe's gap:
 f is convex, so f(y) - f* <= g.(y - y*) <= g.y - n min g), and the search stops where that cannot matter beside the
 noise: f is half a chi square, whose value at the truth is about half the number of rows.  Small problems begin where
-an active-set method ends.
+an active-set method ends, at the most even histogram with its answers.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ LEAST_STEPS = 50
 SMALL = 200_000  # rows times cells
 _EVERY = 10
 _HEAVY = 1e3
+_ROOM = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +84,19 @@ class _Task:
     free: bool
 
     def start(self) -> Floats:
-        """What an active-set method finds, where all is small; gradients would be slow where rows are nearly alike.
+        """What an active-set method finds, evened, where all is small: gradients are slow where rows are nearly alike.
 
         Otherwise as uniform as it can be; where the number of records is free, so many as fit best, and nobody in
         cells that no row counts: nothing speaks for anyone there.
         """
-        if self.rows.cells * (self.rows.workload.rows + 1) <= SMALL and (found := self._active_set()) is not None:
-            return self.project(found)
+        even = self._even()
+        if self.rows.cells * (self.rows.workload.rows + 1) > SMALL:
+            return even
+        found = self._active_set(even)
+        return even if found is None else self.project(found)
+
+    def _even(self) -> Floats:
+        """The same number in every cell that could hold somebody."""
         flat = np.ones(self.rows.cells)
         if not self.free:
             return flat * (self.total / self.rows.cells)
@@ -100,9 +107,11 @@ class _Task:
         best = float(direction @ (self.precision * self.measured)) / size if size > 0 else 0.0
         return flat * min(max(best, 0.0), self.total / self.rows.cells)
 
-    def _active_set(self) -> Floats | None:
-        """Lawson and Hanson's method, the total as one heavy row; None if it does not end."""
+    def _active_set(self, even: Floats) -> Floats | None:
+        """Lawson and Hanson's method, the total as one heavy row, then evened; None if it does not end."""
         from scipy.optimize import nnls
+
+        from dxprivacy.synthesis.evening import evened
 
         roots = np.sqrt(self.precision)
         A = self.rows.workload.dense()[:, : self.rows.cells] * roots[:, None]
@@ -111,9 +120,13 @@ class _Task:
             heavy = _HEAVY * max(float(np.abs(A).max(initial=0.0)), 1e-9)
             A, m = np.vstack([A, np.full(A.shape[1], heavy)]), np.append(m, heavy * self.total)
         try:
-            return np.asarray(nnls(A, m)[0], dtype=np.float64)
+            found = np.asarray(nnls(A, m)[0], dtype=np.float64)
         except RuntimeError:
             return None
+        room = np.full(len(m), _ROOM)  # in standard deviations of the noise
+        if not self.free:
+            A, room = np.vstack([A[:-1], np.ones(A.shape[1])]), np.append(room[:-1], 1e-9 * max(self.total, 1.0))
+        return evened(A, found, even, room)
 
     def value(self, y: Floats) -> float:
         """f."""
