@@ -114,7 +114,7 @@ class _Task:
         from dxprivacy.synthesis.evening import evened
 
         roots = np.sqrt(self.precision)
-        A = self.rows.workload.dense()[:, : self.rows.cells] * roots[:, None]
+        A: Floats = np.asarray(self.rows.workload.dense()[:, : self.rows.cells] * roots[:, None], dtype=np.float64)
         m = self.measured * roots
         if not self.free:
             heavy = _HEAVY * max(float(np.abs(A).max(initial=0.0)), 1e-9)
