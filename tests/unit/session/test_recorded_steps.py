@@ -8,6 +8,9 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms import SystemNoise
 from dxprivacy.model import metrics
+from dxprivacy.model.attributes import Integers, Values
+from dxprivacy.model.questions import gather
+from dxprivacy.model.universe import Universe
 from dxprivacy.session.recorded import Recorded
 from dxprivacy.synthesis.mwem import run_mwem
 from dxprivacy.synthesis.mwem_plan import plan_mwem
@@ -73,6 +76,27 @@ def test_after_a_crash_answered_steps_stay_and_the_one_in_between_is_spent(ledge
     assert len(ledger.entries()) == 4  # all reserved, the last one without an answer
     with pytest.raises(LedgerError, match="never answered"):
         run_mwem(plan, counted, Recorded(ledger, "r"), Never())
+
+
+def test_rows_of_tables_sums_and_ranges_are_kept_as_what_they_are(tmp_path):
+    universe = Universe(
+        [
+            Values(name="sex", values=("M", "F")),
+            Integers(name="age", low=0, high=5),
+            Values(name="w", values=("a", "b")),
+        ]
+    )
+    d = metrics.attributes(universe, {"sex": 1, "age": {"epsilon": 1, "per": 2}, "w": "inf"})
+    asked = gather("count by w", "marginals 2", "sum age by sex", "prefixes age", "mean age where sex=F")
+    counts = np.random.default_rng(0).integers(0, 9, universe.size)
+    plan = plan_mwem(asked, d, records=int(counts.sum()), rounds=12, passes=3)
+    with Ledger.open(tmp_path / "more.db", d, dataset="d") as ledger:
+        found = run_mwem(plan, lambda: Histogram.of(universe, counts), Recorded(ledger, "r"), SystemNoise())
+        assert [e.request for e in ledger.entries()][:2] == ["r public answers", "r round 1 choice"]
+        assert len(found.measurements) == 12 + len(plan.public) > 12
+        assert sum(e.share for e in ledger.entries()) <= 1
+        ledger.verify()
+    assert found.answers().shape == (len(plan.workload.answers),)
 
 
 def test_a_second_run_does_not_fit_beside_a_full_one(ledger):
