@@ -85,9 +85,20 @@ def long_metric(rng):
     return (AttributeMax if draw < 0.3 else AttributeSum)(universe, parts)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False))
 def test_what_is_left_is_the_closure_for_random_metrics_and_questions(rng):
+    check_left(rng)
+
+
+@pytest.mark.soak
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.randoms(use_true_random=False))
+def test_what_is_left_is_the_closure_for_many_random_metrics_and_questions(rng):
+    check_left(rng)
+
+
+def check_left(rng):
     metric = long_metric(rng) if rng.random() < 0.7 else random_metric(rng, axes=2)
     if rng.random() < 0.2 and metric.universe.absent is None:
         metric = with_absent(metric, rational(rng, zero=0, infinite=0), max_records=99)
@@ -105,7 +116,7 @@ def test_what_is_left_is_the_closure_for_random_metrics_and_questions(rng):
     compare(SumCost(metric.universe, costs), metric, rng)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False))
 def test_scales_of_every_row_its_own_change_nothing_about_that(rng):
     metric = long_metric(rng)

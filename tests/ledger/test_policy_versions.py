@@ -400,9 +400,20 @@ def random_policy(rng, before=None):
     return Version(metric, version="1" if before is None else "2", recoded=recoded, was_version="1")
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False))
 def test_random_upgrades_carry_what_brute_force_carries_and_refuse_what_it_refuses(tmp_path_factory, rng):
+    check_random_upgrade(tmp_path_factory, rng)
+
+
+@pytest.mark.soak
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.randoms(use_true_random=False))
+def test_many_random_upgrades_carry_what_brute_force_carries(tmp_path_factory, rng):
+    check_random_upgrade(tmp_path_factory, rng)
+
+
+def check_random_upgrade(tmp_path_factory, rng):
     from contracts.random_models import random_questions
 
     path = tmp_path_factory.mktemp("upgrade") / "l.db"

@@ -1,6 +1,7 @@
 """The path of a choice and of a small database: reserved, counted, drawn, kept; nothing before, nothing twice."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -120,7 +121,8 @@ def test_the_file_of_a_choice_holds_no_score_and_no_record(survey):
     assert data["certificate"]["norm"] == "linf"
     assert "person-" not in written
     assert not any(key in data for key in ("scores", "counts", "noisy"))
-    assert "910" not in written  # how many are 7
+    said = re.sub(r'"[0-9a-f]{16,}"', "", written)  # digests hold any digits
+    assert "910" not in said  # how many are 7
     assert "Promise" in str(release)
     with pytest.raises(UsageError, match="json"):
         release.save(survey / "choice.csv")

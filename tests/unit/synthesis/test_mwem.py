@@ -18,10 +18,10 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.synthesis.bound import best_rounds, error_bound
 from dxprivacy.synthesis.direct import fit_histogram
 from dxprivacy.synthesis.direct_plan import plan_direct
-from dxprivacy.synthesis.expected import Simulated
 from dxprivacy.synthesis.mwem import run_mwem
 from dxprivacy.synthesis.mwem_plan import plan_mwem
 from dxprivacy.synthesis.projection import Line
+from dxprivacy.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.synthesis.weights import Weights
 
 
@@ -48,6 +48,10 @@ COUNTS = [40, 10, 0, 5, 25, 20]
 
 
 # -- the update
+
+
+def simulated(seed):
+    return SimulatedNoise(np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("passes", [0, 1, 50])
@@ -160,7 +164,7 @@ def test_errors_on_80_cells_against_the_uniform_histogram():
     def by_mwem(metric, **options):
         plan = plan_mwem(asked, metric, records=RECORDS, **options)
         counted = [Histogram.of(BOXES, t) for t in tables]
-        return [run_mwem(plan, lambda h=h: h, Unpaid(), Simulated(seed)).histogram for seed, h in enumerate(counted)]
+        return [run_mwem(plan, lambda h=h: h, Unpaid(), simulated(seed)).histogram for seed, h in enumerate(counted)]
 
     uniform = mean_error(rows, tables, [np.full(80, RECORDS / 80)] * 5)
     several = mean_error(rows, tables, by_mwem(constant))
@@ -171,7 +175,7 @@ def test_errors_on_80_cells_against_the_uniform_histogram():
     assert mean_error(rows, tables, by_mwem(unequal, rounds=40, passes=30)) < many
     plan = plan_direct(asked, constant, rows=RECORDS)
     fitted = [
-        fit_histogram(plan, plan.counted.answer(t) + Simulated(k).laplace(np.asarray(plan.scales))).histogram
+        fit_histogram(plan, plan.counted.answer(t) + simulated(k).laplace(np.asarray(plan.scales))).histogram
         for k, t in enumerate(tables)
     ]
     assert mean_error(rows, tables, fitted) <= 0.05 * uniform
@@ -268,7 +272,7 @@ def test_the_theorem_holds_for_what_is_run():
     assert not plan.bound.vacuous
     histogram = Histogram.of(d.universe, counts)
     for seed in range(5):
-        found = run_mwem(plan, lambda: histogram, Unrecorded(d), Simulated(seed))
+        found = run_mwem(plan, lambda: histogram, Unrecorded(d), simulated(seed))
         assert np.abs(rows @ found.histogram - rows @ counts).max() <= plan.bound.error
 
 
