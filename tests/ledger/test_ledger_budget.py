@@ -125,7 +125,7 @@ def test_reserved_costs_are_read_back_exactly(tmp_path):
             assert entry.share == round_share(F(plan.certificate.ratio))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_a_filter_never_lets_any_pair_be_overspent(rng):
     metric = random_metric(rng, plain=True)
@@ -152,7 +152,7 @@ def test_remaining_is_the_closure_not_the_difference():
     assert Leftover(spent, d).between(0, 2).left == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_remaining_equals_floyd_warshall_in_fractions(rng):
     metric = random_metric(rng)

@@ -54,7 +54,7 @@ def test_two_releases_of_one_plan_have_independent_noise():
     assert abs(correlation) < 5.2 / math.sqrt(n)  # a normal beyond 5.2 has probability 2e-7
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_loss_between_neighbours_never_exceeds_the_share_of_the_policy(rng):
     """log p(z|x) / p(z|x') summed over rows is at most sum |A_i - A_j| / s, attained outside the answers' hull."""

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,7 @@ def test_every_named_function_exists(code):
     assert exists(code)
 
 
+@cache
 def all_tests() -> set[str]:
     found = set()
     for file in (ROOT / "tests").rglob("test_*.py"):

@@ -89,7 +89,7 @@ def check_random(rng):
     assert [c.name for c in verify_data(read_back(json.loads(release.to_json())))][-1] == "promise"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_plans_and_releases_of_random_models_are_verified(rng):
     check_random(rng)

@@ -60,7 +60,7 @@ def test_names_that_occur_twice_are_told_apart_by_a_property():
     assert [home.label(k) for k in range(4)] == ["Ahaus", "Bonn, NW", "Bonn, RP", "other"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_structured_questions_equal_their_dense_matrix(rng):
     metric = random_metric(rng, places=True)

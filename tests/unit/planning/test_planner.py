@@ -20,7 +20,7 @@ from dxprivacy.planning.noise_law import half_width, mean_absolute, scale_for, v
 from dxprivacy.planning.scales import constraints, fill, fixed
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_plan_keeps_its_share_on_all_pairs_in_fractions(rng):
     metric = random_metric(rng)

@@ -56,7 +56,7 @@ def test_two_questions_that_share_one_budget_split_it_by_the_cube_root_of_their_
     assert plan.scales[0] ** 2 + 8 * plan.scales[1] ** 2 == pytest.approx(best, rel=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.randoms(use_true_random=False), st.sampled_from((*OWN, "auto")))
 def test_weight_one_and_equal_weights_are_no_weights(rng, method):
     metric = random_metric(rng)
