@@ -15,7 +15,7 @@ from dxprivacy.model.numbers import round_up
 from dxprivacy.planning import certify
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, *(pytest.param(k, marks=pytest.mark.soak) for k in range(4, 10))])
 def test_a_hundred_random_cases_with_rational_metrics_agree_with_fractions(seed):
     rng = random.Random(seed)
     done = 0

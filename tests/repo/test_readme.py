@@ -93,7 +93,16 @@ def test_synthetic_records_are_written_as_printed(workshop):
     assert len(SHELL) == 2
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+LONG = ("least_noise.py", "pictures.py")  # they draw pictures, for up to half a minute
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.soak] if path.name in LONG else [])
+        for path in sorted((ROOT / "examples").glob("*.py"))
+    ],
+)
 def test_examples_run(example, workshop):
     result = run([sys.executable, "-W", "error", str(example)], workshop)
     assert result.returncode == 0, result.stderr
