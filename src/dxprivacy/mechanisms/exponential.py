@@ -17,9 +17,10 @@ from dxprivacy.mechanisms.exact_choice import MOST_CANDIDATES
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
 from dxprivacy.mechanisms.selection import pick
 from dxprivacy.model.arrays import Ints
+from dxprivacy.model.grid import LARGEST_SCORE, fits_scores
 from dxprivacy.model.metrics import Metric
 from dxprivacy.planning.certificate import Certificate
-from dxprivacy.planning.choice import LARGEST_SCORE, MOST_EXPONENT, certified_scale, shortfall
+from dxprivacy.planning.choice import certified_scale, shortfall
 from dxprivacy.planning.planner import parse_share
 
 
@@ -45,6 +46,9 @@ def exponential(
     record is replaced by another: a number for all pairs, rows Q (then max_k |Q_ki - Q_kj|), or a pseudometric over
     the records. c is the least scale at which it stays within the share of the policy.
 
+    What is no score is refused: NaN, fractions, numbers of 2^52 or 2^50 c and more.  That depends on the scores, and
+    so on the data: cut them to a public range first, where that could happen.
+
     >>> from dxprivacy.model import metrics
     >>> result = exponential([0, 0, 5000], 1, metrics.constant(3, 1))
     >>> result.index, result.scale, result.certificate.ratio
@@ -58,8 +62,7 @@ def exponential(
     if len(whole) == 1:  # nothing depends on the data
         return Chosen(0, 0.0, Certificate(Fraction(0), None, "one candidate", d.digest, "linf"), 0.0)
     scale, certificate = _certified(loss, d, granted)
-    most = int(np.abs(whole).max())
-    if scale > 0 and most / (2 * scale) >= MOST_EXPONENT:
+    if not fits_scores(int(np.abs(whole).max()), scale):
         raise TooLarge("the scores are too large for their scale", hints=["larger units"])
     index = pick(whole, scale, noise or SystemNoise(), flip=flip)
     return Chosen(index, scale, certificate, shortfall(scale, len(whole), 0.05))

@@ -15,7 +15,8 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.laplace import public_records
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.model.arrays import Ints
-from dxprivacy.planning.choice import LARGEST_SCORE, MOST_EXPONENT, Choice
+from dxprivacy.model.grid import LARGEST_SCORE, MOST_EXPONENT
+from dxprivacy.planning.choice import Choice
 
 
 def chosen(choice: Choice, histogram: Histogram, noise: Noise) -> int:

@@ -76,6 +76,19 @@ def require_room(largest: int, records: int, *, where: str) -> None:
         )
 
 
+LARGEST_SCORE = 1 << 52  # the exact samplers compute with whole numbers below 2^53
+MOST_EXPONENT = 2.0**49  # of a score over 2c, and theirs are exact up to 2^50
+
+
+def fits_scores(largest: int, scale: float) -> bool:
+    """Whether scores up to `largest`, a public number, can be chosen among exactly at a scale; 0 takes the best.
+
+    >>> fits_scores(1000, 0.5), fits_scores(1 << 52, 0.5), fits_scores(1 << 51, 0.5)
+    (True, False, False)
+    """
+    return largest < LARGEST_SCORE and (scale == 0 or largest / (2 * scale) < MOST_EXPONENT)
+
+
 def largest_of(parts: Iterable[Ints]) -> int:
     """The largest absolute entry."""
     return max((int(np.abs(p).max(initial=0)) for p in parts), default=0)

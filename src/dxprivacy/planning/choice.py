@@ -23,6 +23,7 @@ from dxprivacy.errors import NotCertified, TooLarge, UsageError
 from dxprivacy.model.candidates import Candidates
 from dxprivacy.model.canonical import digest_of, sealed
 from dxprivacy.model.costs import SelectionCost
+from dxprivacy.model.grid import fits_scores
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import round_up
 from dxprivacy.model.pick_words import parse_pick
@@ -33,8 +34,6 @@ from dxprivacy.planning.planner import parse_share
 from dxprivacy.planning.refusals import separates
 
 FORMAT = "dxprivacy-choice-plan/1"
-LARGEST_SCORE = 1 << 52  # the sampler computes with whole numbers below 2^53
-MOST_EXPONENT = 2.0**49  # of a score over 2c
 _READABLE = 1 << 40  # records that no table holds: where their number is private, nothing may depend on it
 _REPAIRS = 8
 
@@ -123,7 +122,7 @@ class Choice:
         private = self.metric.universe.absent is not None
         if private and self.workload.largest * _READABLE >= 1 << 61:
             raise TooLarge("the numbers of this choice are too large where the number of records is private")
-        if most >= LARGEST_SCORE or (self.scale > 0 and most / (2 * self.scale) >= MOST_EXPONENT):
+        if not fits_scores(most, self.scale):
             raise TooLarge(
                 f"{records:,} records with numbers up to {self.workload.largest:,} are too many for exact scores",
                 hints=["larger units, or narrower ranges"],

@@ -24,6 +24,7 @@ from dxprivacy.errors import NotCertified, QuestionError, TooLarge, UsageError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of
 from dxprivacy.model.costs import SelectionCost
+from dxprivacy.model.grid import fits_scores
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import round_down, round_up
 from dxprivacy.model.questions import Stack, gather
@@ -42,8 +43,6 @@ from dxprivacy.planning.smalldb_bounds import (
 from dxprivacy.planning.smalldb_routes import Route, route
 from dxprivacy.planning.smalldb_rows import Rows, asked_rows, flatter_rows
 
-_LARGEST_SCORE = 1 << 52
-_MOST_EXPONENT = 2.0**49
 _SHARP = 2.0**40  # where the policy asks for nothing: so much smaller than a score is the scale
 _REPAIRS = 8
 
@@ -268,7 +267,7 @@ def _way(found: Rows, metric: Metric, scale: float, size: int, n: int) -> Route:
     """The route, after everything that could leave exact numbers was refused."""
     largest, spans = found.workload.largest, found.spans()
     widest = max(spans)
-    if 2 * largest * max(found.weights) * n * size >= _LARGEST_SCORE or widest * n / (2 * scale) >= _MOST_EXPONENT:
+    if not (fits_scores(2 * largest * max(found.weights) * n * size, 0) and fits_scores(widest * n, scale)):
         raise TooLarge(
             f"{n:,} records times {size:,} are too many for exact scores", where="smalldb", hints=["a larger alpha"]
         )

@@ -65,6 +65,7 @@ def run_mwem(
 
     `histogram` is called inside the first step, after its cost was reserved.
     """
+    plan.certificate.require(at_most=plan.part)  # Thm 7: every step within its part, 2T of them within the share.
     truth, costs = _Truth(plan, histogram), list[StepCost]()
     cells = plan.metric.universe.cells
     weights = Weights(np.ones(cells) if plan.start is None else plan.start, float(plan.records))

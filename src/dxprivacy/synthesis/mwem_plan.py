@@ -7,24 +7,24 @@ weights exp(u_k / (2 s_k)), and not below that of any one row measured with scal
 share, on every pair, whatever is chosen (Theorem 7, adaptively).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dxprivacy.bounds import Bound
 from dxprivacy.errors import NotCertified, QuestionError, TooLarge, UsageError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of
 from dxprivacy.model.costs import LaplaceCost, SelectionCost
-from dxprivacy.model.grid import require_room
+from dxprivacy.model.grid import fits_scores, require_room
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.questions import Asked, Stack, gather
 from dxprivacy.model.strategy import Picked
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning import parse_share
+from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.plan import LARGEST_SCALE
 from dxprivacy.synthesis.bound import ErrorBound, best_rounds, error_bound
 from dxprivacy.synthesis.projection import Projection
@@ -37,7 +37,6 @@ FEWER_PASSES = 30  # in large universes
 LARGE_CELLS = 50_000
 MOST_ROUNDS = 10_000
 _SHARE_GRID = 1 << 60  # that of the ledger: shares on it add up without being rounded up again
-_LARGEST_SCORE = 1 << 52
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,6 @@ class MwemPlan:
     share: Fraction
     scales: Floats = field(repr=False)  # per row, on the grid; 0 where the policy leaves the row free
     choice_scales: Floats = field(repr=False)
-    certificate: Bound = field(repr=False)
     why: str  # so many rounds
     passes: int = 0
     averaged: bool = False
@@ -84,6 +82,16 @@ class MwemPlan:
     def choice(self) -> SelectionCost:
         """What each choice costs."""
         return SelectionCost(self.workload, self.choice_scales)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The proof that every step, choice or measurement, stays within its part; computed from these very scales.
+
+        A measurement is the loss of one row, a choice the largest of all rows: no step exceeds the largest loss of a
+        row on the smaller of its two scales.
+        """
+        most = SelectionCost(self.workload, np.minimum(self.scales, self.choice_scales))
+        return replace(certify(most, self.metric), norm="linf")
 
     @cached_property
     def projection(self) -> Projection:
@@ -242,7 +250,7 @@ def plan_mwem(
             hints=[('method="direct"', "takes the exact answers")],
         )
     count, why = _rounds(rounds, rows, records, metric, ratios[noisy], spans[noisy], granted, again=again)
-    scales, certificate = certified_scales(workload, metric, step_part(granted, count), ratios)
+    scales = certified_scales(workload, metric, step_part(granted, count), ratios)
     if scales.max() >= min(LARGEST_SCALE, max(workload.largest, 1) * max(records, 1) * 2.0**20):
         raise NotCertified(
             f"{plural(count, 'round')} leave so little of the policy for each that the noise drowns every answer",
@@ -252,12 +260,10 @@ def plan_mwem(
     if alike:
         common = float((scales[noisy] / spans[noisy]).max())
         choice = np.where(noisy, np.maximum(common * spans, scales), scales)
-    if workload.largest * records >= _LARGEST_SCORE or (
-        2 * workload.largest * records / choice[noisy].min() >= 2.0**49
-    ):
+    if not fits_scores(2 * workload.largest * records, float(choice[noisy].min())):
         raise TooLarge("the questions' numbers are too large to be chosen among exactly", hints=["use larger units"])
     return MwemPlan(
-        asked, workload, metric, records, count, granted, scales, choice, certificate, why, passes, averaged, again,
+        asked, workload, metric, records, count, granted, scales, choice, why, passes, averaged, again,
         public_start(start, metric.universe.cells), dataset,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.bounds import Bound, cover, max_ratio
+from dxprivacy.bounds import cover, max_ratio
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
@@ -59,9 +59,7 @@ def _block_ratios(block: Block, workload: Workload, metric: Metric) -> Floats:
     return out
 
 
-def certified_scales(
-    workload: Workload, metric: Metric, part: Fraction, ratios: Floats | None = None
-) -> tuple[Floats, Bound]:
+def certified_scales(workload: Workload, metric: Metric, part: Fraction, ratios: Floats | None = None) -> Floats:
     """Scales with which a choice among all rows, and each row alone, takes at most `part` of the policy.
 
     One certificate is enough for both: the loss of a choice is the largest loss of a row.  Rows that are free get 0.
@@ -74,7 +72,7 @@ def certified_scales(
         if bound.upper == math.inf:
             raise separates(workload, metric, bound.witness)
         if bound.upper <= part:
-            return scales, bound
+            return scales
         scales = scales * (round_up(Fraction(bound.upper) / part) * (1 + 2.0**-51))
     raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
 
