@@ -151,9 +151,8 @@ class OneHot(Block):
         self._moving: dict[int, Ints] = {}  # both are asked for again and again
         self._context: dict[tuple[int, bool], Ints] = {}
         self._axes = tuple(sorted(self.factors))
-        self.shape = tuple(sizes[axis] for axis in self._axes)
         self._strides: dict[int, int] = {}
-        self._sizes = {axis: sizes[axis] for axis in self._axes}
+        self.sizes = {axis: sizes[axis] for axis in self._axes}  # groups per factor
         rows = 1
         for axis in reversed(self._axes):
             self._strides[axis] = rows
@@ -170,11 +169,6 @@ class OneHot(Block):
     def axes(self) -> tuple[int, ...]:
         """The attributes with a factor."""
         return self._axes
-
-    @property
-    def sizes(self) -> dict[int, int]:
-        """The number of groups per factor."""
-        return dict(self._sizes)
 
     @property
     def width(self) -> int:
@@ -254,7 +248,7 @@ class OneHot(Block):
         nobody = self.universe.absent if absent else None
         outside = np.full(1, -1 if nobody is None else nobody, dtype=np.int64)
         for axis in self._axes:
-            least, most, elsewhere = _group_ends(self.factors[axis], self._sizes[axis])
+            least, most, elsewhere = _group_ends(self.factors[axis], self.sizes[axis])
             stride, values = self.universe.strides[axis], self.factors[axis].values
             cells = [
                 (at[:, None] + np.maximum(chosen, 0) * stride).ravel()
@@ -316,7 +310,7 @@ class OneHot(Block):
         """One group of each factor."""
         factors = {}
         for axis, factor in self.factors.items():
-            inside = factor.groups == k // self._strides[axis] % self._sizes[axis]
+            inside = factor.groups == k // self._strides[axis] % self.sizes[axis]
             factors[axis] = Factor(np.where(inside, 0, -1), np.where(inside, factor.values, 0))
         return OneHot(self.universe, factors, dict.fromkeys(factors, 1), unit=self.unit, bias=self.bias)
 

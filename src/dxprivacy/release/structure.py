@@ -98,7 +98,7 @@ def _ones(block: OneHot) -> bool:
 def _axes(block: OneHot) -> tuple[Axis, ...]:
     """In the order of the rows, the last one fastest."""
     out = []
-    for axis, size in zip(block.axes, block.shape, strict=True):
+    for axis, size in block.sizes.items():
         groups = block.factors[axis].groups
         listed = block.universe.attributes[axis].listed
         inside, without = bool((groups >= 0).all()), bool((groups[:listed] >= 0).all())
