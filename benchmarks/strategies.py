@@ -51,9 +51,9 @@ def measure() -> list[Result]:
     for what, n, reach, thorough, most, times, seconds in CASES:
         problem = ranges(n, reach)
         start = time.perf_counter()
-        found = choose(problem, seconds=seconds, effort="thorough" if thorough else "search")
+        found = choose(problem, effort="thorough" if thorough else "search")
         between = time.perf_counter()
-        floor = limit(problem, seconds=60)
+        floor = limit(problem)
         end = time.perf_counter()
         target = floor.value * times if most is None else most
         ratio = found.total / floor.value

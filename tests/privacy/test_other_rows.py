@@ -49,7 +49,7 @@ def test_small_rows_beside_huge_ones_are_neither_lost_nor_called_exact(t):
     asked = [Matrix(spread_rows(t)), Matrix(counts)]
     for method in ("auto", "matrix"):
         try:
-            plan = make_plan(asked, metrics.constant(6, 1.0), method=method, rows=600, seconds=3)
+            plan = make_plan(asked, metrics.constant(6, 1.0), method=method, rows=600)
         except NotCertified:
             continue
         x = np.array([100, 50, 150, 90, 110, 100])
@@ -62,7 +62,7 @@ def test_small_rows_beside_huge_ones_are_neither_lost_nor_called_exact(t):
 def test_a_plan_from_which_the_answers_do_not_follow_is_never_made_and_never_loaded(session):
     wide = [Matrix(np.array([[1e6, 2e6, 3e6, 5e6, 7e6]]).astype(int)), Matrix(np.array([[1, 1, 0, 0, 0]]))]
     try:
-        plan = make_plan(wide, metrics.constant(5, 1.0), method="matrix", rows=500, seconds=2)
+        plan = make_plan(wide, metrics.constant(5, 1.0), method="matrix", rows=500)
     except NotCertified:
         plan = None
     if plan is not None:

@@ -1,17 +1,15 @@
 """Bounds: how much a loss can take of a metric, certified in integers."""
 
-from fractions import Fraction
+import math
+from dataclasses import replace
 from typing import Any
 
 from dxprivacy.bounds.covering import Cover, contexts_of, cover
 from dxprivacy.bounds.ratio import Bound, largest_loss, max_ratio, ratios
 from dxprivacy.bounds.transport import GroupLoss, group_loss
 from dxprivacy.errors import UsageError
-from dxprivacy.model.costs import LaplaceCost, RowsCost, SelectionCost
+from dxprivacy.model.declared_rows import DeclaredRows
 from dxprivacy.model.metrics import Metric
-from dxprivacy.model.numbers import round_down
-from dxprivacy.model.questions import gather
-from dxprivacy.model.workload import Workload
 
 __all__ = [
     "Bound",
@@ -31,6 +29,7 @@ def sensitivity(questions: Any, metric: Metric, *, norm: str = "sum") -> Bound:
     """The generalised sensitivity: the largest ||Q_i - Q_j|| / d(i, j), in the questions' own units.
 
     `norm="sum"` adds the rows up (the 1-norm: noise on all answers), `norm="max"` takes the largest (a choice of one).
+    Floats count as the exact rationals that they are: the bound holds for the rows as they were written.
 
     >>> from dxprivacy.model import metrics
     >>> b = sensitivity([[1, 1, 0, 0]], metrics.constant(4, 0.1))
@@ -39,14 +38,14 @@ def sensitivity(questions: Any, metric: Metric, *, norm: str = "sum") -> Bound:
     >>> q = [[1, 0, 0, 0], [0, 1, 0, 0]]
     >>> sensitivity(q, metrics.constant(4, 1)).upper, sensitivity(q, metrics.constant(4, 1), norm="max").upper
     (Fraction(2, 1), Fraction(1, 1))
+    >>> sensitivity([[2.0**45, 2.0**45 + 1]], metrics.constant(2, 1)).upper
+    Fraction(1, 1)
     """
-    kinds: dict[str, type[RowsCost]] = {"sum": LaplaceCost, "max": SelectionCost}
-    if norm not in kinds:
+    if norm not in ("sum", "max"):
         raise UsageError(f"no norm “{norm}”", hints=[('norm="sum"', "all answers"), ('norm="max"', "the largest")])
-    workload = questions if isinstance(questions, Workload) else gather(questions).on(metric.universe)
-    unit = min(workload.units)
-    # A row with k times the unit counts k times: it gets 1/k of the scale, rounded towards the larger loss.
-    scales = [round_down(unit / u) for u in workload.units]
-    bound = max_ratio(kinds[norm](workload, scales), metric)
-    off = min(Fraction(s) * u / unit for s, u in zip(scales, workload.units, strict=True))
-    return Bound(bound.upper * unit, bound.lower * unit * off, bound.witness, bound.rule)
+    rows = DeclaredRows.of(questions, metric.universe, largest=norm == "max")
+    bound = max_ratio(rows, metric)
+    if bound.witness is None or not bound.lower or bound.lower == math.inf:
+        return bound
+    seen = rows.at_least(*bound.witness) / rows.exact(*bound.witness)  # less than 1 where rounding may hide a part
+    return replace(bound, lower=bound.lower * seen)

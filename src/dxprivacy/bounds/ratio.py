@@ -13,6 +13,7 @@ import numpy as np
 from dxprivacy.bounds.covering import Cover, Loose, Move, cover
 from dxprivacy.errors import MetricError, NotCertified
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.checked import highest, numbers_only
 from dxprivacy.model.costs import Part
 from dxprivacy.model.metrics import Constant, Metric, PseudoMetric, all_pairs, present
 from dxprivacy.model.metrics.base import BLOCK, Pairs
@@ -43,6 +44,11 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 
     A pair at distance 0 that the loss separates makes it infinite.
     """
+    with numbers_only():
+        return _max_ratio(loss, metric)
+
+
+def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     if loss.universe != metric.universe:
         raise MetricError("the question and the metric speak about different universes")
     plan = cover(loss, metric)
@@ -55,8 +61,7 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     upper, lower = best, best / (1 + metric.slack) if best != math.inf else best
     for part in plan.loose:
         ceiling, example = _loose(part, loss, metric)
-        if ceiling > upper:
-            upper = ceiling
+        upper = highest(upper, ceiling)
         search = _Search(loss, metric)
         if example is not None:
             search.look(*example)
@@ -64,10 +69,10 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
             if value > lower:
                 lower, witness = value / (1 + metric.slack), pair
     if plan.absences:
-        upper = max(upper, _absences(plan, loss, metric))
+        upper = highest(upper, _absences(plan, loss, metric))
     if plan.apart:
         ceiling, floor, example_pair = _apart(plan, loss, metric)
-        upper = max(upper, ceiling)
+        upper = highest(upper, ceiling)
         if floor >= lower:
             lower, witness = floor, example_pair
     return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
@@ -169,10 +174,11 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
     if axes is None:
         raise MetricError("loose moves need a sum of attributes")
     d = axes[part.axis].pairwise(u, v)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.where(total > 0, total / d, 0.0)
+    r = np.zeros(len(total))
+    with np.errstate(divide="ignore"):  # an infinite distance asks for nothing, a distance of 0 for everything
+        np.divide(total, d, out=r, where=(total > 0) & np.isfinite(d))
     at = int(r.argmax())
-    best = float(r[at])
+    best = highest(float(r[at]))
     if best == 0:
         return Fraction(0), None
     offsets = np.array([int(move.contexts[where[at]]) for move, where in argument], dtype=np.int64)
@@ -183,8 +189,11 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
 
 def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
     """Each question by itself: the most that the presence of one record can show, added up."""
-    total = max(
-        sum(max(_top(part, move, _block(loss)) for part, move in own) for own in terms) for terms in plan.absences
+    total = highest(
+        *(
+            sum(highest(*(_top(part, move, _block(loss)) for part, move in own)) for own in terms)
+            for terms in plan.absences
+        )
     )
     if math.isinf(total):
         return math.inf
@@ -193,20 +202,25 @@ def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
 
 
 def _top(part: Part, move: Move, block: int) -> float:
-    return max(float(part.pairwise(i, j).max(initial=0.0)) for i, j in move.pairs(block))
+    return highest(*(float(part.pairwise(i, j).max(initial=0.0)) for i, j in move.pairs(block)))
 
 
 def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
     """The plain-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only."""
+    with numbers_only():
+        return _largest_loss(loss)
+
+
+def _largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
     plan = cover(loss, Constant(loss.universe, Fraction(1)))
     best, witness = 0.0, None
     for i, j in plan.pairs(_block(loss)):
         values = loss.pairwise(i, j)
-        at = int(values.argmax())
-        if values[at] > best:
+        at = int(values.argmax())  # where some value is no number, it is the first such
+        if highest(best, float(values[at])) > best:
             best, witness = float(values[at]), (int(i[at]), int(j[at]))
     best *= 1.0 + 2.0 * loss.error
-    return (max(best, _reaches(plan, loss)), None) if plan.apart else (best, witness)
+    return (highest(best, _reaches(plan, loss)), None) if plan.apart else (best, witness)
 
 
 def largest_among(loss: PseudoMetric, cells: Ints) -> Exact:
@@ -218,7 +232,8 @@ def largest_among(loss: PseudoMetric, cells: Ints) -> Exact:
 
 
 def _reaches(plan: Cover, loss: PseudoMetric) -> float:
-    return max(sum(t.reach() for t in terms) for terms in plan.apart) * (1.0 + 8.0 * loss.error + 2.0**-48)
+    total = highest(*(sum(t.reach() for t in terms) for terms in plan.apart))
+    return total * (1.0 + 8.0 * loss.error + 2.0**-48)
 
 
 def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:

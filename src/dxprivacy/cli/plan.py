@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option("--compare", is_flag=True, help="All methods side by side; writes no plan.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Plan inside what this ledger has left on every pair.")
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="When to stop looking for a better plan.")
+@click.option("--seconds", type=float, help="Stop looking for a better plan after so long; else when all was tried.")
 @click.option("--thorough", is_flag=True, help="Search longer for other counts that tell the answers better.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the errors: a .png, .svg, .html or .json file.")
 @click.option("--html", "as_page", is_flag=True, help="Also write plan-NAME.html: errors, reasons, budget, policy.")
@@ -42,7 +42,7 @@ def command(
     method: str,
     compare: bool,
     ledger: Path | None,
-    seconds: float,
+    seconds: float | None,
     thorough: bool,
     plot: Path | None,
     as_page: bool,

@@ -209,6 +209,7 @@ class Journal:
     def _forget(self) -> None:
         self._tip = _START  # the chain, checked up to here
         self._reserved, self._policies = dict[str, Row](), dict[str, Row]()
+        self._answers = dict[str, tuple[int, str]]()  # row and hash of each request's release
 
     def finish(self, request: str, content: str) -> Row:
         """Store the release of a reserved request, once, before it leaves."""
@@ -220,7 +221,7 @@ class Journal:
             return self._append(witness, "finish", request, reserved.body, content)
 
     def verify(self) -> int:
-        """Check every row and its witness line; the number of rows.  Raises LedgerError naming the first bad row."""
+        """Check every row, its witness line and the file; the number of rows.  LedgerError names the first bad row."""
         witnessed = self._witness.lines()  # before the rows: what is witnessed must be among them, whoever writes now
         self._forget()
         self._catch_up(witnessed)
@@ -229,7 +230,21 @@ class Journal:
         # Again after the rows: row k is written only after line k - 1, so one line may be missing, not two.
         if (count := len(self._witness.lines())) < self._tip.seq - 1:
             raise self._witness.lacks(count + 1)
+        self._require_whole_file()
         return self._tip.seq
+
+    def verify_on_disk(self) -> None:
+        """Check what lies on the disk now, all of it: this object may remember pages that are damaged there by now."""
+        with type(self).read(self.path, timeout=self._timeout) as fresh:
+            fresh.verify()
+            if fresh._tip.seq < self._tip.seq:
+                raise self._broken(f"row {self._tip.seq} is missing")
+
+    def _require_whole_file(self) -> None:
+        """Rows may be as they were and their index not: then a request could be taken for a new one."""
+        found = self._sql("PRAGMA integrity_check(1)")
+        if found != [("ok",)]:
+            raise self._broken("the file is damaged")
 
     def close(self) -> None:
         """Give the file back."""
@@ -257,10 +272,16 @@ class Journal:
         return Replay(reserved, finished.content)
 
     def _finished(self, request: str) -> Row | None:
-        found = self._sql(_SELECT + "WHERE kind = 'finish' AND request = ?", (request,))
-        row = Row(*found[0]) if found else None
-        if row and row.digest() != row.hash:
-            raise self._broken(f"row {row.seq} was changed")
+        """The row of a release, found by what the chain told and not by an index, which may be damaged by itself."""
+        if request not in self._answers:
+            return None
+        seq, known = self._answers[request]
+        found = self._sql(_SELECT + "WHERE seq = ?", (seq,))
+        if not found:
+            raise self._broken(f"row {seq} is missing")
+        row = self._read(found[0])
+        if not row.digest() == row.hash == known:
+            raise self._broken(f"row {seq} was changed")
         return row
 
     def _scan(self, tip: Row) -> Iterator[Row]:
@@ -272,7 +293,7 @@ class Journal:
             if not os.path.samestat(self._file.stat(), self._identity):  # we hold a file that nobody else sees
                 raise self._broken("the file was replaced while in use")
         while batch := self._sql(_SELECT + "WHERE seq > ? ORDER BY seq LIMIT ?", (tip.seq, _BATCH)):
-            for row in (Row(*fields) for fields in batch):
+            for row in map(self._read, batch):
                 if row.seq != tip.seq + 1:
                     raise self._broken(f"row {tip.seq + 1} is missing")
                 if row.previous != tip.hash:
@@ -280,6 +301,12 @@ class Journal:
                 if row.digest() != row.hash:
                     raise self._broken(f"row {row.seq} was changed")
                 yield (tip := row)
+
+    def _read(self, fields: tuple[Any, ...]) -> Row:
+        """A row, of the types that the table has; a damaged file may hold others."""
+        if not isinstance(fields[0], int) or not all(isinstance(x, str) for x in fields[1:]):
+            raise self._broken(f"row {fields[0]} was changed" if isinstance(fields[0], int) else "the file is damaged")
+        return Row(*fields)
 
     def _catch_up(self, witnessed: Sequence[str] = ()) -> None:
         for row in self._scan(self._tip):
@@ -292,6 +319,8 @@ class Journal:
             self._reserved[row.request] = row
         elif row.kind == "policy":
             self._policies[row.request] = row
+        elif row.kind == "finish":
+            self._answers[row.request] = (row.seq, row.hash)
         self._tip = row  # last: after an interrupt before this line the row is read again, which changes nothing
 
     def _stored_binding(self) -> dict[str, str]:

@@ -163,6 +163,10 @@ class Ledger:
             self._shares[cost.identity] = certified_share(cost, self.metric)
         return self._shares[cost.identity]
 
+    def verify_on_disk(self) -> None:
+        """Refuse a ledger that is damaged by now, stored releases included: before anything more is spent from it."""
+        self._journal.verify_on_disk()
+
     def finish(self, request: str, release: str) -> None:
         """Store the release (JSON text) before it leaves."""
         self._journal.finish(request, release)

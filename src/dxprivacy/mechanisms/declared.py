@@ -13,9 +13,10 @@ import numpy as np
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.model.declared_rows import DeclaredRows
 from dxprivacy.model.metrics import Constant, Metric, PseudoMetric
-from dxprivacy.model.numbers import Exact, exact, round_down
-from dxprivacy.model.questions import Matrix, Question, Stack, gather
+from dxprivacy.model.numbers import Exact, exact
+from dxprivacy.model.questions import Matrix, Question, Stack
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 
@@ -70,18 +71,13 @@ def declared(sensitivity: Any, metric: Metric) -> PseudoMetric:
     if isinstance(sensitivity, (Metric, LaplaceCost, SelectionCost, SumCost, Scaled)):
         return _same_universe(sensitivity, metric)
     if isinstance(sensitivity, Workload):
-        return _same_universe(_rows(sensitivity), metric)
+        return _same_universe(DeclaredRows.of(sensitivity, sensitivity.universe, largest=True), metric)
     if isinstance(sensitivity, (Question, Matrix, Stack, np.ndarray, list, tuple)) or hasattr(sensitivity, "tocsc"):
-        return _rows(gather(sensitivity).on(metric.universe))
+        return DeclaredRows.of(sensitivity, metric.universe, largest=True)
     number = Fraction(exact(sensitivity, what="sensitivity"))
     if number < 0:
         raise UsageError(f"sensitivity is {sensitivity}; it is at least 0")
     return Constant(metric.universe, number)
-
-
-def _rows(workload: Workload) -> PseudoMetric:
-    """max_k |Q_ki - Q_kj| in the rows' own units, rounded towards the larger loss."""
-    return SelectionCost(workload, [round_down(1 / unit) for unit in workload.units])
 
 
 def _same_universe(loss: PseudoMetric, metric: Metric) -> PseudoMetric:

@@ -194,7 +194,7 @@ def _column(name: str, universe: Universe) -> str:
 def bind_matrix(question: Matrix, universe: Universe) -> Workload:
     """Explicit rows; where each record counts in at most one row, the structure is used."""
     with _placed(question):
-        whole = _with_absent(question.whole, universe)
+        whole = with_absent(question.whole, universe)
         block: Block = Explicit(universe, whole, unit=question.factor, bias=question.bias)
     block = _one_hot(question, universe) or block
     labels = question.labels or tuple(f"row {k + 1}" for k in range(block.rows))
@@ -205,7 +205,7 @@ def bind_matrix(question: Matrix, universe: Universe) -> Workload:
     return _announced(Workload(universe, (block,), answers), str(question), question.weight)
 
 
-def _with_absent(whole: Any, universe: Universe) -> Any:
+def with_absent(whole: Any, universe: Universe) -> Any:
     """One more column, for the record of somebody who is not there: no question counts it."""
     if universe.absent is None:
         return whole
@@ -213,12 +213,12 @@ def _with_absent(whole: Any, universe: Universe) -> Any:
         raise QuestionError(
             f"a question matrix of shape {whole.shape}; it needs {universe.cells:,} columns, and none for `absent`"
         )
-    nobody = np.zeros((whole.shape[0], 1), dtype=np.int64)
+    nobody = np.zeros((whole.shape[0], 1), dtype=whole.dtype)
     if isinstance(whole, np.ndarray):
         return np.hstack([whole, nobody])
     from scipy.sparse import csr_array, hstack
 
-    return hstack([whole, csr_array(nobody)], format="csr", dtype=np.int64)
+    return hstack([whole, csr_array(nobody)], format="csr", dtype=whole.dtype)
 
 
 def _one_hot(question: Matrix, universe: Universe) -> OneHot | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.blocks import Block, joint_classes
+from dxprivacy.model.blocks import Rows, joint_classes
 from dxprivacy.model.numbers import Exact
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
@@ -30,13 +30,13 @@ class Part:
     `uniform` says that which of its rows changes makes no difference.
     """
 
-    block: Block
+    block: Rows
     weights: Floats
     largest: bool
     uniform: bool
 
     @classmethod
-    def of(cls, block: Block, weights: Floats, *, largest: bool) -> "Part":
+    def of(cls, block: Rows, weights: Floats, *, largest: bool) -> "Part":
         """With rows that are alike if their weights are."""
         return cls(block, weights, largest, bool((weights == weights[0]).all()))
 

@@ -17,6 +17,7 @@ from dxprivacy.model.numbers import common_tick
 
 EXACT_BITS = 40  # numbers up to here keep their exact grid
 ROUNDED_BITS = 31  # otherwise this many bits: rounding is far below any noise, and n may reach 2^30
+_SHARED_BITS = 8  # rows that lose no more of them share a grid
 
 
 @dataclass(frozen=True)
@@ -47,21 +48,76 @@ def to_grid(numbers: Sequence[Fraction]) -> Grid:
 
 def array_to_grid(numbers: Floats) -> Grid:
     """The same for an array of floats; whole numbers and short binary fractions stay exact."""
+    return _exact_grid(numbers) or _rounded_grid(numbers, _top(numbers))
+
+
+def grid_of_rows(rows: Sequence[Floats]) -> list[tuple[int, int, Grid]]:
+    """Grids for rows of very different sizes: which rows (from, to), and their numbers, one row after another.
+
+    One grid where it holds all of them exactly, or where none loses more than a few bits by it.  Otherwise rows that
+    are much smaller than others get a finer one of their own: what is rounding to one row may be all there is to
+    another.
+
+    >>> [(a, b, g.whole.tolist()) for a, b, g in grid_of_rows([np.array([1e6, 0.1]), np.array([2e-6, 4e-6])])]
+    [(0, 1, [2048000000, 205]), (1, 2, [562949953, 1125899907])]
+    """
+    everything = _joined(rows)
+    common = _exact_grid(everything)
+    if common is not None:
+        return [(0, len(rows), common)]
+    tops = [_top(row) for row in rows]
+    level: dict[int, int] = {}
+    for size in sorted({t for t in tops if t is not None}, reverse=True):
+        above = min(level.values(), default=size)
+        level[size] = size if size < above - _SHARED_BITS else above
+    runs: list[tuple[int, int, int | None]] = []
+    for k, top in enumerate(tops):
+        mine = None if top is None else level[top]
+        if runs and (mine is None or runs[-1][2] in (None, mine)):
+            start, _, before = runs.pop()
+            runs.append((start, k + 1, before if mine is None else mine))
+        else:
+            runs.append((k, k + 1, mine))
+    out = []
+    for start, stop, largest in runs:
+        some = _joined(rows[start:stop])
+        out.append((start, stop, _exact_grid(some) or _rounded_grid(some, largest)))
+    return out
+
+
+def _joined(rows: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.zeros(0), *rows])
+
+
+def _top(numbers: Floats) -> int | None:
+    """The largest absolute value lies below 2^top; None where all are 0."""
     if numbers.size and not np.isfinite(numbers).all():
         raise QuestionError("a question's numbers must be finite: no NaN, no infinity")
     largest = float(np.abs(numbers).max(initial=0.0))
     if not largest:
-        return Grid(np.zeros(numbers.shape, dtype=np.int64), Fraction(1), Fraction(0))
+        return None
     top = math.frexp(largest)[1]
     if not -900 < top < 900:
         raise TooLarge("a question's numbers are beyond the range we work with")
+    return top
+
+
+def _exact_grid(numbers: Floats) -> Grid | None:
+    """A grid that holds all numbers as they are, if it does with few enough bits."""
+    top = _top(numbers)
+    if top is None:
+        return Grid(np.zeros(numbers.shape, dtype=np.int64), Fraction(1), Fraction(0))
     for bits in (0, EXACT_BITS - top):
         scaled = np.ldexp(numbers, bits)
         if top + bits <= EXACT_BITS and (scaled == np.rint(scaled)).all():
             whole = scaled.astype(np.int64)
             shared = int(np.gcd.reduce(np.abs(whole), axis=None))
             return Grid(whole // shared, Fraction(2) ** -bits * shared, Fraction(0))
-    bits = ROUNDED_BITS - top
+    return None
+
+
+def _rounded_grid(numbers: Floats, top: int | None) -> Grid:
+    bits = ROUNDED_BITS - (top or 0)
     unit = Fraction(2) ** -bits
     return Grid(np.rint(np.ldexp(numbers, bits)).astype(np.int64), unit, unit / 2)
 

@@ -15,6 +15,8 @@ Exact: TypeAlias = Fraction | float
 """A rational number, or `math.inf`; no other float."""
 
 _LEAST = Fraction(1, 10**150)
+_MOST_DIGITS = 400  # of a number as it is written
+_PRINTED_BITS = 512
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
@@ -31,6 +33,8 @@ def exact(value: object, *, what: str = "number", allow_infinite: bool = False) 
         raise UsageError(f"{what} is {value!r}; a number is needed")
     if isinstance(value, Fraction):
         return in_range(value, what=what)
+    if isinstance(value, int):
+        return in_range(Fraction(value), what=what)
     try:
         decimal = Decimal(_plain(str(value).strip()))
     except InvalidOperation:
@@ -39,6 +43,8 @@ def exact(value: object, *, what: str = "number", allow_infinite: bool = False) 
         return math.inf
     if not decimal.is_finite():
         raise UsageError(f"{what} is {value}; a finite number is needed")
+    if len(decimal.as_tuple().digits) > _MOST_DIGITS:
+        raise UsageError(f"{what} has more than {_MOST_DIGITS} digits")
     if abs(decimal.adjusted()) > 150:
         raise UsageError(f"{what} is {str(value)[:60]}; that is beyond the range of numbers we work with")
     return in_range(Fraction(decimal), what=what)
@@ -57,6 +63,8 @@ def in_range(value: Fraction, *, what: str = "number") -> Fraction:
     >>> in_range(Fraction(1, 10))
     Fraction(1, 10)
     """
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 4 * _MOST_DIGITS:
+        raise UsageError(f"{what} has more than {_MOST_DIGITS} digits")
     if value and not _LEAST <= abs(value) <= 1 / _LEAST:
         raise UsageError(f"{what} is beyond the range of numbers we work with (1e-150 to 1e150)")
     return value
@@ -84,6 +92,19 @@ def round_up(value: Exact) -> float:
     if nearest == math.inf or Fraction(nearest) >= value:
         return nearest
     return math.nextafter(nearest, math.inf)
+
+
+def shortened_up(value: Exact) -> Exact:
+    """The same number; rounded up, by less than 2^-512, where it has so many digits that nobody could print them.
+
+    Sums over hundreds of scales have denominators of thousands of digits.
+
+    >>> shortened_up(Fraction(1, 3)), shortened_up(Fraction(3**2000 - 1, 3**2000))
+    (Fraction(1, 3), Fraction(1, 1))
+    """
+    if not isinstance(value, Fraction) or value.denominator.bit_length() <= 2 * _PRINTED_BITS:
+        return value
+    return Fraction(-((-value.numerator << _PRINTED_BITS) // value.denominator), 1 << _PRINTED_BITS)
 
 
 def round_down(value: Exact) -> float:

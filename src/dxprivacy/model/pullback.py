@@ -126,6 +126,11 @@ class PulledBack(Block):
         """As before: an upper bound."""
         return self.inner.largest
 
+    @property
+    def peak_of_row(self) -> Ints:
+        """As before: an upper bound, of rows that anybody counted in."""
+        return self.inner.peak_of_row
+
     def reach(self, weights: Floats) -> float:
         """As before: there are no more pairs than there were."""
         return self.inner.reach(weights)

@@ -13,14 +13,13 @@ Questions stack with `+`.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
-from dxprivacy.model.arrays import Floats
-from dxprivacy.model.grid import array_to_grid
 from dxprivacy.model.numbers import Number, exact
 
 if TYPE_CHECKING:
@@ -101,7 +100,10 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """Explicit rows, dense or sparse, on the integer grid."""
+    """Explicit rows, dense or sparse, on the integer grid.
+
+    Where they were rounded to fit it (`bias`), `written` holds them as they were: a sensitivity is asked for those.
+    """
 
     whole: Any
     factor: Fraction = Fraction(1)
@@ -109,6 +111,7 @@ class Matrix:
     labels: tuple[str, ...] = ()
     within: Fraction | None = None
     weight: Fraction = Fraction(1)
+    written: Any = None
 
     def on(self, universe: "Universe") -> "Workload":
         """These rows over a universe."""
@@ -172,7 +175,7 @@ Asked: TypeAlias = "Question | Matrix | Tally | Steps | Picked"
 """Everything that has rows: what people ask, and what plans and adaptive mechanisms ask in its place."""
 
 _HEAVIEST = 1_000_000
-_NUMBER = (int, float, np.number)
+_NUMBER = (int, float, np.number, Fraction, Decimal)
 Ask: TypeAlias = "Question | Matrix | Stack | str | Iterable[Question | Matrix | Stack | str]"
 
 
@@ -193,12 +196,12 @@ def gather(*asked: Any) -> Stack:
 
             found.append(parse(item))
         elif isinstance(item, np.ndarray) or hasattr(item, "tocsc"):
-            found.append(matrix(item))
+            found += gather(matrix(item)).questions
         elif isinstance(item, (list, tuple)) and item and not any(isinstance(x, _NUMBER) for x in item):
             numeric = all(isinstance(x, (list, tuple)) and x and isinstance(x[0], _NUMBER) for x in item)
-            found += [matrix(item)] if numeric else gather(*item).questions
+            found += gather(*([matrix(item)] if numeric else item)).questions
         elif isinstance(item, (list, tuple)) and item:
-            found.append(matrix([item]))
+            found += gather(matrix([item])).questions
         else:
             raise UsageError(
                 f"not a question: {type(item).__name__}", hints=["dx.table, dx.count, dx.sum_of, dx.mean_of"]
@@ -323,42 +326,33 @@ def marginals(order: int, *, within: Number | None = None, weight: Number = 1) -
     return Question("marginals", str(order), within=target(within), weight=importance(weight))
 
 
-def matrix(rows: Any, *, labels: Sequence[str] = (), within: Number | None = None, weight: Number = 1) -> Matrix:
+def matrix(
+    rows: Any, *, labels: Sequence[str] = (), within: Number | None = None, weight: Number = 1
+) -> "Matrix | Stack":
     """Any linear questions, one row each; dense or scipy sparse.
+
+    Rows of very different sizes are several questions, each on a grid that suits it.
 
     >>> matrix([[1, 0.5], [0, 1]]).factor
     Fraction(1, 2)
     """
-    if hasattr(rows, "tocsc"):
-        sparse = rows.tocsr(copy=True)
-        sparse.sum_duplicates()
-        sparse.eliminate_zeros()
-        grid = array_to_grid(_floats(sparse.data))
-        whole = sparse.astype(np.int64)
-        whole.data = grid.whole
-        shape = whole.shape
-    else:
-        dense = _floats(rows)
-        if dense.ndim == 1:
-            dense = dense[None, :]
-        if dense.ndim != 2 or not dense.size:
-            raise QuestionError(f"a question matrix of shape {dense.shape}; rows of numbers are needed")
-        grid = array_to_grid(dense)
-        whole, shape = grid.whole, dense.shape
-    if labels and len(labels) != shape[0]:
-        raise QuestionError(f"{len(labels)} labels for {shape[0]} rows")
-    return Matrix(whole, grid.unit, grid.bias, tuple(str(x) for x in labels), target(within), importance(weight))
+    from dxprivacy.model.explicit_rows import on_grids
 
-
-def _floats(rows: Any) -> Floats:
-    """Real numbers only: no dates, no complex numbers, no text."""
-    try:
-        given = np.asarray(rows)
-        if given.dtype.kind not in "biufO":
-            raise ValueError("kind")
-        return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise QuestionError("a question matrix must be rows of real numbers, all of one length") from None
+    goals = (target(within), importance(weight))
+    parts = on_grids(rows)
+    count = sum(part.whole.shape[0] for part in parts)
+    if labels and len(labels) != count:
+        raise QuestionError(f"{len(labels)} labels for {count} rows")
+    names = tuple(str(x) for x in labels)
+    if len(parts) == 1:
+        return replace(parts[0], labels=names, within=goals[0], weight=goals[1])
+    names = names or tuple(f"row {k + 1}" for k in range(count))
+    out, start = [], 0
+    for part in parts:
+        stop = start + part.whole.shape[0]
+        out.append(replace(part, labels=names[start:stop], within=goals[0], weight=goals[1]))
+        start = stop
+    return Stack(tuple(out))
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from dxprivacy.model.metrics import euclidean, line
 from dxprivacy.paper.drawing import Line, Straight, beside, dots, line_panel
 from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Table
 from dxprivacy.paper.kernels import quantiles
-from dxprivacy.paper.strategies import FOREVER
 from dxprivacy.planning.planner import make_plan
 from dxprivacy.plots.style import ACCENT, GREY, INK, Log, written
 from dxprivacy.wording import digits, plural
@@ -62,14 +61,14 @@ def measure(settings: Settings, universe: int) -> list[Measured]:
     out = []
     for product in PRODUCTS:
         n = max(1, round(product / critical))
-        biased = make_plan(query, metric, method="biased", rows=n, seconds=FOREVER)
+        biased = make_plan(query, metric, method="biased", rows=n)
         out.append(Measured(product, n * critical, _ratio(biased, plain)))
     return out
 
 
 def _two_records(product: float) -> Measured:
     metric, n = line(2, STRICT), round(product / float(STRICT))
-    plans = [make_plan([[0, 1]], metric, method=m, rows=n, seconds=FOREVER) for m in ("biased", "same-scale")]
+    plans = [make_plan([[0, 1]], metric, method=m, rows=n) for m in ("biased", "same-scale")]
     return Measured(product, n * float(STRICT), _ratio(*plans))
 
 

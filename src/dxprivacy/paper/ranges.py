@@ -14,7 +14,6 @@ import numpy as np
 from dxprivacy.model.arrays import Ints
 from dxprivacy.paper.drawing import Line, Ticked, beside, line_panel
 from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
-from dxprivacy.paper.strategies import FOREVER
 from dxprivacy.planning.strategies import Problem, choose, limit
 from dxprivacy.plots.style import ACCENT, GREY, INK, Log
 from dxprivacy.wording import times
@@ -73,8 +72,8 @@ def measure(settings: Settings, piece: tuple[str, int]) -> Measured:  # noqa: AR
     policy, size = piece
     first, second = pairs_within(size, POLICIES[policy])
     asked = problem(size, first, second)
-    found = choose(asked, seconds=FOREVER, effort="search" if policy in SEARCHED else "quick")
-    floor = limit(asked, seconds=FOREVER)
+    found = choose(asked, effort="search" if policy in SEARCHED else "quick")
+    floor = limit(asked)
     return Measured(policy, size, asked_total(size, first, second), found.total, floor.value, found.name)
 
 

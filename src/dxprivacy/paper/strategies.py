@@ -18,7 +18,6 @@ from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Tabl
 from dxprivacy.paper.kernels import quantiles
 from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.planner import chosen, prepare
-from dxprivacy.planning.watch import Watch
 from dxprivacy.plots.style import ACCENT, GREY
 from dxprivacy.wording import digits, plural, times
 
@@ -37,7 +36,6 @@ _LOOKS: dict[str, tuple[str, tuple[int, ...]]] = {
     "psa": ("#4d4d4d", (8, 3, 2, 3)),
     "optimal": (ACCENT, (1, 0)),
 }
-FOREVER = 1e6  # seconds: what is measured never depends on the clock
 
 
 def random_matrix(settings: Settings, universe: int, kind: str, rows: int) -> Floats:
@@ -64,7 +62,7 @@ class Scales:
 
 def certified_scales(Q: Floats, metric: Metric, methods: Sequence[str] = METHODS) -> Scales:
     """What `dx.plan(Q, metric, method=…)` would take, the problem being prepared only once."""
-    _, task = prepare(Q, metric, loss="geomean", watch=Watch(FOREVER))
+    _, task = prepare(Q, metric, loss="geomean")
     found = {method: np.array(chosen(task, method).scales) for method in methods}
     near = metric.closest
     if near is None:

@@ -16,7 +16,6 @@ from dxprivacy.model.metrics import Metric, constant, euclidean
 from dxprivacy.paper.drawing import Line, Ticked, beside, line_panel
 from dxprivacy.paper.experiment import SIDE, Experiment, Outcome, Settings, Table
 from dxprivacy.paper.kernels import quantiles
-from dxprivacy.paper.strategies import FOREVER
 from dxprivacy.paper.universes import closest
 from dxprivacy.plots.style import ACCENT, GREY, INK, Log
 from dxprivacy.synthesis.direct import direct
@@ -80,7 +79,7 @@ def measure(settings: Settings, universe: int) -> Measured:
             noise = SimulatedNoise(settings.random(universe, 801))
             by_rounds[kind, rounds] = error(mwem(Q, metric, counts, rounds=rounds, noise=noise).histogram)
         noise = SimulatedNoise(settings.random(universe, 802))
-        directly[kind] = error(direct(Q, metric, counts, noise=noise, seconds=FOREVER).histogram)
+        directly[kind] = error(direct(Q, metric, counts, noise=noise).histogram)
     return Measured(by_rounds, directly, error(np.full(len(counts), RECORDS / len(counts))))
 
 

@@ -8,7 +8,7 @@ from dxprivacy.bounds import max_ratio
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.costs import Cost
 from dxprivacy.model.metrics import Metric
-from dxprivacy.model.numbers import Exact
+from dxprivacy.model.numbers import Exact, shortened_up
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Certificate:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; the ratio as an exact fraction."""
+        """For JSON; the ratio as a fraction, exact unless it has very many digits."""
         return {
             "norm": self.norm,
-            "ratio": str(self.ratio),
+            "ratio": str(shortened_up(self.ratio)),
             "witness": list(self.witness) if self.witness else None,
             "rule": self.rule,
             "metric": self.metric,

@@ -54,11 +54,13 @@ class Blend:
     one, and at 95 % and 97.5 % its tails are at most those of a single Laplace variable of the same variance, at least
     those of a normal one (tests/oracle/test_blended_noise.py).  Discrete noise moves in steps, none larger than the
     largest weight; with `least` the smallest variance of a noise, that weight is at most sqrt(variance / least), and
-    half such a step is added.
+    half such a step is added.  Noises that are hardly ever there are left out of that: they are not 0 with probability
+    `rare` at most, by which the coverage is raised.
     """
 
     variance: float
     least: float = math.inf
+    rare: float = 0.0
 
     @property
     def mean_absolute(self) -> float:
@@ -68,9 +70,28 @@ class Blend:
     def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
         """As if it were one Laplace variable, and half a step."""
         return Fraction(
-            -math.log(1 - coverage) * math.sqrt(self.variance / 2)
+            -math.log(1 - coverage - self.rare) * math.sqrt(self.variance / 2)
             + math.sqrt(self.variance) / math.sqrt(self.least) / 2
         )
+
+
+RARE = 0.001  # of the coverage: what noises that are hardly ever there may take of it
+
+
+def least_of(noises: Iterable[float]) -> tuple[float, float]:
+    """The least variance of noises that blend, and how often others, left out, are not 0; none left out if none is.
+
+    A noise on whole numbers is not 0 with a probability of at most its variance.
+
+    >>> least_of([2.0, 8.0]), least_of([1e-9, 2.0, 0.0])
+    ((2.0, 0.0), (2.0, 0.001))
+    """
+    found = sorted(v for v in noises if v > 0)
+    total, kept = 0.0, 0
+    while kept < len(found) - 1 and total + found[kept] <= RARE:
+        total += found[kept]
+        kept += 1
+    return (found[kept] if found else 1.0), (RARE if kept else 0.0)
 
 
 def laplace_laws(scales: Iterable[float]) -> tuple[Law, ...]:

@@ -22,7 +22,7 @@ from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning.cells import cells_told_apart, classes_of, combinations_of, moves, representatives
 from dxprivacy.planning.elimination import directions
-from dxprivacy.planning.laws import Blend, Laplace, Law
+from dxprivacy.planning.laws import Blend, Laplace, Law, least_of
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.noise_law import variance
 from dxprivacy.planning.tables import Reconstruction, Table
@@ -142,14 +142,14 @@ class LeastSquares(Measured):
 
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
         """Blends of the counted rows' noises; rows that are the same for all records have none."""
-        spread = np.zeros(self.asked.rows)
+        out: list[Law] = [Laplace(0.0)] * self.asked.rows
         for part in self._parts(scales):
-            spread[part.asked_rows] = part.variances()
-        known: dict[float, Law] = {}
-        least = min((v for v in (variance(s) for s in set(scales)) if v > 0), default=1.0)
-        # Late digits differ by rounding only: what is alike shall look so.
-        rounded = [float(f"{v:.10g}") for v in spread.tolist()]
-        return tuple(known.setdefault(v, Blend(v, least) if v > 0 else Laplace(0.0)) for v in rounded)
+            least = least_of(part.noises.tolist())
+            known: dict[float, Law] = {}
+            for row, v in zip(part.asked_rows.tolist(), part.variances().tolist(), strict=True):
+                rounded = float(f"{v:.10g}")  # late digits differ by rounding only: what is alike shall look so
+                out[row] = known.setdefault(rounded, Blend(rounded, *least) if rounded > 0 else Laplace(0.0))
+        return tuple(out)
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
         """Component by component; rows that are the same for all records tell their number, exact ones are whole."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageError
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.arrays import Bools, Floats, Ints
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
 from dxprivacy.model.costs import Cost
 from dxprivacy.model.metrics import Constant, Metric, present
@@ -27,6 +27,7 @@ from dxprivacy.planning.least_squares import Component, LeastSquares, components
 from dxprivacy.planning.strategies import Effort, Problem, choose
 from dxprivacy.planning.strategies.limits import limit
 from dxprivacy.planning.tables import choose as choose_tables
+from dxprivacy.planning.watch import Watch
 
 MOST_CELLS = 320
 _FEW_CELLS = 64  # so many are looked at in any case, beside tables
@@ -66,7 +67,7 @@ def propose(
     own_scales: Sequence[float],
     *,
     spent: Cost | None = None,
-    seconds: float,
+    watch: Watch,
     effort: Effort,
     progress: Progress | None = None,
 ) -> Strategy | None:
@@ -83,7 +84,7 @@ def propose(
     found = []
     for part in parts:
         task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
-        best = task.best(seconds / len(parts), effort=effort, progress=progress)
+        best = task.best(watch, effort=effort, progress=progress)
         if best is None:
             return None
         found.append(best)
@@ -131,14 +132,14 @@ class _Part:
         ]
         return np.concatenate(spans).astype(np.int64)
 
-    def best(self, seconds: float, *, effort: Effort, progress: Progress | None) -> Counted | None:
+    def best(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> Counted | None:
         """The least error of those that apply."""
         if not (self.own_scales[self.rows] > 0).any():
             return self._itself()
-        tables = self._by_tables(seconds / 2)
+        tables = self._by_tables(watch)
         cells = None
         if tables is None or effort != "quick" or cells_told_apart(self.blocks, self.part.axes) <= _FEW_CELLS:
-            cells = self._by_cells(seconds / 2, effort=effort, progress=progress)
+            cells = self._by_cells(watch, effort=effort, progress=progress)
         found = [f for f in (tables, cells) if f is not None]
         return min(found, key=lambda f: f.total) if found else self._itself()
 
@@ -152,7 +153,7 @@ class _Part:
 
     # -- over the cells
 
-    def _by_cells(self, seconds: float, *, effort: Effort, progress: Progress | None) -> Counted | None:
+    def _by_cells(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> Counted | None:
         blocks = self.blocks
         count = cells_told_apart(blocks, self.part.axes)
         if count > (MOST_CELLS if len(self.part.axes) == 1 else self._most_together(effort)):
@@ -166,50 +167,46 @@ class _Part:
             problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
         except UsageError:
             return None  # cells that only public differences join
-        least = limit(problem, seconds=0.2 * seconds, cuts=effort != "quick").value
-        found = choose(problem, wanted, seconds=0.8 * seconds, effort=effort, progress=progress)
+        least = limit(problem, cuts=effort != "quick", watch=watch).value
+        found = choose(problem, wanted, effort=effort, progress=progress, watch=watch)
         if not np.isfinite(found.total) or not len(found.rows):
             return None
-        return self._whole(cells, found.name, found.rows, found.total, least)
+        return self._whole(cells, problem, found.name, found.rows, least)
 
     def _most_together(self, effort: Effort) -> int:
         """So many cells of several attributes at most: their rows are explicit over all possible records."""
         most = _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1)
         return min(_FEW_CELLS if effort == "quick" else MOST_CELLS, most)
 
-    def _whole(self, cells: Cells, name: str, rows: Floats, total: float, least: float) -> Counted | None:
+    def _whole(self, cells: Cells, problem: Problem, name: str, rows: Floats, least: float) -> Counted | None:
         """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.
 
         Noughts and ones stay what they are.  Rows that together tell everything may be rounded; those that tell less
-        are rounded as combinations of the questions, so that these still follow from them without bias.
+        are rounded as combinations of the questions, so that these still follow from them without bias.  What is said
+        about the error is said of the rounded rows.
         """
+        rows = _without_offset(rows[np.abs(rows).max(axis=1) > 0])
         largest = np.abs(rows).max(axis=1)
-        rows, largest = rows[largest > 0], largest[largest > 0]
-        unit = rows / largest[:, None]
-        if np.abs(unit - np.rint(unit)).max(initial=0.0) < 1e-12:
-            return Counted((cells.question(_int(unit), Fraction(1)),), 1 / largest, name, total, least)
-        if (
-            np.linalg.matrix_rank(rows - rows.mean(axis=1, keepdims=True), tol=1e-9 * float(largest.max()))
-            < cells.count - 1
-        ):
+        bits = np.where(_is_whole(rows / largest[:, None]), 0, _GRID_BITS)
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        if bits.any() and np.linalg.matrix_rank(centred, tol=1e-9 * float(largest.max())) < cells.count - 1:
             asked = np.vstack([b.columns(cells.representatives) for b in self.blocks])
             found = _combined(asked, rows)
             if found is None:
                 return None
-            return Counted((cells.question(found[0], Fraction(1)),), found[1], name, total, least)
-        near = np.abs(unit - np.rint(unit)).max(axis=1) < 1e-12
-        bits = np.where(near, 0, _GRID_BITS)
-        order = np.argsort(-bits, kind="stable")
-        questions: list[Asked] = []
-        for fine in (_GRID_BITS, 0):
-            chosen = order[bits[order] == fine]
-            if len(chosen):
-                questions.append(cells.question(_int(unit[chosen] * 2.0**fine), Fraction(1, 1 << fine)))
-        return Counted(tuple(questions), (2.0**bits / largest)[order], name, total, least)
+            whole, scales = found
+            questions = [cells.question(whole, Fraction(1))]
+        else:
+            order = np.argsort(-bits, kind="stable")
+            bits, largest = bits[order], largest[order]
+            whole, scales = _int(rows[order] / largest[:, None] * 2.0 ** bits[:, None]), 2.0**bits / largest
+            parts = [(fine, np.flatnonzero(bits == fine)) for fine in (_GRID_BITS, 0)]
+            questions = [cells.question(whole[at], Fraction(1, 1 << fine)) for fine, at in parts if len(at)]
+        return Counted(tuple(questions), scales, name, problem.total(whole / scales[:, None]), least)
 
     # -- by tables
 
-    def _by_tables(self, seconds: float) -> Counted | None:
+    def _by_tables(self, watch: Watch) -> Counted | None:
         axes, blocks = self.part.axes, self.blocks
         axis_metrics = present(self.metric).axes
         asked = tables_of(blocks, ())
@@ -231,7 +228,7 @@ class _Part:
             weights.append(float(self.importance[start : start + block.rows].mean()))
         tables = [tuple(axes.index(a) for a in block.axes if a in axes) for block in blocks]
         try:
-            chosen = choose_tables(sizes, budgets, tables, weights, seconds=seconds)
+            chosen = choose_tables(sizes, budgets, tables, weights, watch=watch)
         except (TooLarge, SeparatesIdentical):
             return None
         names = self.workload.universe.names
@@ -247,6 +244,22 @@ class _Part:
         words = f"{len(questions)} weighted tables"
         least = chosen.limit if even else None  # where values are not equally far apart, others may be better
         return Counted(tuple(questions), np.array(scales), words, chosen.total, least)
+
+
+def _is_whole(rows: Floats) -> Bools:
+    """Which rows consist of whole numbers."""
+    return np.asarray(np.abs(rows - np.rint(rows)).max(axis=1) < 1e-12, dtype=bool)
+
+
+def _without_offset(rows: Floats) -> Floats:
+    """The same rows less a constant each: none where they are noughts and ones, or one that makes them so, or else
+    their middle.  The number of records is public, so that it costs and tells nothing, and it would eat the bits that
+    rounding leaves."""
+    low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
+    raised, centred = rows - low, rows - (low + high) / 2
+    whole = _is_whole(rows / np.abs(rows).max(axis=1, keepdims=True))[:, None]
+    binary = _is_whole(raised / np.where(high > low, high - low, 1.0))[:, None]
+    return np.asarray(np.where(whole, rows, np.where(binary, raised, centred)), dtype=np.float64)
 
 
 def _int(rows: Floats) -> Ints:

@@ -214,7 +214,7 @@ def _optimal(task: Task) -> Iterator[Proposal]:
     else:
         power = POWERS[task.loss]
         a = np.zeros(system.count)
-        np.add.at(a, system.variable, task.weights / task.reference**power)
+        np.add.at(a, system.variable, np.where(task.free, 0.0, task.weights / task.reference**power))
         found = optimise(pairs, a[limited], power, caps, watch=task.watch)
         block = np.zeros(system.count, dtype=np.int64)
         block[system.variable] = task.workload.block_of
@@ -222,7 +222,7 @@ def _optimal(task: Task) -> Iterator[Proposal]:
         w[limited] = tidy if loss_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
         floor = found.lower_bound
         if power == 0:  # measured by the references too
-            noisy = np.isin(system.variable, limited)
+            noisy = np.isin(system.variable, limited) & ~task.free
             floor -= float(task.weights[noisy] @ np.log(task.reference[noisy]))
     # Where rows share a variable, others that do not might do better: then nobody knows a bound.
     yield Proposal(_as_scales(task, w, system), floor if system.by_row else None)
@@ -271,7 +271,7 @@ def _caps(task: Task, system: Constraints) -> Floats:
 
 def _as_scales(task: Task, precision: Floats, system: Constraints) -> Floats:
     """From w per variable to scales per row: safely larger, never below the target, 0 where nothing limits."""
-    w = precision[system.variable]
+    w = np.where(task.free, np.inf, precision[system.variable])
     with np.errstate(divide="ignore"):
         scales = np.where(np.isfinite(w), _SAFETY / w, 0.0)
     scales = np.where(scales <= task.targets * _SAFETY**2, task.targets, scales)

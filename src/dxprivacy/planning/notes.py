@@ -11,6 +11,7 @@ from dxprivacy.model.questions import Question
 from dxprivacy.model.workload import Ratio
 from dxprivacy.planning.expected import groups_per_question
 from dxprivacy.planning.plan import Plan
+from dxprivacy.wording import digits
 
 
 def notes(plan: Plan) -> list[str]:
@@ -21,6 +22,11 @@ def notes(plan: Plan) -> list[str]:
             found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
         if isinstance(asked, Question) and asked.by:
             found |= dict.fromkeys(_left_out(plan, asked))
+    for answer in plan.workload.answers:
+        if answer.recipe.bias:
+            most = f"{digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
+            title = plan.workload.titles[answer.question]
+            found[f"{title}: numbers are rounded to steps, by at most {most} per record; errors include it"] = None
     groups = groups_per_question(plan.workload)
     sizes = {groups[a.question] for a in plan.workload.answers if isinstance(a.recipe, Ratio)}
     if sizes and plan.rows:

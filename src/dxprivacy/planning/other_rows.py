@@ -12,7 +12,6 @@ from dxprivacy.planning.cells import cells_told_apart, moves
 from dxprivacy.planning.task import Candidate, Proposal, Task
 
 _SAFETY = 1.0 + 2.0**-40
-_LEAST_TIME = 0.01
 
 
 def may_use_strategy(task: Task) -> bool:
@@ -38,7 +37,7 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
         _importance(task),
         own.scales,
         spent=task.spent,
-        seconds=max(task.watch.left, _LEAST_TIME),
+        watch=task.watch,
         effort=task.effort,
     )
     if found is None:
@@ -87,7 +86,7 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
         np.asarray(own.scales),
         records,
         loss=task.loss,
-        seconds=max(task.watch.left, _LEAST_TIME),
+        watch=task.watch,
     )
     if found is None:  # bias would not help: the rows themselves, as they are
         yield Proposal(np.asarray(own.scales))

@@ -25,7 +25,8 @@ from dxprivacy.planning.laws import Law, laplace_laws
 from dxprivacy.planning.least_squares import LeastSquares
 from dxprivacy.planning.measured import Measured, RowForRow
 
-FORMAT = "dxprivacy-plan/2"
+FORMAT = "dxprivacy-plan/3"
+READABLE = (FORMAT, "dxprivacy-plan/2")  # that of 0.1.0, whose questions mean what they meant
 LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
 
 
@@ -219,7 +220,7 @@ def _finite(x: float) -> float | None:
 
 def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:
     """A plan back from JSON, certified anew: what the file says about itself is not believed."""
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.get("format") not in READABLE:
         raise UsageError("not a plan of this version", hints=["dxp plan … writes one"])
     try:
         if not is_sealed(data):

@@ -17,7 +17,7 @@ from dxprivacy.planning.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.planning.plan import Plan
 from dxprivacy.planning.strategies import Effort
 from dxprivacy.planning.task import Candidate, Task
-from dxprivacy.planning.watch import SECONDS, Watch
+from dxprivacy.planning.watch import Watch
 
 METHODS = ("auto", *(maker.name for maker in MAKERS))
 LOSSES = ("l2", "l1", "linf", "geomean")
@@ -35,7 +35,7 @@ def make_plan(
     title: str = "",
     dataset: str = "",
     spent: Cost | None = None,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     thorough: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Plan:
@@ -43,8 +43,9 @@ def make_plan(
 
     `loss` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or the
     geometric mean, each row measured by its target or by plain DP.  `spent` is what was released before (such as
-    `ledger.spent`): the plan then fits beside it on every pair.  `seconds` guards the time: when it is up, the best
-    certified plan so far is taken.  `thorough` searches longer for other rows to count.  `progress` is told how far the
+    `ledger.spent`): the plan then fits beside it on every pair.  All work is counted, so that the same
+    question has the same plan on every machine; `seconds` may stop it earlier with the best certified plan so far, and
+    the plan says so.  `thorough` searches longer for other rows to count.  `progress` is told how far the
     error is above the best plan's, at most.
 
     >>> from dxprivacy.model import metrics
@@ -100,12 +101,19 @@ def finish(asked: Stack, task: Task, found: Candidate, *, title: str = "", datas
     """Certified scales as a plan."""
     plan = Plan(
         asked, task.workload, task.metric, found.scales, task.share, found.method, task.rows, title, dataset,
-        found.measured, found.about,
+        found.measured, _said(found.about, task.watch),
     )  # fmt: skip
     plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
     if plan.measured is not None:
         _ = plan.errors  # refuses what does not follow from the counted rows
     return plan
+
+
+def _said(about: str, watch: Watch) -> str:
+    if not watch.cut_short:
+        return about
+    stopped = f"stopped looking for less noise after {watch.seconds:g} s: with more time it may find some"
+    return f"{about}; {stopped}" if about else stopped
 
 
 def _effort(method: str, thorough: bool) -> Effort:

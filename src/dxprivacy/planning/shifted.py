@@ -10,7 +10,6 @@ one row is a problem in one number, and its solution exact.
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +26,7 @@ from dxprivacy.planning import noise_law
 from dxprivacy.planning.biased import Biased, many, single
 from dxprivacy.planning.cells import Cells, cells_told_apart, moves
 from dxprivacy.planning.measured import RowForRow
+from dxprivacy.planning.watch import Watch
 
 MOST_CELLS = 300  # told apart by the rows of one part
 MOST_ALONE = 1_000  # by a single row
@@ -95,17 +95,15 @@ def propose(
     records: int,
     *,
     loss: str = "l2",
-    seconds: float,
+    watch: Watch,
     progress: Callable[[str, float], None] | None = None,
 ) -> Shifted | None:
     """Rows with bias, or None where they would not be better; `own_scales` are those of the rows without bias."""
-    stop = time.monotonic() + seconds
     questions: list[Asked | None] = [None] * len(workload.blocks)
     scales, worst = own_scales.copy(), 0.0
     units = np.array([float(u) for u in workload.units])
-    for done, part in enumerate(parts):
-        left = max(stop - time.monotonic(), 0.01) / (len(parts) - done)
-        found = _solved(workload, part, importance, own_scales, records, loss, left, progress)
+    for part in parts:
+        found = _solved(workload, part, importance, own_scales, records, loss, watch, progress)
         at = 0
         for k in part.blocks:
             block, start = workload.blocks[k], workload.offsets[k]
@@ -133,7 +131,7 @@ def _solved(
     own_scales: Floats,
     records: int,
     loss: str,
-    seconds: float,
+    watch: Watch,
     progress: Callable[[str, float], None] | None,
 ) -> Biased | None:
     """The best rows of one part; None where its own are."""
@@ -146,7 +144,7 @@ def _solved(
         found = single(wanted[0], *pairs, records, loss=loss)
     else:
         weights, own = importance[part.rows], own_scales[part.rows]
-        found = many(wanted, *pairs, records, weights, own, seconds=seconds, progress=progress)
+        found = many(wanted, *pairs, records, weights, own, watch=watch, progress=progress)
     if found.name == "unbiased" or not (found.bias > 0).any():
         return None
     return found if found.loss < _without(loss, importance[part.rows], own_scales[part.rows]) else None

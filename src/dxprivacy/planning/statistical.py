@@ -13,16 +13,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.explicit_rows import on_grids
 from dxprivacy.model.grid import to_grid
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import exact
-from dxprivacy.model.questions import Asked, Matrix, Stack, matrix, mean_of
+from dxprivacy.model.questions import Asked, Matrix, Stack, mean_of
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Linear
 from dxprivacy.planning.measured import RowForRow
@@ -172,7 +174,7 @@ def statistical(
     if values is not None and query is not None:
         raise UsageError("give the numbers of attributes (values) or of cells (query), not both")
     universe = metric.universe
-    asked = Stack((_rows_of(query, int(n)),) if query is not None else tuple(_means(universe, values, int(n))))
+    asked = Stack(tuple(_rows_of(query, int(n)) if query is not None else _means(universe, values, int(n))))
     _, task = prepare(asked, metric, loss=loss, share=share, rows=int(n))
     require_applicable(task.workload, task.rows)
     found = replace(chosen(task, "biased"), method=METHOD)
@@ -220,10 +222,18 @@ def _custom(universe: Universe, name: str, numbers: Any, n: int) -> Matrix:
     return Matrix(row[None, :], grid.unit / n, grid.bias / n, (f"mean {name}",))
 
 
-def _rows_of(query: Any, n: int) -> Matrix:
-    found = matrix(query)
-    labels = tuple(f"mean q{k + 1}" for k in range(found.whole.shape[0]))
-    return replace(found, factor=found.factor / n, bias=found.bias / n, labels=labels)
+def _rows_of(query: Any, n: int) -> list[Matrix]:
+    labels = (f"mean q{k}" for k in count(1))
+    return [
+        replace(
+            part,
+            factor=part.factor / n,
+            bias=part.bias / n,
+            labels=tuple(islice(labels, part.whole.shape[0])),
+            written=None,
+        )
+        for part in on_grids(query)
+    ]
 
 
 def _rows(plan: Plan) -> list[int]:

@@ -14,7 +14,7 @@ import numpy as np
 from dxprivacy.bounds import Bound, cover, max_ratio
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.arrays import Bools, Floats
-from dxprivacy.model.blocks import OneHot
+from dxprivacy.model.blocks import Block
 from dxprivacy.model.costs import Cost, LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import round_up
@@ -30,6 +30,7 @@ from dxprivacy.planning.scales import Constraints, constraints, limits_of, toget
 from dxprivacy.planning.strategies import Effort
 from dxprivacy.planning.watch import Watch
 
+_FEW_MOVES = 200_000  # along one attribute, to look at them row by row
 _REPAIRS = 12
 _ROOM = 1 << 61
 
@@ -120,22 +121,28 @@ class Task:
         """Rows that no finite distance limits: constant over the universe, or differing only where the policy is
         public.
 
-        Their answers are exact.  The covering pairs tell it for each explicit row, and for structured blocks as a
-        whole.
+        Their answers are exact.  The covering pairs tell it row by row; where these are too many, for a structured
+        block as a whole, and for rows that count nobody.
         """
         workload = self.workload
         free = np.ones(workload.rows, dtype=bool)
         for block, start in zip(workload.blocks, workload.offsets, strict=True):
-            alone = LaplaceCost(Workload(workload.universe, (block,), ()), np.ones(block.rows))
-            pairs = cover(alone, self.metric)
-            if isinstance(block, OneHot) or not pairs.tight:
-                free[start : start + block.rows] = max_ratio(alone, self.metric).upper == 0
-                continue
-            for i, j in pairs.pairs(1 << 12):
-                asks = np.isfinite(self.metric.pairwise(i, j))
-                free[start + block.differences(i[asks], j[asks])[1]] = False
-                if not free[start : start + block.rows].any():
-                    break
+            free[start : start + block.rows] = self._free(block)
+        return free
+
+    def _free(self, block: Block) -> Bools:
+        alone = Workload(self.workload.universe, (block,), ())
+        different = LaplaceCost(alone, np.arange(1.0, block.rows + 1.0))  # then contexts tell all rows apart
+        pairs = cover(different, self.metric, most=_FEW_MOVES)
+        if not pairs.tight:
+            everything = max_ratio(LaplaceCost(alone, np.ones(block.rows)), self.metric).upper == 0
+            return np.asarray((block.peak_of_row == 0) | everything, dtype=bool)
+        free = np.ones(block.rows, dtype=bool)
+        for i, j in pairs.pairs(1 << 12):
+            asks = np.isfinite(self.metric.pairwise(i, j))
+            free[block.differences(i[asks], j[asks])[1]] = False
+            if not free.any():
+                break
         return free
 
     @cached_property

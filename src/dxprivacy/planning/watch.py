@@ -1,7 +1,7 @@
-"""How long planning may take, and who is told how it goes.
+"""When to stop before everything was tried, and who is told how it goes.
 
-What is planned never depends on the clock as long as the time suffices: all work is limited by counts.  The time is a
-guard: when it is up, the best plan so far is taken, with what is known about its distance from the best.
+All work is limited by counts, so that a plan is the same on a fast machine and on a busy one.  Whoever cannot wait may
+name a time: when it is up, the best plan so far is taken, and the plan says that the time was too short for the rest.
 """
 
 import time
@@ -10,30 +10,44 @@ from dataclasses import dataclass, field
 
 from dxprivacy.errors import UsageError
 
-SECONDS = 60.0
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Watch:
-    """A guard on the time, and a listener for the gap: how far the error is above the best, at most."""
+    """A time that may be given to planning, and a listener for the gap: how far the error is above the best, at most.
 
-    seconds: float = SECONDS
+    >>> Watch().over, Watch(60).over, Watch(60).cut_short
+    (False, False, False)
+    """
+
+    seconds: float | None = None
     tell: Callable[[float], None] | None = None
     started: float = field(default_factory=time.monotonic)
+    _late: list[bool] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.seconds, bool) or not isinstance(self.seconds, (int, float)) or not self.seconds > 0:
-            raise UsageError(f"seconds is {self.seconds!r}; it must be more than 0", hints=["seconds=60"])
+        seconds = self.seconds
+        if seconds is None:
+            return
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+            raise UsageError(f"seconds is {seconds!r}; it must be more than 0", hints=["seconds=60"])
 
     @property
     def over(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() - self.started > self.seconds
+        """Whether the time is up; whoever asks stops then, and that is remembered."""
+        if self.seconds is None or time.monotonic() - self.started <= self.seconds:
+            return False
+        self._late.append(True)
+        return True
 
     @property
-    def left(self) -> float:
-        """How much time is left."""
-        return max(self.started + self.seconds - time.monotonic(), 0.0)
+    def cut_short(self) -> bool:
+        """Whether anything was left out for lack of time."""
+        return bool(self._late)
+
+    @property
+    def left(self) -> float | None:
+        """How many seconds are left; None for as many as it takes."""
+        return None if self.seconds is None else max(self.started + self.seconds - time.monotonic(), 0.0)
 
     def gap(self, gap: float) -> None:
         """Tell how far from the best we are."""

@@ -11,7 +11,7 @@ from typing import Any
 from dxprivacy.errors import UsageError
 from dxprivacy.model.canonical import UNSEALED, sealed
 
-FORMAT = "dxprivacy-release/2"
+FORMAT = "dxprivacy-release/3"
 _NUMBERS = ("value", "low", "high", "unit", "question")
 
 

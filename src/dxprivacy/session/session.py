@@ -14,7 +14,6 @@ from dxprivacy.model.grid import require_room
 from dxprivacy.model.picks import Pick
 from dxprivacy.planning import Plan, load_plan, make_plan
 from dxprivacy.planning.choice import Choice, make_choice
-from dxprivacy.planning.watch import SECONDS
 from dxprivacy.policy import Policy
 from dxprivacy.release import Release, build_release, from_json, promise
 from dxprivacy.release.choice import ChoiceRelease
@@ -66,7 +65,7 @@ class Session:
         loss: str = "l2",
         rows: int | None = None,
         inside_ledger: bool = False,
-        seconds: float = SECONDS,
+        seconds: float | None = None,
     ) -> Plan:
         """The noise each answer would get; nothing is spent and no record is read.
 
@@ -158,7 +157,7 @@ class Session:
         share: object = 1,
         rounds: int | str | None = None,
         passes: int | None = None,
-        seconds: float = SECONDS,
+        seconds: float | None = None,
     ) -> SynthesisPlan:
         """Which method is expected to make better synthetic records; nothing is spent and no record is read."""
         return plan_synthesis(

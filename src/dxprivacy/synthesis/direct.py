@@ -113,7 +113,7 @@ def direct(
     *,
     share: object = 1,
     noise: Noise | None = None,
-    seconds: float = 60.0,
+    seconds: float | None = None,
 ) -> Synthetic:
     """A synthetic histogram by the best certified plan for the questions, and a fit to its noisy counts.
 

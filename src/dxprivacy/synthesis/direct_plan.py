@@ -17,7 +17,6 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.planning import Plan, make_plan
 from dxprivacy.planning.cells import cells_told_apart, classes_of, moves
 from dxprivacy.planning.least_squares import MOST_CELLS, LeastSquares
-from dxprivacy.planning.watch import SECONDS
 
 
 def plan_direct(
@@ -26,7 +25,7 @@ def plan_direct(
     *,
     rows: int | None = None,
     share: object = 1,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     title: str = "",
     dataset: str = "",
 ) -> Plan:
@@ -46,7 +45,7 @@ def _error(plan: Plan) -> float:
     return float((plan.expected_rmse**2).sum())
 
 
-def _counting_cells(plan: Plan, seconds: float) -> Plan | None:
+def _counting_cells(plan: Plan, seconds: float | None) -> Plan | None:
     """The same questions, worked out from counts of all cells that they tell apart; None where that cannot be."""
     workload, metric = plan.workload, plan.metric
     tally = tally_of(workload)

@@ -19,7 +19,7 @@ from dxprivacy.model.questions import Stack, gather
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning import Plan, parse_share
 from dxprivacy.planning.smalldb import SmallDbPlan, make_smalldb
-from dxprivacy.planning.watch import SECONDS, Watch
+from dxprivacy.planning.watch import Watch
 from dxprivacy.synthesis.direct import fit_histogram, require_room_to_fit
 from dxprivacy.synthesis.direct_plan import plan_direct
 from dxprivacy.synthesis.expected import SMALL_CELLS, Expectation, Trial
@@ -160,7 +160,7 @@ def plan_synthesis(
     rounds: int | str | None = None,
     passes: int | None = None,
     start: object = None,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     title: str = "",
     dataset: str = "",
 ) -> SynthesisPlan:

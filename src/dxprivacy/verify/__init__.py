@@ -11,8 +11,8 @@ from typing import Any
 
 from dxprivacy.errors import LedgerError, NotVerified, Undecided, UsageError
 from dxprivacy.verify import reading
-from dxprivacy.verify.plan import PLAN, Check, Claim, verify_plan
-from dxprivacy.verify.release import RELEASE, verify_release
+from dxprivacy.verify.plan import PLANS, Check, Claim, verify_plan
+from dxprivacy.verify.release import RELEASES, verify_release
 
 __all__ = ["Check", "verify", "verify_data"]
 
@@ -31,12 +31,12 @@ def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check
 def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
     """Check a plan or release given as parsed JSON."""
     kind = data.get("format") if isinstance(data, dict) else None
-    if kind not in (PLAN, RELEASE):
+    if not isinstance(kind, str) or kind not in (*PLANS, *RELEASES):
         raise NotVerified("neither a plan nor a release of this version", where="format")
-    if kind == PLAN and ledger is not None:
+    if kind in PLANS and ledger is not None:
         raise UsageError("a plan spends nothing, so no ledger knows it", hints=["verify the release"])
     try:
-        yield from verify_plan(data) if kind == PLAN else _release(data, ledger)
+        yield from verify_plan(data) if kind in PLANS else _release(data, ledger)
     except (NotVerified, Undecided, LedgerError):
         raise
     except MemoryError:

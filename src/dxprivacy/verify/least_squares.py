@@ -16,6 +16,7 @@ from dxprivacy.verify.universe import Universe
 
 Vector = dict[int, int]
 Number = int | float | Fraction
+_RARE = 0.001
 _AS_IT_IS = 1_500  # more cells than these are not solved for: what is asked is what is counted
 _DECIMALS = 9  # of an estimate
 
@@ -27,7 +28,9 @@ class Estimator:
         self, asked: Sequence[Block], counted: Sequence[Block], universe: Universe, noises: Sequence[float]
     ) -> None:
         first = [0] * len(universe.shape)
-        self._parts = [part.solved(noises) for part in _components(asked, counted, universe)]
+        self._components = list(_components(asked, counted, universe))
+        self._parts = [part.solved(noises) for part in self._components]
+        self._noises = noises
         self._rows = sum(b.rows for b in asked)
         self._first = {row: x for block in asked for row, x in block.column(first).items()}
 
@@ -40,6 +43,19 @@ class Estimator:
                 out[row] = spread
         return out
 
+    @property
+    def leasts(self) -> list[tuple[float, float]]:
+        """Per row the least variance of a noise in its component, and how often others are there that were left out."""
+        out = [(1.0, 0.0)] * self._rows
+        for part in self._components:
+            counted = [
+                self._noises[row] for block in part.counted for row in range(block.first, block.first + block.rows)
+            ]
+            least = _least(counted)
+            for block in part.asked:
+                out[block.first : block.first + block.rows] = [least] * block.rows
+        return out
+
     def estimates(self, noisy: Sequence[int], records: int) -> list[Number]:
         """Every row; what is the same for all records tells their number, and what is exact is whole."""
         out: list[Number] = [self._first.get(row, 0) * records for row in range(self._rows)]
@@ -47,6 +63,16 @@ class Estimator:
             for row, value in part.estimates(noisy, records).items():
                 out[row] = round(float(value), _DECIMALS) if self.spreads[row] else round(value)
         return out
+
+
+def _least(noises: Sequence[float]) -> tuple[float, float]:
+    """The least positive variance, without those that together are at most 0.001; and that, if any were left out."""
+    found = sorted(v for v in noises if v > 0)
+    total, kept = 0.0, 0
+    while kept < len(found) - 1 and total + found[kept] <= _RARE:
+        total += found[kept]
+        kept += 1
+    return (found[kept] if found else 1.0), (_RARE if kept else 0.0)
 
 
 class _Solution(Protocol):

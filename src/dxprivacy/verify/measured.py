@@ -30,8 +30,9 @@ class Way(ABC):
     note = ""
     exact = True  # whether values follow without rounding
 
-    def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float]) -> None:
+    def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
         self.asked, self.counted, self.universe, self.scales = asked, counted, universe, scales
+        self.edition = edition
 
     @abstractmethod
     def laws(self) -> list[Law]:
@@ -106,8 +107,8 @@ class LeastSquares(Way):
     note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
     exact = False
 
-    def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float]) -> None:
-        super().__init__(asked, counted, universe, scales)
+    def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
+        super().__init__(asked, counted, universe, scales, edition)
         if universe.absent is not None:
             raise refuse("least squares needs a public number of records", "measured")
         self._noises = [variance(s) for s in scales]
@@ -119,9 +120,11 @@ class LeastSquares(Way):
         return Estimator(self.asked.blocks, self.counted.blocks, self.universe, self._noises)
 
     def laws(self) -> list[Law]:
-        """Blends."""
-        least = min((v for v in self._noises if v > 0), default=1.0)
-        return [Blend(v, least) if v > 0 else Laplace(0.0) for v in self._solved.spreads]
+        """Blends; in edition 2 the least noise of all rows counted, however little they had to do with one another."""
+        everything = (min((v for v in self._noises if v > 0), default=1.0), 0.0)
+        leasts = self._solved.leasts if self.edition > 2 else [everything] * self.asked.rows
+        spreads = self._solved.spreads
+        return [Blend(v, *least) if v > 0 else Laplace(0.0) for v, least in zip(spreads, leasts, strict=True)]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
         """Estimates."""

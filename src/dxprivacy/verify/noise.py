@@ -91,7 +91,8 @@ class Blend:
     """A weighted sum of Laplace noises, told by its variance: as wide as one Laplace variable and half a step."""
 
     variance: float
-    least: float  # the smallest variance of a noise
+    least: float  # the smallest variance of a noise that is there often enough
+    rare: float = 0.0  # the probability of the others
 
     @property
     def mean_absolute(self) -> float:
@@ -99,9 +100,9 @@ class Blend:
         return math.sqrt(2 * self.variance / math.pi)
 
     def widths(self, coverage: Fraction) -> list[Fraction]:
-        """ln(1 / (1 - coverage)) sqrt(variance / 2) + sqrt(variance / least) / 2."""
+        """ln(1 / (1 - coverage - rare)) sqrt(variance / 2) + sqrt(variance / least) / 2."""
         step = math.sqrt(self.variance) / math.sqrt(self.least) / 2
-        return [Fraction(-math.log(1 - coverage) * math.sqrt(self.variance / 2) + step)]
+        return [Fraction(-math.log(1 - float(coverage) - self.rare) * math.sqrt(self.variance / 2) + step)]
 
 
 def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:

@@ -20,7 +20,7 @@ from dxprivacy.verify.questions import Answer, Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 
-PLAN = "dxprivacy-plan/2"
+PLANS = {"dxprivacy-plan/2": 2, "dxprivacy-plan/3": 3}  # their editions
 COMMON = (
     *("format", "name", "request", "policy", "universe", "questions", "workload", "rows", "share", "scales"),
     *("certificate", "worst_case_epsilon", "seal"),
@@ -67,6 +67,7 @@ class Claim:
     scales: list[float]
     loss: Loss
     way: Way
+    edition: int
 
 
 def close(stated: float, found: float, tolerance: float = CLOSE) -> bool:
@@ -85,7 +86,7 @@ def check_seal(data: dict[str, Any]) -> None:
         raise refuse("the file was edited or damaged after it was written", "seal")
 
 
-def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
+def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Claim:
     """Everything that both files have in common, with right digests."""
     policy = reading.members(
         data["policy"], "policy", ("title", "dataset", "unit", "metric"), ("file",) if file_allowed else ()
@@ -128,7 +129,7 @@ def read_claim(data: dict[str, Any], *, file_allowed: bool) -> Claim:
         raise refuse("is not the beginning of the request", "name")
     return Claim(
         universe, metric, metric_digest, policy["dataset"], asked, workload, request, request[:4], records, share,
-        scales, Loss(universe, counted.blocks, scales), way(asked, counted, universe, scales),
+        scales, Loss(universe, counted.blocks, scales), way(asked, counted, universe, scales, edition), edition,
     )  # fmt: skip
 
 
@@ -225,10 +226,10 @@ def verify_plan(data: Any) -> Iterator[Check]:
     """Check a plan; each thing that holds is told, the first that does not is raised."""
     reading.members(data, "plan", (*COMMON, "method", "about", "answers", "strict_epsilon"), ("measured",))
     check_seal(data)
-    yield Check("format", f"{PLAN}, sealed")
+    yield Check("format", f"{data['format']}, sealed")
     reading.text(data["method"], "method")
     reading.text(data["about"], "about")
-    claim = read_claim(data, file_allowed=True)
+    claim = read_claim(data, PLANS[data["format"]], file_allowed=True)
     yield from claim_checks(claim)
     _check_errors(reading.items(data["answers"], "answers"), claim)
     yield Check("errors", f"of {len(claim.asked.answers):,} answers, from the law of the noise")

@@ -25,7 +25,7 @@ from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 from dxprivacy.verify.words import three_digits
 
-RELEASE = "dxprivacy-release/2"
+RELEASES = {"dxprivacy-release/2": 2, "dxprivacy-release/3": 3}  # their editions
 _LAST_DIGIT = 2e-9  # estimates have nine digits behind the point, and either neighbour may be stated
 
 
@@ -38,11 +38,11 @@ def verify_release(data: Any) -> Iterator[Check | Claim | Kept]:
         ("repeated", "measured"),
     )
     check_seal(data)
-    yield Check("format", f"{RELEASE}, sealed")
+    yield Check("format", f"{data['format']}, sealed")
     if "repeated" in data:
         reading.flag(data["repeated"], "repeated")
     reading.text(data["software"], "software")
-    claim = read_claim(data, file_allowed=False)
+    claim = read_claim(data, RELEASES[data["format"]], file_allowed=False)
     yield claim
     yield from claim_checks(claim)
     records = _records(data["records"], claim)
@@ -139,6 +139,11 @@ def _check_ledger_facts(data: Any, claim: Claim) -> None:
 def _check_notes(data: Any, claim: Claim) -> None:
     wanted = list(claim.asked.notes)
     private = claim.universe.absent is not None
+    for answer in claim.asked.answers if claim.edition > 2 else ():
+        if answer.recipe.bias:
+            most = f"{three_digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
+            note = f"{answer.title}: numbers are rounded to steps, by at most {most} per record; errors include it"
+            wanted += [note] if note not in wanted else []
     sizes = [a.siblings for a in claim.asked.answers if a.recipe.count is not None]
     if sizes and claim.records:
         records = f"{claim.records // max(sizes):,} records"

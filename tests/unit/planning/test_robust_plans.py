@@ -113,11 +113,12 @@ def test_no_time_at_all_still_gives_a_certified_plan():
     hurried = make_plan(Q, d, seconds=1e-9)
     assert hurried.method == "same-scale"
     assert hurried.certificate.gap is None
+    assert "stopped looking for less noise after 1e-09 s" in str(hurried)
 
 
 def test_with_time_enough_the_clock_changes_nothing():
     Q, d = np.random.default_rng(4).uniform(0, 1, (12, 40)), points(40)
-    assert make_plan(Q, d, seconds=500).to_dict() == make_plan(Q, d, seconds=1e6).to_dict()
+    assert make_plan(Q, d, seconds=500).to_dict() == make_plan(Q, d).to_dict()
 
 
 def test_progress_is_told_a_gap_that_closes():
@@ -129,7 +130,7 @@ def test_progress_is_told_a_gap_that_closes():
     assert min(told) <= 1e-6
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan"), "soon", None, True])
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), "soon", True])
 def test_times_that_make_no_sense_are_refused(seconds):
     with pytest.raises(UsageError, match="seconds"):
         make_plan([[1, 0]], dx.metrics.constant(2, 1), seconds=seconds)

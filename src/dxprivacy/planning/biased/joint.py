@@ -14,6 +14,7 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.biased.problem import Problem
+from dxprivacy.planning.watch import Watch
 
 _CUTS = 4
 _LONGEST = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.005)
@@ -39,7 +40,7 @@ class _Point:
 def descend(
     problem: Problem,
     shapes: Floats,
-    late: Callable[[], float],
+    watch: Watch,
     *,
     move_scales: bool,
     rounds: int,
@@ -52,9 +53,9 @@ def descend(
     while done < rounds:
         done += 1
         kept = np.flatnonzero(scales > 0)
-        if not len(kept) or late() <= 0:
+        if not len(kept) or watch.over:
             break
-        target, work = _towards(problem, shapes, scales, kept, work, late, move_scales)
+        target, work = _towards(problem, shapes, scales, kept, work, watch, move_scales)
         if target is None:
             break
         best = loss
@@ -81,7 +82,7 @@ def _towards(
     scales: Floats,
     kept: Ints,
     work: Ints,
-    late: Callable[[], float],
+    watch: Watch,
     move_scales: bool,
 ) -> tuple[Floats | None, Ints]:
     """The shapes that the linearised problem likes best, and the pairs that it needed."""
@@ -96,7 +97,7 @@ def _towards(
     )
     target = None
     for _ in range(_CUTS):
-        solved = _solve(point, (first[work], second[work], d[work]), tangents, move_scales, late())
+        solved = _solve(point, (first[work], second[work], d[work]), tangents, move_scales, watch)
         if solved is None:
             break
         moved, bias, grown = solved
@@ -137,7 +138,7 @@ def _solve(
     pairs: tuple[Ints, Ints, Floats],
     tangents: tuple[list[Floats], list[Floats]],
     move_scales: bool,
-    seconds: float,
+    watch: Watch,
 ) -> tuple[Floats, Floats, Floats] | None:
     """Rows in units of their ranges, biases in their units, growth of the scales; None where the solver gives up.
 
@@ -203,7 +204,7 @@ def _solve(
         b_ub=np.concatenate(limits),
         bounds=np.stack([lower, upper], axis=1),
         method="highs",
-        options={"time_limit": max(seconds, 0.01)},
+        options={} if watch.left is None else {"time_limit": max(watch.left, 0.01)},
     )
     if answer.x is None or not np.isfinite(answer.x).all() or answer.status not in (0, 1):
         return None

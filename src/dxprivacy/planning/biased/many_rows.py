@@ -1,11 +1,10 @@
 """Many rows with bias (MATH 3d): not convex, so several ways are tried from the unbiased optimum and the best is kept.
 
 Invariant: what is returned keeps every pair in floats and is never worse than the unbiased optimum it was given.
-Everything is limited in rounds and deterministic; the seconds only guard against surprises.
+Everything is limited in rounds and deterministic; a watch may stop it early.
 """
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from dxprivacy.planning.biased.pairs import ClosedPairs, close, enough, numbers,
 from dxprivacy.planning.biased.problem import Problem
 from dxprivacy.planning.biased.rebalance import rebalance, search
 from dxprivacy.planning.biased.result import Biased
+from dxprivacy.planning.watch import Watch
 
 Progress = Callable[[str, float], None]
 _WORTH = 1e-6  # a smaller gain is not worth a bias
@@ -42,14 +42,14 @@ def many(
     weights: Any,
     scales0: Any,
     *,
-    seconds: float,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Biased:
     """Rows and scales with a low `sum_k a_k (n^2 max_i (P_ki - Q_ki)^2 + 2 c_k^2)`, never above that of Q at scales0.
 
     `progress` is told the name of what is being tried and the loss so far, as a part of the unbiased one.
 
-    >>> found = many([[0, 1], [0, 1]], [0], [1], [1.0], 1, [1, 1], [2.0, 2.0], seconds=5)
+    >>> found = many([[0, 1], [0, 1]], [0], [1], [1.0], 1, [1, 1], [2.0, 2.0])
     >>> round(found.loss, 6)  # one row gets everything, the other a constant: 2/9 + 1/4
     0.472222
     """
@@ -60,8 +60,6 @@ def many(
         raise UsageError("every row needs one weight and one scale")
     if not (a > 0).all() or (c0 < 0).any():
         raise UsageError("a weight is not above 0, or a scale is negative")
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-        raise UsageError("the seconds are not a number of at least 0")
     pairs, count = close(asked.shape[1], first, second, distances), records(n)
     plain = _unbiased(asked, pairs, a, c0)
     varies = np.array([bool(pairs.loads(row[None, :]).any()) for row in asked])
@@ -74,22 +72,15 @@ def many(
         rows[k], scales[k] = alone.rows[0], alone.scales[0]
         return _better(plain, _result(asked, rows, scales, count, a, "exact", 1), worth=0.0)
     problem = Problem(asked[varies], pairs, count, a[varies])
-    name, shapes, rounds = _best(problem, c0[varies], plain.loss, seconds, progress or (lambda *_: None))
+    name, shapes, rounds = _best(problem, c0[varies], plain.loss, watch or Watch(), progress or (lambda *_: None))
     scales, rows = np.zeros(len(asked)), asked.copy()
     scales[varies], rows[varies] = _rows(problem, shapes)
     scales = enough(scales, rows, pairs)
     return _better(plain, _result(asked, rows, scales, count, a, name, rounds), worth=_WORTH)
 
 
-def _best(problem: Problem, c0: Floats, plain: float, seconds: float, progress: Progress) -> tuple[str, Floats, int]:
+def _best(problem: Problem, c0: Floats, plain: float, watch: Watch, progress: Progress) -> tuple[str, Floats, int]:
     """The best shapes of all ways, the way that found them, and how many rounds that took."""
-    stop = time.monotonic() + seconds
-
-    def left() -> float:
-        return stop - time.monotonic()
-
-    def late() -> bool:
-        return left() <= 0
 
     def tell(name: str) -> Callable[[float], None]:
         return lambda loss: progress(name, min(loss / plain, 1.0))
@@ -102,24 +93,24 @@ def _best(problem: Problem, c0: Floats, plain: float, seconds: float, progress: 
         found.append((loss, name, shapes, rounds))
         tell(name)(loss)
 
-    shapes = search(problem, start, late)
+    shapes = search(problem, start, watch)
     note(MAJORISE, shapes, 1)
-    if not late():
-        note(MAJORISE, rebalance(problem, refit(problem, shapes), late), 2)
+    if not watch.over:
+        note(MAJORISE, rebalance(problem, refit(problem, shapes), watch), 2)
     heavy = np.argsort(-problem.weights * problem.ranges**2, kind="stable")  # by what a constant would cost
     for k in heavy[:_FIRST]:
-        if late():
+        if watch.over:
             break
         alone = leftovers(problem, np.zeros_like(start), np.append(k, heavy))
-        note(MAJORISE, rebalance(problem, alone, late), 1)
-    shapes, rounds = descend(problem, start, left, move_scales=False, rounds=_ROUNDS, progress=tell(DESCENT))
-    note(DESCENT, rebalance(problem, shapes, late), rounds)
+        note(MAJORISE, rebalance(problem, alone, watch), 1)
+    shapes, rounds = descend(problem, start, watch, move_scales=False, rounds=_ROUNDS, progress=tell(DESCENT))
+    note(DESCENT, rebalance(problem, shapes, watch), rounds)
     for loss, name, shapes, rounds in _finalists(found, _FINALISTS if start.size <= _SMALL else 1):
         for _ in range(_PASSES):
-            if late():
+            if watch.over:
                 break
-            shapes, more = descend(problem, shapes, left, move_scales=True, rounds=_ROUNDS, progress=tell(name))
-            shapes = rebalance(problem, leftovers(problem, shapes, heavy), late)
+            shapes, more = descend(problem, shapes, watch, move_scales=True, rounds=_ROUNDS, progress=tell(name))
+            shapes = rebalance(problem, leftovers(problem, shapes, heavy), watch)
             rounds += more
             note(name, shapes, rounds)
             if found[-1][0] > loss * (1 - 1e-4):

@@ -6,24 +6,24 @@ which `optimal` solves.  So alternate; the loss never rises.  Rows can fade away
 rows and starts from what is left.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.biased.problem import Problem
+from dxprivacy.planning.watch import Watch
 
 _ROUNDS = 40
 _FADED = 1e-9
 _LARGE = 300_000  # pairs times rows beyond which fewer starts are tried
 
 
-def rebalance(problem: Problem, shapes: Floats, late: Callable[[], bool], *, rounds: int = _ROUNDS) -> Floats:
+def rebalance(problem: Problem, shapes: Floats, watch: Watch, *, rounds: int = _ROUNDS) -> Floats:
     """Share the distances anew among the shapes until that helps no more."""
     scales, loss = problem.settle(shapes)
     for _ in range(rounds):
-        if late():
+        if watch.over:
             break
         shared = _share(problem, shapes, problem.weights * scales**2)
         after, better = problem.settle(shared)
@@ -36,33 +36,33 @@ def rebalance(problem: Problem, shapes: Floats, late: Callable[[], bool], *, rou
     return shapes
 
 
-def search(problem: Problem, start: Floats, late: Callable[[], bool]) -> Floats:
+def search(problem: Problem, start: Floats, watch: Watch) -> Floats:
     """The best of rebalanced starts: all rows, one row before all others, and rows dropped one after another."""
-    best = rebalance(problem, start, late)
+    best = rebalance(problem, start, watch)
     scales, loss = problem.settle(best)
     count = len(start)
     large = count * len(problem.pairs.essential[0]) > _LARGE
     starts = [] if large else [_favour(problem, start, k) for k in range(min(count, 12))]
     for shapes in starts:
-        found = rebalance(problem, shapes, late)
+        found = rebalance(problem, shapes, watch)
         after, value = problem.settle(found)
         if value < loss:
             best, scales, loss = found, after, value
     # Dropping helps the rows that use the distances most for the least: try them in that order.
     improved = count > 1
-    while improved and not late():
+    while improved and not watch.over:
         improved = False
         price = problem.weights * scales**2
         kept = np.flatnonzero(scales > 0)
         for k in kept[np.argsort(price[kept], kind="stable")[::-1]][: 3 if large else 12]:
             without = best.copy()
             without[k] = 0.0
-            found = rebalance(problem, problem.within(without), late, rounds=8)
+            found = rebalance(problem, problem.within(without), watch, rounds=8)
             after, value = problem.settle(found)
             if value < loss * (1 - 1e-9):
                 best, scales, loss, improved = found, after, value, True
                 break
-    return rebalance(problem, best, late)
+    return rebalance(problem, best, watch)
 
 
 def _favour(problem: Problem, start: Floats, k: int) -> Floats:

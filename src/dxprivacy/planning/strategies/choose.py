@@ -1,7 +1,7 @@
 """The best strategy for a small universe that known recipes find: structure first, searches after, the minimum kept.
 
 The order is that of the recipes' promise, so that a short time still gives the best of the closed forms.  All work is
-limited by iterations and `seconds` is only a guard, so results are the same wherever the time is enough.  Cells are
+limited by iterations, so that results are the same on every machine, unless a watch cuts the search short.  Cells are
 renamed along an order that the pairs (or the workload) give, so that their names do not matter.
 """
 
@@ -14,11 +14,12 @@ from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Floats
 from dxprivacy.planning.strategies.hub import hub
 from dxprivacy.planning.strategies.limits import Spectrum, l2_limit, principal
-from dxprivacy.planning.strategies.problem import Clock, Found, Problem, Progress
+from dxprivacy.planning.strategies.problem import Found, Problem, Progress
 from dxprivacy.planning.strategies.reweight import distinct_rows, fits, reweighted
 from dxprivacy.planning.strategies.search import search
 from dxprivacy.planning.strategies.spaces import Base, bases, mixed
 from dxprivacy.planning.strategies.structure import nested_ranges, seriation, threshold, tree
+from dxprivacy.planning.watch import Watch
 
 Candidate = tuple[str, Floats]
 Effort = Literal["quick", "search", "thorough"]
@@ -33,9 +34,9 @@ def choose(
     problem: Problem,
     workload_rows: Floats | None = None,
     *,
-    seconds: float,
     effort: Effort = "search",
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Found:
     """The strategy of the least total error among those tried, at load 1.
 
@@ -43,17 +44,17 @@ def choose(
     its total.
 
     >>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
-    >>> choose(line, seconds=5).name
+    >>> choose(line).name
     'prefix counts'
     """
-    clock = Clock.of(seconds)
+    watch = watch or Watch()
     workload = None if workload_rows is None else _checked(problem, workload_rows)
     if not len(problem.root):
         return Found("nothing to ask", np.zeros((0, problem.cells)), 0.0)
     order = seriation(problem)
     back = np.argsort(order)
     unit = problem.normalised.renamed(order)
-    known = bases(unit, clock.part(0.4))
+    known = bases(unit, watch)
     best = unit.found(known[0].name, known[0].rows(unit))
 
     def better(candidates: Iterator[Candidate], near: float) -> None:
@@ -64,35 +65,35 @@ def choose(
                 best = found
                 if progress is not None:
                     progress(name, problem.total(best.rows[:, back]))
-            if best.total < np.inf and (clock.out or best.total <= near * spectrum.value):
+            if best.total < np.inf and (watch.over or best.total <= near * spectrum.value):
                 break
 
     if progress is not None:
         progress(best.name, problem.total(best.rows[:, back]))
-    spectrum = l2_limit(unit, iterations=30, tolerance=1e-3, clock=clock.part(0.2))
+    spectrum = l2_limit(unit, iterations=30, tolerance=1e-3, watch=watch)
     if best.total > _NEAR * spectrum.value:
-        better(_closed_forms(unit, workload, known, spectrum, clock, quick=effort == "quick"), _NEAR)
+        better(_closed_forms(unit, workload, known, spectrum, watch, quick=effort == "quick"), _NEAR)
     if best.total > _NEAR * spectrum.value:
-        better(_around_a_hub(unit, effort, clock), _NEAR)
-    if effort != "quick" and best.total > _NEAR * spectrum.value and not clock.out:
-        better(_searches(unit, known, spectrum, clock), _NEAR)
-    if effort == "thorough" and best.total > _NEAREST * spectrum.value and not clock.out:
-        better(_polished(unit, best, clock), _NEAREST)
+        better(_around_a_hub(unit, effort, watch), _NEAR)
+    if effort != "quick" and best.total > _NEAR * spectrum.value and not watch.over:
+        better(_searches(unit, known, spectrum, watch), _NEAR)
+    if effort == "thorough" and best.total > _NEAREST * spectrum.value and not watch.over:
+        better(_polished(unit, best, watch), _NEAREST)
     return problem.found(best.name, best.rows[:, back])
 
 
-def _around_a_hub(problem: Problem, effort: Effort, clock: Clock) -> Iterator[Candidate]:
+def _around_a_hub(problem: Problem, effort: Effort, watch: Watch) -> Iterator[Candidate]:
     """A strategy of the other cells, where one cell is linked to all of them."""
     centre = hub(problem)
     if centre is not None:
-        rest = choose(centre.rest, seconds=0.4 * clock.left, effort=effort)
+        rest = choose(centre.rest, effort=effort, watch=watch)
         rows = centre.extended(problem, rest.rows) if rest.total < np.inf else None
         if rows is not None:
             yield rest.name, rows
 
 
 def _closed_forms(
-    problem: Problem, workload: Floats | None, known: list[Base], spectrum: Spectrum, clock: Clock, *, quick: bool
+    problem: Problem, workload: Floats | None, known: list[Base], spectrum: Spectrum, watch: Watch, *, quick: bool
 ) -> Iterator[Candidate]:
     """What needs no search, or a short one; weights for many rows only where there is time."""
     few = not quick or problem.cells <= _FEW
@@ -104,7 +105,7 @@ def _closed_forms(
         if fits(problem, rows) and (few or len(rows) <= _FEW):
             yield (
                 "the questions, weighted",
-                reweighted(problem, rows, parts=parts, rounds=20, clock=clock.part(0.3)),
+                reweighted(problem, rows, parts=parts, rounds=20, watch=watch),
             )
     yield "principal directions", principal(spectrum.moments)
     if _unstructured(problem) and few:
@@ -113,22 +114,22 @@ def _closed_forms(
             parts = np.ones(int(levels.max()) + 1)
             yield (
                 "nested ranges",
-                reweighted(problem, rows, parts=parts, groups=levels, rounds=8, clock=clock.part(0.2)),
+                reweighted(problem, rows, parts=parts, groups=levels, rounds=8, watch=watch),
             )
 
 
-def _searches(problem: Problem, known: list[Base], spectrum: Spectrum, clock: Clock) -> Iterator[Candidate]:
+def _searches(problem: Problem, known: list[Base], spectrum: Spectrum, watch: Watch) -> Iterator[Candidate]:
     """Mixtures beside the bases that are good already; weights for each row where no structure is known."""
     totals = [problem.total(base.rows(problem)) for base in known]
     for base, total in zip(known, totals, strict=True):
         if total <= 1.5 * min(totals):
-            for count, rows in mixed(base, clock.part(0.5)):
+            for count, rows in mixed(base, watch):
                 yield f"{base.name} and {count} mixtures", rows
     if _unstructured(problem):
-        yield from _weighted(problem, "principal directions, weighted", principal(spectrum.moments), clock)
+        yield from _weighted(problem, "principal directions, weighted", principal(spectrum.moments), watch)
         n = problem.cells
         prefixes, nested = np.tril(np.ones((n, n)))[:-1], nested_ranges(n, 2)[0]
-        yield from _weighted(problem, "weighted ranges", np.vstack([np.eye(n), prefixes, nested]), clock)
+        yield from _weighted(problem, "weighted ranges", np.vstack([np.eye(n), prefixes, nested]), watch)
 
 
 def _unstructured(problem: Problem) -> bool:
@@ -136,22 +137,22 @@ def _unstructured(problem: Problem) -> bool:
     return tree(problem) is None and threshold(problem) is None
 
 
-def _weighted(problem: Problem, name: str, rows: Floats, clock: Clock) -> Iterator[Candidate]:
+def _weighted(problem: Problem, name: str, rows: Floats, watch: Watch) -> Iterator[Candidate]:
     """The rows with a weight each, if they are few enough."""
     rows = distinct_rows(rows)[0]
-    if fits(problem, rows) and not clock.out:
-        yield name, reweighted(problem, rows, parts=np.ones(len(rows)), rounds=20, clock=clock.part(0.5))
+    if fits(problem, rows) and not watch.over:
+        yield name, reweighted(problem, rows, parts=np.ones(len(rows)), rounds=20, watch=watch)
 
 
-def _polished(problem: Problem, best: Found, clock: Clock) -> Iterator[Candidate]:
+def _polished(problem: Problem, best: Found, watch: Watch) -> Iterator[Candidate]:
     """A search over all entries, with a few more rows and with many."""
     n = problem.cells
-    for extra, size, part in ((max(n // 16, 2), 0.02, 0.5), (max(n // 2, 3), 0.05, 1.0)):
-        if not clock.out:
+    for extra, size in ((max(n // 16, 2), 0.02), (max(n // 2, 3), 0.05)):
+        if not watch.over:
             more = size * np.random.default_rng(1).uniform(0, 1, (extra, n))
             yield (
                 f"{best.name}, polished",
-                search(problem, np.vstack([best.rows, more]), iterations=800, clock=clock.part(part)),
+                search(problem, np.vstack([best.rows, more]), watch=watch),
             )
 
 

@@ -15,10 +15,12 @@ from typing import Literal
 import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.planning.strategies.problem import Clock, Problem
+from dxprivacy.planning.strategies.problem import Problem
 from dxprivacy.planning.strategies.structure import bipartite, classes
+from dxprivacy.planning.watch import Watch
 
 _ROUNDING = 1 - 1e-9  # of eigenvalues in floats
+_LARGE = 200  # cells: with more of them, fewer iterations
 _MOST_CLASSES = 4
 
 
@@ -40,14 +42,14 @@ class Spectrum:
     moments: Floats
 
 
-def limit(problem: Problem, *, seconds: float, cuts: bool = True) -> Limit:
-    """The larger of the two limits that a search of so many seconds at most finds; without `cuts` only the quick one.
+def limit(problem: Problem, *, cuts: bool = True, watch: Watch | None = None) -> Limit:
+    """The larger of the two limits that a search finds; without `cuts` only the quick one.
 
     >>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
-    >>> print(f"{limit(line, seconds=5).value:.3f}")
+    >>> print(f"{limit(line).value:.3f}")
     7.464
     """
-    clock = Clock.of(seconds)
+    watch = watch or Watch()
     if not len(problem.root):
         return Limit(0.0, "l2")
     unit = problem.normalised
@@ -55,15 +57,20 @@ def limit(problem: Problem, *, seconds: float, cuts: bool = True) -> Limit:
     odd = [c for c in classes(unit) if not bipartite(unit.cells, unit.first[c], unit.second[c])]
     by_cuts = 0 < len(odd) <= _MOST_CLASSES
     patient = cuts and not by_cuts
-    iterations, tolerance = (1000, 1e-4) if patient else (40, 1e-2)
-    best = Limit(l2_limit(unit, iterations=iterations, tolerance=tolerance, clock=clock.part(0.4)).value * back, "l2")
+    iterations, tolerance = (_often(unit, 1000), 1e-4) if patient else (40, 1e-2)
+    best = Limit(l2_limit(unit, iterations=iterations, tolerance=tolerance, watch=watch).value * back, "l2")
     if not (cuts and by_cuts):
         return best
-    value = _laplace_limit(unit, odd, clock) * back
+    value = _laplace_limit(unit, odd, watch) * back
     return Limit(value, "laplace") if value > best.value else best
 
 
-def l2_limit(problem: Problem, *, iterations: int, tolerance: float, clock: Clock) -> Spectrum:
+def _often(problem: Problem, iterations: int) -> int:
+    """So many iterations, or as many as a few seconds hold: each decomposes matrices as large as the problem."""
+    return min(iterations, max(40, int(iterations * (_LARGE / problem.cells) ** 3)))
+
+
+def l2_limit(problem: Problem, *, iterations: int, tolerance: float, watch: Watch) -> Spectrum:
     """max over mu of 2 h^2 / sum mu d^2, by multiplying mu with how much each pair is used."""
     squares = problem.limits**2
     mu = 1 / squares / len(squares)
@@ -83,7 +90,7 @@ def l2_limit(problem: Problem, *, iterations: int, tolerance: float, clock: Cloc
             best = Spectrum(best.multipliers, best.value, best.gap, M / most)
         if value > best.value:
             best = Spectrum(mu, value, best.gap, best.moments)
-        if upper <= best.value * (1 + tolerance) or clock.out:
+        if upper <= best.value * (1 + tolerance) or watch.over:
             break
         mu = mu * used
         mu = mu / float(mu @ squares)
@@ -112,12 +119,12 @@ def pair_values(problem: Problem, M: Floats) -> Floats:
     return np.asarray(diagonal[i] + diagonal[j] - 2 * M[i, j], dtype=np.float64)
 
 
-def _laplace_limit(problem: Problem, odd: list[Ints], clock: Clock) -> float:
+def _laplace_limit(problem: Problem, odd: list[Ints], watch: Watch) -> float:
     """The limit by cuts.  Multipliers start equal: from those of the l2 limit, many of them tiny, it went less far."""
     from scipy.optimize import minimize
 
     def stop(_: Floats) -> None:
-        if clock.out:
+        if watch.over:
             raise StopIteration
 
     n = problem.cells
@@ -128,7 +135,7 @@ def _laplace_limit(problem: Problem, odd: list[Ints], clock: Clock) -> float:
         start.append(np.log(np.maximum(degree / degree.max(), 1e-4)))
     y = np.concatenate(start)
     best = cut_limit(problem, odd, y, None)[0]
-    for power, iterations in ((50, 150), (400, 300)):
+    for power, iterations in ((50, _often(problem, 150)), (400, _often(problem, 300))):
         done = minimize(
             lambda y, power=power: tuple(-x for x in cut_limit(problem, odd, y, power)),
             y,
@@ -140,7 +147,7 @@ def _laplace_limit(problem: Problem, odd: list[Ints], clock: Clock) -> float:
         )
         y = np.asarray(done.x, dtype=np.float64)
         best = max(best, cut_limit(problem, odd, y, None)[0])
-        if clock.out:
+        if watch.over:
             break
     return 2 * float(np.exp(best)) * _ROUNDING
 

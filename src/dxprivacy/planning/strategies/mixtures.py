@@ -15,8 +15,9 @@ from dxprivacy.model.arrays import Floats
 from dxprivacy.planning.optimal import optimise
 from dxprivacy.planning.pairs import SparsePairs
 from dxprivacy.planning.strategies.few_rows import cells_and_rows
-from dxprivacy.planning.strategies.problem import Clock, Problem
+from dxprivacy.planning.strategies.problem import Problem
 from dxprivacy.planning.strategies.structure import Tree
+from dxprivacy.planning.watch import Watch
 
 _MOST = 1e4  # times a cell's own row in a mixture: more would gain less than a part in 10,000, and drown in rounding
 _FAR = 1e10  # the objective where floats do not tell it
@@ -85,14 +86,14 @@ def objective(space: Space, p: int, y: Floats) -> tuple[float, Floats]:
     return float(np.log(value)), gradient / value
 
 
-def mixtures(space: Space, start: Floats, share: float, *, iterations: int, clock: Clock) -> Floats:
+def mixtures(space: Space, start: Floats, share: float, *, iterations: int, watch: Watch) -> Floats:
     """The rows of the best strategy that a descent from `start` (2p x columns: P over Q) finds."""
     from scipy.optimize import minimize
 
     p = len(start) // 2
 
     def stop(_: Floats) -> None:
-        if clock.out:
+        if watch.over:
             raise StopIteration
 
     bounds = [(0.0, _MOST)] * start.size + [(1e-3, 0.98)]

@@ -15,7 +15,6 @@ the all-ones vector.  Invariant: `load` and `total` are computed from the rows a
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from dxprivacy.model.arrays import Floats, Ints
 
 Progress = Callable[[str, float], None]
 _BLOCK = 4_000_000
+_FLAT = 1e-8  # a row that varies by no more than this part of another tells nothing
 _RANK = 1e-11  # singular values below this part of the largest are zero
 _LOST = 1e-13  # the part of the workload that may lie where the strategy sees nothing: what floats leave of a zero
 
@@ -125,7 +125,8 @@ class Problem:
     def found(self, name: str, rows: Floats) -> "Found":
         """These rows at load 1, with their total."""
         load = self.load(rows)
-        rows = rows[np.abs(rows - rows.mean(axis=1, keepdims=True)).max(axis=1) > 1e-12 * np.abs(rows).max()]
+        spread = np.ptp(rows, axis=1)
+        rows = rows[spread > _FLAT * spread.max(initial=0.0)]
         rows = np.asarray(rows / load, dtype=np.float64)
         return Found(name, rows, self.total(rows))
 
@@ -140,34 +141,6 @@ class Found:
 
     def __repr__(self) -> str:
         return f"Found({self.name!r}, {len(self.rows)} rows, total {self.total:.6g})"
-
-
-@dataclass(frozen=True)
-class Clock:
-    """When to stop: only a guard, since all work is limited by iterations too."""
-
-    until: float
-
-    @classmethod
-    def of(cls, seconds: float) -> "Clock":
-        """A clock that runs out after so many seconds."""
-        if not seconds > 0:
-            raise UsageError(f"seconds must be positive, not {seconds!r}")
-        return cls(monotonic() + seconds)
-
-    @property
-    def left(self) -> float:
-        """Seconds left, not below 0."""
-        return max(self.until - monotonic(), 0.0)
-
-    @property
-    def out(self) -> bool:
-        """Whether the time is over."""
-        return self.left <= 0
-
-    def part(self, share: float) -> "Clock":
-        """A clock with a part of what is left."""
-        return Clock(monotonic() + share * self.left)
 
 
 def _array(value: object, kind: type, dimensions: int, name: str) -> NDArray[Any]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.strategies.few_rows import cells_and_rows
-from dxprivacy.planning.strategies.problem import Clock, Problem
+from dxprivacy.planning.strategies.problem import Problem
+from dxprivacy.planning.watch import Watch
 
 _GOLDEN = (5**0.5 - 1) / 2
 _USUAL = 0.33  # what ramps usually get
@@ -46,11 +47,11 @@ def ramp_rows(n: int, every: int, width: int, offset: int, *, smooth: bool) -> F
     return np.asarray(np.cumsum(np.array(steps)[:, ::-1], axis=1)[:, ::-1], dtype=np.float64)
 
 
-def best_ramps(problem: Problem, order: Ints, reach: int, clock: Clock) -> Ramps:
+def best_ramps(problem: Problem, order: Ints, reach: int, watch: Watch) -> Ramps:
     """The best ramps of some widths, distances and offsets: all tried at one share, the first few at their best."""
     tried: list[Ramps] = []
     for every, width, offset, smooth in _shapes(reach):
-        if tried and clock.out:
+        if tried and watch.over:
             break
         along = ramp_rows(problem.cells, every, width, offset, smooth=smooth)
         rows = np.empty_like(along)

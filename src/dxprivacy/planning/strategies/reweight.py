@@ -10,7 +10,8 @@ import numpy as np
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.optimal import optimise
 from dxprivacy.planning.pairs import SparsePairs
-from dxprivacy.planning.strategies.problem import Clock, Problem
+from dxprivacy.planning.strategies.problem import Problem
+from dxprivacy.planning.watch import Watch
 
 MOST_ROWS = 600
 _MOST_LOADS = 4_000_000
@@ -42,7 +43,7 @@ def distinct_rows(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def reweighted(
-    problem: Problem, rows: Floats, *, parts: Floats, groups: Ints | None = None, rounds: int, clock: Clock
+    problem: Problem, rows: Floats, *, parts: Floats, groups: Ints | None = None, rounds: int, watch: Watch
 ) -> Floats:
     """The rows times their best weights, one for each group of rows (each row by itself where that is None).
 
@@ -67,7 +68,7 @@ def reweighted(
             break
         slow = total > least * (1 - 1e-4)
         least, best = total, rows[each > 0] * each[each > 0, None]
-        if slow or clock.out:
+        if slow or watch.over:
             break
         parts = np.asarray(gather.T @ _parts(problem, X, each), dtype=np.float64)
     return best

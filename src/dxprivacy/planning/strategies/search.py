@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.model.arrays import Floats
-from dxprivacy.planning.strategies.problem import Clock, Problem
+from dxprivacy.planning.strategies.problem import Problem
+from dxprivacy.planning.watch import Watch
 
+_WORK = 8_000_000_000  # multiplications in one stage
 STAGES = ((60.0, 3e-3), (250.0, 1e-3), (1000.0, 3e-4), (4000.0, 1e-4), (20000.0, 3e-5))
 
 
@@ -62,19 +64,18 @@ class Smoothed:
         return float(np.log(error)) + 2 * load, (by_error + 2 * by_load).ravel()
 
 
-def search(problem: Problem, start: Floats, *, iterations: int, clock: Clock) -> Floats:
-    """The best rows that a descent from `start` meets, at load 1."""
+def search(problem: Problem, start: Floats, *, watch: Watch, iterations: int | None = None) -> Floats:
+    """The best rows that a descent from `start` meets, at load 1; around 0, where no offset eats their digits."""
     from scipy.optimize import minimize
 
-    rows = start / problem.load(start)
+    def stop(_: Floats) -> None:
+        if watch.over:
+            raise StopIteration
+
+    iterations = iterations or _iterations(problem, len(start))
+    rows = _around_zero(start / problem.load(start))
     best, least = rows, problem.total(rows)
-    for at, (power, width) in enumerate(STAGES):
-        stage = clock.part(1 / (len(STAGES) - at))  # the sharp stages must not be left out
-
-        def stop(_: Floats, stage: Clock = stage) -> None:
-            if stage.out:
-                raise StopIteration
-
+    for power, width in STAGES:
         done = minimize(
             Smoothed.of(problem, power, width),
             rows.ravel(),
@@ -83,11 +84,22 @@ def search(problem: Problem, start: Floats, *, iterations: int, clock: Clock) ->
             callback=stop,
             options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 30, "ftol": 1e-13, "gtol": 1e-9},
         )
-        rows = np.asarray(done.x, dtype=np.float64).reshape(start.shape)
+        rows = _around_zero(np.asarray(done.x, dtype=np.float64).reshape(start.shape))
         rows = rows / problem.load(rows)
         total = problem.total(rows)
         if total < least:
             best, least = rows, total
-        if clock.out:
+        if watch.over:
             break
     return best
+
+
+def _around_zero(rows: Floats) -> Floats:
+    """The same rows less a constant each, which costs and tells nothing: a descent lets them drift."""
+    return np.asarray(rows - rows.mean(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _iterations(problem: Problem, rows: int) -> int:
+    """So many that all stages take about a minute on a slow machine."""
+    each = problem.cells**2 * (problem.cells + rows) + len(problem.first) * rows
+    return int(np.clip(_WORK // each, 50, 800))

@@ -7,9 +7,10 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats
 from dxprivacy.planning.strategies.mixtures import Space, cell_space, edge_space, mixtures
-from dxprivacy.planning.strategies.problem import Clock, Problem
+from dxprivacy.planning.strategies.problem import Problem
 from dxprivacy.planning.strategies.ramps import best_ramps
 from dxprivacy.planning.strategies.structure import threshold, tree
+from dxprivacy.planning.watch import Watch
 
 _ITERATIONS = 1500
 
@@ -36,7 +37,7 @@ class Base:
         return rows if self.sides is None else np.asarray(rows @ self.sides, dtype=np.float64)
 
 
-def bases(problem: Problem, clock: Clock) -> list[Base]:
+def bases(problem: Problem, watch: Watch) -> list[Base]:
     """What suits the pairs, the likeliest first."""
     cells = Base("cells", cell_space(problem))
     edges, ordered = tree(problem), threshold(problem)
@@ -44,21 +45,21 @@ def bases(problem: Problem, clock: Clock) -> list[Base]:
         name = "prefix counts" if edges.path else "one side of every pair"
         return [Base(name, edge_space(edges), sides=edges.sides), cells]
     if ordered is not None and ordered[1] < problem.cells - 1:
-        ramps = best_ramps(problem, *ordered, clock)
+        ramps = best_ramps(problem, *ordered, watch)
         return [Base("ramps and cells", replace(cells.space, base=ramps.rows), share=ramps.share), cells]
     return [cells]
 
 
-def mixed(base: Base, clock: Clock) -> Iterator[tuple[int, Floats]]:
+def mixed(base: Base, watch: Watch) -> Iterator[tuple[int, Floats]]:
     """Mixtures beside a base: some numbers of them, from fixed starts with and without negative parts."""
     n = base.space.columns
     for p in dict.fromkeys(
         [max(n // 16, 2), max(5 * n // 64, 3)]
     ):  # found by trying, 64 to 256 cells; more went no lower
         for negative in (0.0, 1.0):
-            if clock.out:
+            if watch.over:
                 return
             start = np.random.default_rng(p).uniform(0, 1, (2 * p, n))
             start[p:] *= negative
-            rows = mixtures(base.space, start, base.share, iterations=_ITERATIONS, clock=clock)
+            rows = mixtures(base.space, start, base.share, iterations=_ITERATIONS, watch=watch)
             yield p, base.over_cells(rows)

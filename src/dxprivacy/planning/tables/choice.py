@@ -4,7 +4,6 @@ Never sees data.  What it returns is a proposal in floats: continuous scales, ce
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from dxprivacy.planning.tables.limit import limit
 from dxprivacy.planning.tables.search import search
 from dxprivacy.planning.tables.system import Attributes, build
 from dxprivacy.planning.tables.table import Table, checked_attributes, checked_positive, checked_sizes
+from dxprivacy.planning.watch import Watch
 
 Progress = Callable[[float, float], None]
 
@@ -26,7 +26,7 @@ class Chosen:
 
     A scale of 0 means that nothing limits the table (all its attributes are public): measure it exactly.  `total` is
     the sum over the asked tables of weight times the squared errors of all cells, for continuous Laplace noise
-    (variance 2 s^2); `limit` is what no Laplace strategy goes below (see `limit`); `finished` is False where the clock
+    (variance 2 s^2); `limit` is what no Laplace strategy goes below (see `limit`); `finished` is False where the time
     cut the search short, and then another run may answer differently.
     """
 
@@ -43,8 +43,8 @@ def choose(
     workload: Sequence[Sequence[int]],
     weights: Sequence[float],
     *,
-    seconds: float,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Chosen:
     """Choose tables for a workload of tables, each a tuple of attributes.
 
@@ -52,7 +52,7 @@ def choose(
     tells all pairs of values equally well apart, so no other distance matters.  `weights` says per asked table how
     much the squared error of each of its cells counts.  `progress(total, limit)` hears of every better plan.
 
-    >>> plan = choose((2, 2), (1, 1), [(0, 1)], [1], seconds=5)
+    >>> plan = choose((2, 2), (1, 1), [(0, 1)], [1])
     >>> [(t.attributes, t.halved) for t in plan.tables]
     [((0,), (0,)), ((1,), (1,)), ((0, 1), (0, 1))]
     >>> round(plan.total, 3)
@@ -62,9 +62,7 @@ def choose(
     budgets = _checked_budgets(budgets, sizes)
     asked = [checked_attributes(t, sizes) for t in workload]
     weights = checked_positive(weights, "weights", len(asked))
-    if not (isinstance(seconds, int | float) and seconds >= 0):
-        raise UsageError("seconds must be at least 0")
-    until = time.perf_counter() + seconds
+    watch = watch or Watch()
     merged: dict[Attributes, float] = {}
     for table, weight in zip(asked, weights, strict=True):
         key = tuple(sorted(a for a in table if sizes[a] > 1))
@@ -79,7 +77,7 @@ def choose(
         keys, values = list(merged), list(merged.values())
         system = build(sizes, budgets, keys, values)
         least = limit(sizes, budgets, keys, values)
-        found = search(system, until, lambda total: progress(total, least) if progress else None)
+        found = search(system, watch, lambda total: progress(total, least) if progress else None)
         tables += found.tables
         scales += [1 / float(w) for w in found.precisions]
         total, finished = found.error, found.finished

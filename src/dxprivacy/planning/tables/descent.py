@@ -9,7 +9,6 @@ tables are in play, and a table that fades away is dropped.
 Invariant: every point that is returned keeps all constraints (`fill` makes it so, whatever the steps did).
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats
 from dxprivacy.planning.tables.system import System
+from dxprivacy.planning.watch import Watch
 
 _NEWTON = 60
 _FADED = 1e-10  # the largest share of a component that a table may have to be dropped
@@ -33,7 +33,7 @@ class Point:
 
 
 def descend(
-    system: System, start: Floats, *, tolerance: float = 1e-8, steps: int = 1000, until: float = np.inf
+    system: System, start: Floats, *, tolerance: float = 1e-8, steps: int = 1000, watch: Watch | None = None
 ) -> Point | None:
     """The local optimum below a start, or None where the start leaves a component unmeasured."""
     kept = np.flatnonzero(start > 0)
@@ -61,7 +61,7 @@ def descend(
         stalled = 0 if there < error * (1 - tolerance) else stalled + 1
         if there < error:
             w, error = further, there
-        if stalled >= 4 or time.perf_counter() > until:
+        if stalled >= 4 or (watch is not None and watch.over):
             break
         large = _largest_shares(gains, w) > _FADED
         if not large.all():

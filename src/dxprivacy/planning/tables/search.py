@@ -2,10 +2,9 @@
 
 A start says which attributes are halved and which orders of tables are favoured.  The changes are those of `moves`, the
 most promising first.  What is tried depends on the problem alone, so the same problem has the same answer unless the
-clock cuts the search short.
+a watch cuts the search short.
 """
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -16,6 +15,7 @@ from dxprivacy.planning.tables.descent import Point, descend, separable
 from dxprivacy.planning.tables.moves import MOST_ROWS, moves
 from dxprivacy.planning.tables.system import System
 from dxprivacy.planning.tables.table import Table, cells
+from dxprivacy.planning.watch import Watch
 
 _TRIES = 400_000  # tables x descents that the search may make; a descent costs about 20 microseconds a table
 _PATIENCE = 25
@@ -25,9 +25,9 @@ _FAVOURED = 0.02  # how much less the other codings have at the start
 class Search:
     """The best point so far, and how many descents may still be made."""
 
-    def __init__(self, system: System, until: float, improved: Callable[[float], None]) -> None:
+    def __init__(self, system: System, watch: Watch, improved: Callable[[float], None]) -> None:
         self.system = system
-        self.until = until
+        self.watch = watch
         self.improved = improved
         self.left = int(np.clip(_TRIES / max(len(system.tables), 1), 40, 600))
         self.best: Point | None = None
@@ -35,8 +35,8 @@ class Search:
 
     @property
     def cut(self) -> bool:
-        """Whether the clock has run out."""
-        return time.perf_counter() > self.until
+        """Whether the time is up."""
+        return self.watch.over
 
     @property
     def over(self) -> bool:
@@ -57,7 +57,7 @@ class Search:
         if self.over:
             return False
         self.left -= 1
-        found = descend(self.system, start, until=self.until)
+        found = descend(self.system, start, watch=self.watch)
         if found is None or (self.best is not None and found.error >= self.best.error * (1 - 1e-7)):
             return False
         self.best = found
@@ -67,7 +67,7 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best tables and precisions, their error, and whether the clock left time for all that was to be tried."""
+    """The best tables and precisions, their error, and whether there was time for all that was to be tried."""
 
     tables: tuple[Table, ...]
     precisions: Floats
@@ -75,9 +75,9 @@ class Found:
     finished: bool
 
 
-def search(system: System, until: float, improved: Callable[[float], None]) -> Found:
+def search(system: System, watch: Watch, improved: Callable[[float], None]) -> Found:
     """Starts, then moves, then the last digits."""
-    state = Search(system, until, improved)
+    state = Search(system, watch, improved)
     halved = _codings(state)
     for factor in (0.5, 2.0, 0.2):
         state.try_from(_start(system, halved, factor))
@@ -88,7 +88,7 @@ def search(system: System, until: float, improved: Callable[[float], None]) -> F
         raise RuntimeError("a start that measures every component was not tried")
     best, finished = state.best, not state.cut
     if finished:
-        polished = descend(state.system, best.w, tolerance=1e-11, until=until)
+        polished = descend(state.system, best.w, tolerance=1e-11, watch=watch)
         if polished is not None and polished.error < best.error:
             best = polished
     used = np.flatnonzero(best.w)

@@ -16,7 +16,7 @@ def with_hub(n: int, radius: float) -> Problem:
 
 def test_a_line_with_a_hub_is_nearly_as_good_as_the_line() -> None:
     problem = with_hub(24, 11.5)
-    found = choose(problem, seconds=60, effort="quick")
+    found = choose(problem, effort="quick")
     assert found.total <= 1.6 * 2 * 24 * 23  # 2 N (N - 1) are the prefixes without a hub
     assert np.isclose(problem.load(found.rows), 1)
     assert np.isclose(problem.total(found.rows), found.total)
@@ -43,6 +43,6 @@ def test_a_hub_that_holds_the_rest_together_is_none() -> None:
 
 def test_a_hub_that_is_very_close_still_gives_a_valid_strategy() -> None:
     problem = with_hub(10, 0.01)
-    found = choose(problem, seconds=60, effort="quick")
+    found = choose(problem, effort="quick")
     assert np.isfinite(found.total)
     assert np.isclose(problem.load(found.rows), 1)

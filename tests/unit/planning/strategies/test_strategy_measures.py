@@ -9,9 +9,9 @@ from dxprivacy.planning.strategies import Problem
 from dxprivacy.planning.strategies.few_rows import cells_and_rows
 from dxprivacy.planning.strategies.limits import cut_limit
 from dxprivacy.planning.strategies.mixtures import Space, cell_budgets, mixtures, objective
-from dxprivacy.planning.strategies.problem import Clock
 from dxprivacy.planning.strategies.search import Smoothed, search
 from dxprivacy.planning.strategies.structure import classes
+from dxprivacy.planning.watch import Watch
 
 
 def brute_force(problem, rows):
@@ -139,7 +139,7 @@ def test_mixtures_keep_every_budget():
     for _ in range(5):
         problem, _ = random_problem(rng)
         space = Space(problem.centred, cell_budgets(problem), free=True)
-        rows = mixtures(space, rng.uniform(0, 1, (4, problem.cells)), 0.0, iterations=50, clock=Clock.of(60))
+        rows = mixtures(space, rng.uniform(0, 1, (4, problem.cells)), 0.0, iterations=50, watch=Watch())
         np.testing.assert_allclose(np.abs(rows).sum(axis=0), space.budgets)
         assert problem.load(rows) <= 1 + 1e-9
 
@@ -148,7 +148,7 @@ def test_the_search_never_returns_less_than_its_start():
     rng = np.random.default_rng(9)
     problem = threshold_problem(8, 3)
     for start in (np.eye(8), rng.normal(size=(10, 8)), all_ranges(8)):
-        found = search(problem, start, iterations=20, clock=Clock.of(60))
+        found = search(problem, start, iterations=20, watch=Watch())
         assert problem.load(found) == pytest.approx(1)
         assert problem.total(found) <= problem.total(start) * (1 + 1e-12)
 
@@ -186,7 +186,7 @@ def test_a_problem_that_is_none_is_refused(at, value, says):
 def test_a_time_that_is_none_is_refused():
     for seconds in (0, -1, float("nan")):
         with pytest.raises(UsageError, match="seconds"):
-            Clock.of(seconds)
+            Watch(seconds)
 
 
 @pytest.mark.parametrize("wild", [1e9, 1e10, 1e13, 1e160])  # negative, nought and infinite in floats
@@ -202,5 +202,5 @@ def test_mixtures_stay_where_floats_tell_their_error():
     contrast = np.array([1.0, -1.0, 0.0])
     space = Space(np.outer(contrast, contrast), np.array([0.3, 0.5, 0.7]), free=True)
     start = np.array([[1e9, 0.0, 0.0], [0.0, 1e9, 0.0]])
-    rows = mixtures(space, start, 0.1, iterations=50, clock=Clock.of(5))
+    rows = mixtures(space, start, 0.1, iterations=50, watch=Watch())
     assert np.abs(rows[:3].diagonal()).min() >= 0.3 / 2.1e4

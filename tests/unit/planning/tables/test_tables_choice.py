@@ -13,6 +13,7 @@ from dxprivacy.planning.tables.descent import descend, fill, separable
 from dxprivacy.planning.tables.limit import limit
 from dxprivacy.planning.tables.search import _asked
 from dxprivacy.planning.tables.system import build
+from dxprivacy.planning.watch import Watch
 
 SMALL = {
     "binary": ((2, 2, 2), (1, 0.5, 0.1), 2),
@@ -31,7 +32,7 @@ def ways(sizes, order):
 
 def planned(sizes, budgets, order, **options):
     asked = ways(sizes, order)
-    return choose(sizes, budgets, asked, [1] * len(asked), seconds=60, **options)
+    return choose(sizes, budgets, asked, [1] * len(asked), **options)
 
 
 @pytest.mark.parametrize("case", SMALL)
@@ -49,7 +50,7 @@ def test_the_total_is_that_of_dense_least_squares(case):
     sizes, budgets, order = SMALL[case]
     asked = ways(sizes, order)
     weights = [1 + k / 3 for k in range(len(asked))]
-    plan = choose(sizes, budgets, asked, weights, seconds=60)
+    plan = choose(sizes, budgets, asked, weights)
     spread = 2 * plan.scales**2
     dense, v, _ = coefficients(sizes, asked, plan.tables, spread)
     if case != "wild":  # there the dense matrix is singular in floats
@@ -96,7 +97,7 @@ def test_it_is_never_worse_than_the_asked_tables_with_least_squares():
         assert (system.loads @ simple).max() == pytest.approx(1, abs=1e-3)
         measured = system.gains @ simple**2
         baseline = 2 * (system.importance / measured).sum()
-        assert choose(sizes, budgets, asked, weights, seconds=60).total <= baseline * (1 + 1e-9)
+        assert choose(sizes, budgets, asked, weights).total <= baseline * (1 + 1e-9)
 
 
 def test_no_feasible_strategy_of_any_kind_goes_below_the_limit():
@@ -114,7 +115,7 @@ def test_no_feasible_strategy_of_any_kind_goes_below_the_limit():
         A = A - A.mean(axis=1, keepdims=True)
         if np.linalg.matrix_rank(A) == 11:
             lowest = min(lowest, 2 * float(((W @ np.linalg.pinv(A)) ** 2).sum()))
-    plan = choose(sizes, budgets, asked, [1, 1, 1], seconds=60)
+    plan = choose(sizes, budgets, asked, [1, 1, 1])
     assert floor <= lowest
     assert floor <= plan.total <= lowest
 
@@ -122,7 +123,7 @@ def test_no_feasible_strategy_of_any_kind_goes_below_the_limit():
 def test_public_attributes_cost_nothing_and_are_exact_alone():
     sizes, budgets = (3, 2, 4), (math.inf, 0.5, math.inf)
     asked = [(0,), (0, 2), (0, 1), (1, 2)]
-    plan = choose(sizes, budgets, asked, [1] * 4, seconds=60)
+    plan = choose(sizes, budgets, asked, [1] * 4)
     scales = dict(zip(plan.tables, plan.scales, strict=True))
     assert scales.pop(Table((0, 2))) == 0
     assert all(s > 0 and 1 in t.attributes for t, s in scales.items())
@@ -134,27 +135,27 @@ def test_public_attributes_cost_nothing_and_are_exact_alone():
 
 def test_what_is_public_already_needs_no_table():
     for sizes, budgets, asked in (((3,), (1,), [()]), ((1, 4), (0, 1), [(0,)]), ((3,), (1,), [])):
-        plan = choose(sizes, budgets, asked, [1] * len(asked), seconds=1)
+        plan = choose(sizes, budgets, asked, [1] * len(asked))
         assert (plan.tables, plan.total, plan.limit) == ((), 0, 0)
-    everything = choose((3, 2), (math.inf, math.inf), [(0, 1), (0,)], [1, 1], seconds=1)
+    everything = choose((3, 2), (math.inf, math.inf), [(0, 1), (0,)], [1, 1])
     assert everything.tables == (Table((0, 1)),)
     assert everything.scales.tolist() == [0]
 
 
 def test_repeated_tables_and_attributes_of_one_value_add_nothing():
-    plain = choose((3, 2), (1, 0.5), [(0, 1)], [3], seconds=60)
+    plain = choose((3, 2), (1, 0.5), [(0, 1)], [3])
     for sizes, budgets, asked in (
         ((3, 2), (1, 0.5), [(0, 1), (1, 0), (0, 1)]),
         ((3, 2, 1), (1, 0.5, 0), [(0, 1), (0, 1, 2), (2, 1, 0)]),
         ((3, 2, 9), (1, 0.5, 1e-9), [(0, 1), (0, 1), (0, 1)]),
     ):
-        same = choose(sizes, budgets, asked, [1, 1, 1], seconds=60)
+        same = choose(sizes, budgets, asked, [1, 1, 1])
         assert same.tables == plain.tables
         assert same.total == pytest.approx(plain.total, rel=1e-9)
 
 
 def test_less_time_gives_a_valid_plan_that_says_so():
-    plan = choose(*NINE, ways(NINE[0], 2), [1] * 36, seconds=0)
+    plan = choose(*NINE, ways(NINE[0], 2), [1] * 36, watch=Watch(1e-9))
     assert not plan.finished
     for a, budget in enumerate(NINE[1]):
         load = sum(2 / s for t, s in zip(plan.tables, plan.scales, strict=True) if a in t.attributes)
@@ -172,7 +173,7 @@ def test_progress_hears_of_totals_that_fall_to_the_answer():
 
 
 def test_budgets_that_differ_wildly_leave_the_generous_attribute_nearly_exact():
-    plan = choose((2, 3), (1e3, 1e-6), [(0,), (1,)], [1, 1], seconds=60)
+    plan = choose((2, 3), (1e3, 1e-6), [(0,), (1,)], [1, 1])
     scales = {t.attributes: s for t, s in zip(plan.tables, plan.scales, strict=True)}
     assert scales[(0,)] == pytest.approx(2e-3, rel=0.05)  # a part in 10^18 of the total: the last per cent do not show
     assert scales[(1,)] == pytest.approx(2e6, rel=1e-3)
@@ -231,16 +232,16 @@ def test_a_descent_never_rises_and_a_start_that_misses_a_component_is_none():
 )
 def test_what_makes_no_sense_is_refused(sizes, budgets, asked, weights):
     with pytest.raises(UsageError):
-        choose(sizes, budgets, asked, weights, seconds=1)
+        choose(sizes, budgets, asked, weights)
     with pytest.raises(DxError):
-        choose((2,), (1,), [(0,)], [1], seconds=math.nan)
+        choose((2,), (1,), [(0,)], [1], watch=Watch(math.nan))
 
 
 def test_a_budget_of_zero_and_a_table_too_large_are_refused_by_name():
     with pytest.raises(SeparatesIdentical, match="attribute 1"):
-        choose((2, 2), (1, 0), [(0, 1)], [1], seconds=1)
+        choose((2, 2), (1, 0), [(0, 1)], [1])
     with pytest.raises(TooLarge) as refused:
-        choose((2,) * 40, (1,) * 40, [tuple(range(40))], [1], seconds=1)
+        choose((2,) * 40, (1,) * 40, [tuple(range(40))], [1])
     assert isinstance(refused.value, QuestionError)
 
 
@@ -271,7 +272,7 @@ def check_random_problems(seed, count):
         k = int(rng.integers(1, 8))
         asked = [tuple(int(a) for a in rng.permutation(d)[: rng.integers(0, min(d, 4) + 1)]) for _ in range(k)]
         weights = 10 ** rng.uniform(-3, 3, k)
-        plan = choose(sizes, budgets, asked, weights, seconds=60)
+        plan = choose(sizes, budgets, asked, weights)
         assert plan.finished
         used = list(zip(plan.tables, plan.scales, strict=True))
         for a in range(d):

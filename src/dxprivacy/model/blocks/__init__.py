@@ -1,0 +1,24 @@
+"""Blocks: groups of rows of the workload matrix Q, never dense where structure is known.
+
+A counting, sum or mean question puts every record into at most one row with a whole weight: column i of its block is
+`value(i) * e_row(i)`.  Row and value are products over the attributes, so a block is a few short arrays however large
+the universe.  Anything else is an explicit matrix.
+"""
+
+from dxprivacy.model.blocks.along import AlongAxis
+from dxprivacy.model.blocks.base import Block, Differences, Rows, joint_classes, largest_entry
+from dxprivacy.model.blocks.explicit import Explicit, MatrixRows
+from dxprivacy.model.blocks.one_hot import Factor, OneHot
+
+__all__ = [
+    "AlongAxis",
+    "Block",
+    "Differences",
+    "Explicit",
+    "Factor",
+    "MatrixRows",
+    "OneHot",
+    "Rows",
+    "joint_classes",
+    "largest_entry",
+]

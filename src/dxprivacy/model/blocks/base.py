@@ -1,0 +1,161 @@
+"""What every group of rows of the workload matrix Q can do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.model.universe import Universe
+
+Differences = tuple[Ints, Ints, Ints]
+"""Sparse |Q_ki - Q_kj|: for each non-zero entry the pair's position, the row, the amount."""
+
+
+class Rows(ABC):
+    """Some rows of Q, as far as bounds need them: what tells records apart, and by how much."""
+
+    universe: Universe
+    rows: int
+
+    @property
+    @abstractmethod
+    def axes(self) -> tuple[int, ...]:
+        """The attributes that matter to these rows."""
+
+    @property
+    def width(self) -> int:
+        """In how many rows one record can count, at most."""
+        return self.rows
+
+    @abstractmethod
+    def moving(self, axis: int) -> Ints:
+        """Classes of values along `axis`: within a class no answer changes, in any context."""
+
+    @abstractmethod
+    def context(self, axis: int, *, uniform: bool) -> Ints:
+        """Classes of values along `axis` that make no difference to what a move along ANOTHER attribute changes.
+
+        `uniform` says that all rows of the block have the same scale.
+        """
+
+    @abstractmethod
+    def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """sum_k w_k |Q_ki - Q_kj| for each pair, each term rounded a few times at most."""
+
+    @abstractmethod
+    def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """The largest w_k |Q_ki - Q_kj| for each pair."""
+
+    @abstractmethod
+    def reach(self, weights: Floats) -> float:
+        """Not less than the largest sum_k w_k |Q_ki - Q_kj| over all pairs, up to a few roundings."""
+
+    @abstractmethod
+    def ends(self, *, absent: bool) -> tuple[Ints, Ints] | None:
+        """For each row a record with its least entry and one with its largest, perhaps an absent one; None: not known.
+
+        `absent` says that absence counts too, where the universe has it.
+        """
+
+    def summit(self, weights: Floats) -> float:
+        """The largest w_k |Q_ki - Q_kj| over all rows and pairs, or a bound of it, up to a few roundings."""
+        found = self.ends(absent=True)
+        return float(self.peaks(*found, weights).max()) if found is not None else self.reach(weights)
+
+
+class Block(Rows):
+    """Some rows of Q on the integer grid."""
+
+    kind: ClassVar[str]
+    unit: Fraction
+    bias: Fraction
+
+    @abstractmethod
+    def differences(self, i: Ints, j: Ints) -> Differences:
+        """|Q_ki - Q_kj| of many pairs, sparse."""
+
+    def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """sum_k w_k |Q_ki - Q_kj| for each pair."""
+        pair, row, amount = self.differences(i, j)
+        return np.asarray(np.bincount(pair, weights=amount * weights[row], minlength=len(i)), dtype=np.float64)
+
+    def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """The largest w_k |Q_ki - Q_kj| for each pair."""
+        pair, row, amount = self.differences(i, j)
+        out = np.zeros(len(i))
+        np.maximum.at(out, pair, amount * weights[row])
+        return out
+
+    @abstractmethod
+    def answer(self, counts: Ints) -> Ints:
+        """Q x, exactly, for a histogram over the universe."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> int:
+        """The largest absolute entry."""
+
+    @property
+    @abstractmethod
+    def peak_of_row(self) -> Ints:
+        """The largest absolute entry of each row, or more: 0 only where a row counts nobody."""
+
+    @abstractmethod
+    def parts(self) -> tuple[Ints, ...]:
+        """The arrays that determine these rows."""
+
+    @abstractmethod
+    def columns(self, cells: Ints) -> Ints:
+        """The columns Q_i of some cells, side by side."""
+
+    def row(self, k: int) -> "Block":
+        """One of its rows as a block of its own, of the same kind."""
+        if not 0 <= k < self.rows:
+            raise QuestionError(f"there is no row {k + 1} among {self.rows:,}")
+        return self._row(k)
+
+    @abstractmethod
+    def _row(self, k: int) -> "Block":
+        """Row k, which exists."""
+
+    def dense(self) -> Ints:
+        """The matrix itself; for tests and small universes."""
+        return self.columns(np.arange(self.universe.size, dtype=np.int64))
+
+
+def largest_entry(entries: Ints) -> int:
+    """The largest absolute value, also of -2^63, whose absolute value in 64 bits is negative.
+
+    >>> largest_entry(np.array([-(2**63), 5])) == 2**63
+    True
+    """
+    return max(int(entries.max(initial=0)), -int(entries.min(initial=0)))
+
+
+def require_exact(largest: int) -> None:
+    """Differences and sums over few rows stay within 64 bits, and floats hold single entries exactly."""
+    if largest >= 1 << 53:
+        raise TooLarge("a question's numbers are too large for exact arithmetic", hints=["use larger units"])
+
+
+def joint_classes(classes: Sequence[Ints], size: int) -> Ints:
+    """Values alike in all of several partitions of `size` values.
+
+    >>> joint_classes([np.array([0, 0, 1]), np.array([0, 1, 1])], 3).tolist()
+    [0, 1, 2]
+    """
+    distinct = [c for c in classes if c.any()]
+    if not distinct:
+        return np.zeros(size, dtype=np.int64)
+    if len(distinct) == 1:
+        return distinct[0]
+    return classes_of_rows(np.stack(distinct, axis=1))
+
+
+def classes_of_rows(rows: Ints) -> Ints:
+    """Number the distinct rows."""
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
