@@ -51,6 +51,7 @@ class Attribute(ABC):
     unit: str = ""
     has_other: bool = True
     other_value: Fraction | None = None
+    complete: bool = False  # the curator declares that every entry is valid
     format: str = ""
     kind: str = field(init=False, default="")
 
@@ -100,12 +101,21 @@ class Attribute(ABC):
         """Properties given with the values (others follow from the values themselves)."""
         return ()
 
-    def values_in_sums(self, numbers: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """`numbers` with the one for `other` behind: the declared value, or the middle of the range."""
+    def values_in_sums(self, numbers: Sequence[Fraction], missing: Fraction | None = None) -> tuple[Fraction, ...]:
+        """`numbers` with the one for `other` behind: the declared value, or `missing`, or the middle of the range."""
         if not self.has_other:
             return tuple(numbers)
-        middle = (min(numbers) + max(numbers)) / 2
+        middle = (min(numbers) + max(numbers)) / 2 if missing is None else missing
         return (*numbers, middle if self.other_value is None else self.other_value)
+
+    def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+        """How far below and above the number that it counts as a valid entry may lie."""
+        return Fraction(0), Fraction(0)
+
+    @property
+    def clamps(self) -> bool:
+        """Whether numbers outside the range count as its nearest end."""
+        return False
 
     def encode(self, values: Sequence[object]) -> Ints:
         """Indices of many values, each distinct text looked up once; what is not listed becomes `other`."""
@@ -141,6 +151,7 @@ class Attribute(ABC):
             "other": self.has_other,
             "other_value": None if self.other_value is None else str(self.other_value),
             **({"format": self.format} if self.format else {}),
+            **({"complete": True} if self.complete else {}),
         }
 
     def _unknown(self, value: object, known: Sequence[str] = ()) -> QuestionError:
@@ -206,7 +217,7 @@ class Values(Attribute):
 
 @dataclass(frozen=True, kw_only=True)
 class Integers(Attribute):
-    """Whole numbers from `low` to `high`, both included.
+    """Whole numbers from `low` to `high`, both included; with `clamp` those outside count as the nearest end.
 
     >>> age = Integers(name="age", low=0, high=120, unit="years")
     >>> age.encode([0, "17", 17.5, 200]).tolist()
@@ -215,6 +226,7 @@ class Integers(Attribute):
 
     low: int
     high: int
+    clamp: bool = False
     kind: str = field(init=False, default="integers")
 
     def __post_init__(self) -> None:
@@ -242,9 +254,16 @@ class Integers(Attribute):
             return self.listed
         text = as_text(value).strip()
         number = int(text) if _WHOLE.fullmatch(text) else None
+        if number is not None and self.clamp:
+            number = min(max(number, self.low), self.high)
         if number is None or not self.low <= number <= self.high:
             raise self._unknown(value)
         return number - self.low
+
+    @property
+    def clamps(self) -> bool:
+        """As declared."""
+        return self.clamp
 
     @cached_property
     def numbers(self) -> tuple[Fraction, ...]:
@@ -253,7 +272,8 @@ class Integers(Attribute):
 
     def spec(self) -> dict[str, Any]:
         """Name and range."""
-        return self._base_spec() | {"range": [self.low, self.high]}
+        outside = {"outside": "clamp"} if self.clamp else {}
+        return self._base_spec() | {"range": [self.low, self.high]} | outside
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from dxprivacy.model.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
 from dxprivacy.model.grammar import write
 from dxprivacy.model.grid import to_grid
-from dxprivacy.model.grouping import Grouping, group, resolve, selected
+from dxprivacy.model.grouping import Grouping, Reference, group, resolve, selected, told
 from dxprivacy.model.questions import Matrix, Question
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Linear, Ratio, Workload, stack
@@ -143,7 +143,7 @@ def _grouped(question: Question, universe: Universe) -> Workload:
         sizes.setdefault(axis, 1)
         current = groups.setdefault(axis, np.zeros(universe.shape[axis], dtype=np.int64))
         current[~mask] = -1
-    labels = _labels(question, groupings, sizes)
+    labels = _labels(question, groupings, sizes, universe)
     if len(labels) > MAX_ROWS:
         raise QuestionError(f"{len(labels):,} answers are more than {MAX_ROWS:,}", where=f"question “{question}”")
     if question.ask == "count":
@@ -156,25 +156,43 @@ def _grouped(question: Question, universe: Universe) -> Workload:
     if numbers is None:
         raise QuestionError(f"{ref.name} has no numbers to add up", where=f"question “{question}”")
     _require_unit(question, ref.unit)
+    left_out = question.missing == "left out" and ref.attribute.has_other and not ref.attribute.complete
+    if left_out:
+        _leave_out_other(ref, groups, sizes, universe)
     filtered = bool(groups) or universe.absent is not None  # then the number of records is private
-    weighed = ref.attribute.values_in_sums(numbers)  # with the one for `other`, which may lie outside the range
-    bounds = (min(weighed), max(weighed))
-    centre = (bounds[0] + bounds[1]) / 2 if question.ask == "mean" and filtered else Fraction(0)
-    weights = to_grid([v - centre for v in weighed])
+    missing = Fraction(0) if question.missing == "zero" else None
+    weighed = ref.attribute.values_in_sums(numbers, missing)  # `other` may lie outside the range
+    counted = numbers if left_out else weighed
+    below, above = ref.hides
+    ends = ref.ends(counted)
+    centre = (min(counted) + max(counted)) / 2 if question.ask == "mean" and filtered else Fraction(0)
+    weights = to_grid([v - centre for v in counted] + [Fraction(0)] * left_out)
     sizes.setdefault(ref.axis, 1)
     sums = _block(universe, groups, sizes, ref.axis, weights.whole, unit=weights.unit, bias=weights.bias)
     if question.ask == "mean" and filtered:
         counts = _block(universe, groups, sizes)
         recipes: list[Linear | Ratio] = [
-            Ratio(k, sums.rows + k, weights.unit, centre, *bounds, weights.bias) for k in range(sums.rows)
+            Ratio(k, sums.rows + k, weights.unit, centre, *ends, weights.bias, below, above) for k in range(sums.rows)
         ]
         blocks: tuple[Block, ...] = (sums, counts)
     else:
         mean = question.ask == "mean"
-        recipes = [Linear(k, weights.unit, weights.bias, per_record=mean) for k in range(sums.rows)]
+        within = ends if mean else None
+        recipes = [Linear(k, weights.unit, weights.bias, mean, below, above, within) for k in range(sums.rows)]
         blocks = (sums,)
     answers = [Answer(label, 0, r, ref.unit, question.within) for label, r in zip(labels, recipes, strict=True)]
     return Workload(universe, blocks, _in_groups(answers, groupings, universe), (str(question),))
+
+
+def _leave_out_other(ref: Reference, groups: dict[int, Ints], sizes: dict[int, int], universe: Universe) -> None:
+    """Only valid entries count: `other` is in no group of its attribute."""
+    valid = groups.setdefault(ref.axis, np.zeros(universe.shape[ref.axis], dtype=np.int64))
+    valid[ref.attribute.listed] = -1
+    sizes.setdefault(ref.axis, 1)
+    if (valid < 0).all():
+        raise QuestionError(
+            f"a mean is over valid entries, and {ref.name}=other has none", hints=[f"count where {ref.name}=other"]
+        )
 
 
 def _in_groups(answers: list[Answer], groupings: list[Grouping], universe: Universe) -> tuple[Answer, ...]:
@@ -256,11 +274,17 @@ def _block(
     return OneHot(universe, factors, sizes, unit=unit, bias=bias)
 
 
-def _labels(question: Question, groupings: list[Grouping], sizes: dict[int, int]) -> list[str]:
+def _in_words(question: Question, universe: Universe) -> str:
+    """As it was asked, but numbers in cells are named as what is really counted."""
+    known = {k: words for k, (name, wanted) in enumerate(question.where) if (words := told(name, wanted, universe))}
+    return write(question, goals=False, instead=known)
+
+
+def _labels(question: Question, groupings: list[Grouping], sizes: dict[int, int], universe: Universe) -> list[str]:
     """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
     named = {g.axis: g.labels for g in groupings}
     if not named:
-        return [f"{question.ask} {question.of}".strip() if not question.where else write(question, goals=False)]
+        return [f"{question.ask} {question.of}".strip() if not question.where else _in_words(question, universe)]
     labels = [""]
     for axis in sorted(sizes):
         if axis in named:

@@ -4,11 +4,13 @@
     prefixes X | ranges X | marginals K   [within 10]
 
 and behind all of them `[weight 2]`.
-`where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included); quote values with blanks: `state='New Jersey'`.
+`where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included; on numbers in cells from the first to below the
+last); quote values with blanks: `state='New Jersey'`.
 Within quotes, the same quote is written twice: `name='O''Hara "Red"'`.
 """
 
 import re
+from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
 
@@ -89,8 +91,10 @@ def _instead(word: str) -> list[tuple[str, str]]:
     return did_you_mean(word, _ASKS) or [("count by …", "")]
 
 
-def write(question: Question, *, goals: bool = True) -> str:
+def write(question: Question, *, goals: bool = True, instead: Mapping[int, str] | None = None) -> str:
     """The words of a question; parsing them gives the question again.  `goals=False` leaves out target and weight.
+
+    `instead` has other words for some conditions, by their place.
 
     >>> write(parse("count by state within 10"))
     'count by state within 10'
@@ -101,7 +105,9 @@ def write(question: Question, *, goals: bool = True) -> str:
     if question.by:
         words.append("by " + ", ".join(map(_quoted, question.by)))
     if question.where:
-        words.append("where " + " and ".join(f"{_quoted(name)}={_write_condition(c)}" for name, c in question.where))
+        known = instead or {}
+        said = [known.get(k) or f"{_quoted(n)}={_write_condition(c)}" for k, (n, c) in enumerate(question.where)]
+        words.append("where " + " and ".join(said))
     if question.within is not None and goals:
         words.append(f"within {number_text(question.within)}" + (f" {question.unit}" if question.unit else ""))
     if question.weight != 1 and goals:

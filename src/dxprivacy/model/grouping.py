@@ -1,6 +1,7 @@
 """What the names in a question mean, which values fall into a group, and which fulfil a condition."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -9,7 +10,9 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Attribute, Property
+from dxprivacy.model.attributes import OTHER, Attribute, Property
+from dxprivacy.model.numbers import number_text
+from dxprivacy.model.ordered import Numbers
 from dxprivacy.model.questions import Condition, is_range
 from dxprivacy.model.scales import Scale, scale_of
 from dxprivacy.model.universe import Universe
@@ -37,6 +40,17 @@ class Reference:
     def numbers(self) -> tuple[Fraction, ...] | None:
         """The number behind each listed value."""
         return self.fact.numbers if self.fact else self.attribute.numbers
+
+    @property
+    def hides(self) -> tuple[Fraction, Fraction]:
+        """How far below and above its number a valid entry may lie."""
+        return self.attribute.hides(self.fact)
+
+    def ends(self, counted: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+        """Between which numbers a mean lies, if valid entries and what else counts are within them."""
+        below, above = self.hides
+        numbers = self.numbers or ()
+        return min(*counted, min(numbers) - below), max(*counted, max(numbers) + above)
 
     def text(self, index: int) -> str:
         """The label of a listed value."""
@@ -126,6 +140,29 @@ def _scale(ref: Reference, spec: str) -> Scale:
     if scale is None:
         raise QuestionError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
     return scale
+
+
+def told(name: str, wanted: Condition, universe: Universe) -> str | None:
+    """A condition on numbers in cells in the words of what is really counted; None for any other condition.
+
+    A range is half open, but for its last end, and a single number means the cell that it lies in.
+    """
+    ref = resolve(name, universe)
+    cells = ref.attribute
+    if ref.fact is not None or not isinstance(cells, Numbers):
+        return None
+    if is_range(wanted):
+        scale = _scale(ref, name)
+        low, high = (max(min(scale.read(end), cells.high), cells.low) for end in wanted)
+        return f"{ref.name} {_from_to(cells, low, high)}"
+    found = list(dict.fromkeys(cells.find(v) for v in wanted))
+    parts = [OTHER if k == cells.listed else _from_to(cells, cells.start(k), cells.start(k + 1)) for k in sorted(found)]
+    return f"{ref.name} {' or '.join(parts)}"
+
+
+def _from_to(cells: Numbers, low: Fraction, high: Fraction) -> str:
+    """`0 to below 2`; the last cell holds its end too."""
+    return f"{number_text(low)} to {'' if high >= cells.high else 'below '}{number_text(high)}"
 
 
 def selected(

@@ -16,6 +16,8 @@ from dxprivacy.model.formats import DateFormat, NumberFormat
 from dxprivacy.model.numbers import exact, number_text
 
 _MOST_CELLS = 1 << 26
+CELL_VALUES = {"low": Fraction(0), "middle": Fraction(1, 2), "high": Fraction(1)}
+"""What a cell may count as in sums: how far from its start, in steps."""
 _MOST_SERIES = 1 << 18
 _EXACT_IN_FLOATS = 1 << 50
 
@@ -25,7 +27,8 @@ class Numbers(Attribute):
     """Numbers from `low` to `high` in half-open cells of width `step`; `high` itself belongs to the last one.
 
     A number is rounded to float64 and compared with the cells' ends, rounded likewise: 0.3 lies at the start of the
-    cell from 0.3 to 0.4, whether it comes as text, as a decimal or as a float.  Sums use the middle of a cell.
+    cell from 0.3 to 0.4, whether it comes as text, as a decimal or as a float.  In sums it counts as the middle of its
+    cell, or as the lower or upper end (`cell_value`).
 
     >>> income = Numbers(name="income", low=0, high=3000, step=1000)
     >>> income.encode([0, 999.99, "1000", 3000, -1]).tolist(), [str(x) for x in income.numbers]
@@ -36,6 +39,7 @@ class Numbers(Attribute):
     high: Fraction
     step: Fraction
     clamp: bool = False
+    cell_value: str = "middle"
     kind: str = field(init=False, default="numbers")
 
     def __post_init__(self) -> None:
@@ -49,6 +53,8 @@ class Numbers(Attribute):
             raise PolicyError(
                 f"{self.name} runs from {number_text(self.low)} to {number_text(self.high)}, which is empty"
             )
+        if self.cell_value not in CELL_VALUES:
+            raise PolicyError(f"{self.name}: a cell counts as its {', '.join(CELL_VALUES)}, not {self.cell_value!r}")
         cells = (self.high - self.low) / self.step if self.step > 0 else Fraction(0)
         if cells < 1 or cells.denominator != 1:
             raise PolicyError(
@@ -117,8 +123,18 @@ class Numbers(Attribute):
 
     @cached_property
     def numbers(self) -> tuple[Fraction, ...]:
-        """The middle of each cell."""
-        return tuple(self.start(k) + self.step / 2 for k in range(self.listed))
+        """What each cell counts as: its middle, or one of its ends."""
+        return tuple(self.start(k) + self.step * CELL_VALUES[self.cell_value] for k in range(self.listed))
+
+    def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+        """From where a cell counts to its ends."""
+        below = self.step * CELL_VALUES[self.cell_value]
+        return below, self.step - below
+
+    @property
+    def clamps(self) -> bool:
+        """As declared."""
+        return self.clamp
 
     def spec(self) -> dict[str, Any]:
         """Range, step, and what happens outside."""
@@ -126,6 +142,7 @@ class Numbers(Attribute):
             "range": [str(self.low), str(self.high)],
             "step": str(self.step),
             "outside": "clamp" if self.clamp else OTHER,
+            **({} if self.cell_value == "middle" else {"cell_value": self.cell_value}),
         }
 
 
@@ -310,6 +327,17 @@ class Series(Attribute):
     def properties(self) -> Mapping[str, Property]:
         """Each entry, and their total."""
         return self._properties
+
+    def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:
+        """What an entry hides, or all of them together."""
+        below, above = self.entry.hides()
+        parts = len(self.columns) if fact is not None and fact.name == "total" and "total" not in self.columns else 1
+        return below * parts, above * parts
+
+    @property
+    def clamps(self) -> bool:
+        """Where its entries do."""
+        return self.entry.clamps
 
     def spec(self) -> dict[str, Any]:
         """Columns and entries."""

@@ -50,7 +50,13 @@ def _question_from_dict(data: Mapping[str, Any]) -> Question:
         raise TypeError("a name is a text")
     where = [(str(name), _condition_from_dict(c)) for name, c in data.get("where", [])]
     return assemble(
-        data["ask"], by=by, where=where, within=_within_from_dict(data), weight=_weight_from_dict(data), **named
+        data["ask"],
+        by=by,
+        where=where,
+        within=_within_from_dict(data),
+        weight=_weight_from_dict(data),
+        missing=data.get("missing", ""),  # files of 0.1.0 say nothing, and meant the middle of the range
+        **named,
     )
 
 

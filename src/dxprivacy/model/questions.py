@@ -32,6 +32,8 @@ Condition: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date,
 
 
 ASKS = ("count", "sum", "mean", "prefixes", "ranges", "marginals")
+MISSING = {"sum": "zero", "mean": "left out"}
+"""How missing and invalid entries count: as 0, unless the policy declares another value; not at all."""
 WHOLE = ("prefixes", "ranges", "marginals")
 """What is asked of all records at once: neither groups nor conditions."""
 
@@ -48,6 +50,7 @@ class Question:
     unit: str = ""
     weight: Fraction = Fraction(1)  # so many times its squared errors count when the noise is shared out
     title: str = ""  # what people call it
+    missing: str = ""  # how missing and invalid entries count, see MISSING; as the middle of the range where it is ""
 
     def on(self, universe: "Universe") -> "Workload":
         """This question's rows over a universe."""
@@ -80,6 +83,8 @@ class Question:
             out["weight"] = str(self.weight)
         if self.title:
             out["title"] = self.title
+        if self.missing:
+            out["missing"] = self.missing
         return out
 
     @property
@@ -221,6 +226,7 @@ def assemble(
     unit: str = "",
     weight: Fraction = Fraction(1),
     title: str = "",
+    missing: str | None = None,
 ) -> Question:
     """A question from its parts, however they were written; what has no meaning is refused.
 
@@ -238,7 +244,12 @@ def assemble(
         raise QuestionError(f"{ask} cannot be grouped", hints=[("count by …", "for groups")])
     if where and ask in WHOLE:
         raise QuestionError(f"{ask} take no condition", hints=[("count where …", "for conditions")])
-    return Question(ask, of, tuple(by), tuple(where), within, unit, weight, title)
+    usual = MISSING.get(ask, "")
+    if missing not in (None, "", usual):
+        raise QuestionError(f"{ask} does not know how missing entries count: {str(missing)[:40]!r}")
+    return Question(
+        ask, of, tuple(by), tuple(where), within, unit, weight, title, usual if missing is None else missing
+    )
 
 
 def table(
@@ -257,6 +268,8 @@ def table(
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Question:
     """How many records fulfil the conditions; `age=(18, 65)` includes both ends, a list means any of them.
 
+    On numbers in cells `income=(0, 5000)` means from 0 to below 5000.
+
     Conditions are keywords, also one on an attribute `weight`: importance is `dx.count(…).weighted(2)`.
 
     >>> str(count(sex="F", age=(18, 65)))
@@ -273,12 +286,14 @@ def sum_of(
     within: Number | None = None,
     weight: Number = 1,
 ) -> Question:
-    """The sum of a number over records, possibly by groups.
+    """The sum of a number over records, possibly by groups; what is missing counts as 0, or as the policy declares.
 
     >>> str(sum_of("income", by="sex"))
     'sum income by sex'
     """
-    return Question("sum", of, _names(by), _where(where), target(within), weight=importance(weight))
+    return Question(
+        "sum", of, _names(by), _where(where), target(within), weight=importance(weight), missing=MISSING["sum"]
+    )
 
 
 def mean_of(
@@ -289,12 +304,16 @@ def mean_of(
     within: Number | None = None,
     weight: Number = 1,
 ) -> Question:
-    """The mean of a number: its sum over the public n, or for groups a ratio of two noisy answers.
+    """The mean of a number over the records that have a valid one: a ratio of two noisy answers.
+
+    Where the policy declares the attribute `complete`, the mean over all records is their sum over the public n.
 
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Question("mean", of, _names(by), _where(where), target(within), weight=importance(weight))
+    return Question(
+        "mean", of, _names(by), _where(where), target(within), weight=importance(weight), missing=MISSING["mean"]
+    )
 
 
 def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Question:

@@ -117,7 +117,20 @@ def _whole_numbers(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
     """As whole numbers: all numbers of either range; everything else is `other` in both."""
     if not isinstance(old, Integers) or not isinstance(new, Integers):
         raise TypeError("whole numbers are read by integers")
-    return _in_order(old, old.low, new, new.low, recoding)
+    if not old.clamp and not new.clamp:
+        return _in_order(old, old.low, new, new.low, recoding)
+    _no_texts(new, recoding)
+    numbers = np.arange(min(old.low, new.low) - 1, max(old.high, new.high) + 2, dtype=np.int64)
+    pairs = np.stack([_placed(old, numbers), _placed(new, numbers)], axis=1)
+    both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
+    pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
+    return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
+
+
+def _placed(attribute: Integers, numbers: Ints) -> Ints:
+    """Where whole numbers go; outside the range to `other`, or to the nearest end."""
+    inside = np.clip(numbers, attribute.low, attribute.high)
+    return np.where((inside == numbers) | attribute.clamp, inside - attribute.low, attribute.listed).astype(np.int64)
 
 
 def _days(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:

@@ -22,7 +22,7 @@ def _values(spec: Mapping[str, Any], shared: Mapping[str, Any]) -> Attribute:
 
 def _integers(spec: Mapping[str, Any], shared: Mapping[str, Any]) -> Attribute:
     low, high = spec["range"]
-    return Integers(low=low, high=high, **shared)
+    return Integers(low=low, high=high, clamp=spec.get("outside") == "clamp", **shared)
 
 
 def _points(spec: Mapping[str, Any], shared: Mapping[str, Any]) -> Attribute:
@@ -35,7 +35,9 @@ def _points(spec: Mapping[str, Any], shared: Mapping[str, Any]) -> Attribute:
 
 def _numbers(spec: Mapping[str, Any], shared: Mapping[str, Any]) -> Attribute:
     low, high = (Fraction(x) for x in spec["range"])
-    return Numbers(low=low, high=high, step=Fraction(spec["step"]), clamp=spec["outside"] == "clamp", **shared)
+    counts = {"cell_value": spec["cell_value"]} if "cell_value" in spec else {}
+    clamp = spec["outside"] == "clamp"
+    return Numbers(low=low, high=high, step=Fraction(spec["step"]), clamp=clamp, **counts, **shared)
 
 
 def _dates(spec: Mapping[str, Any], shared: Mapping[str, Any]) -> Attribute:
@@ -84,6 +86,7 @@ def attribute_from_spec(spec: object) -> Attribute:
             "has_other": spec["other"],
             "other_value": None if value is None else Fraction(value),
             **({"format": spec["format"]} if "format" in spec else {}),
+            **({"complete": spec["complete"]} if "complete" in spec else {}),
         }
         attribute = reader(spec, shared)
         back = attribute.spec()

@@ -17,12 +17,19 @@ from dxprivacy.model.universe import Universe
 
 @dataclass(frozen=True)
 class Linear:
-    """An answer that is one row times `factor`, for a mean also divided by the public number of records."""
+    """An answer that is one row times `factor`, for a mean also divided by the public number of records.
+
+    Each record's number may lie `below` or `above` what was counted for it by so much, where it was counted as a cell;
+    a mean lies within its `ends`.
+    """
 
     row: int
     factor: Fraction
     bias: Fraction = Fraction(0)
     per_record: bool = False
+    below: Fraction = Fraction(0)
+    above: Fraction = Fraction(0)
+    ends: tuple[Fraction, Fraction] | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class Ratio:
     low: Fraction
     high: Fraction
     bias: Fraction = Fraction(0)
+    below: Fraction = Fraction(0)
+    above: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)

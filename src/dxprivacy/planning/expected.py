@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dxprivacy.model.workload import Answer, Ratio, Workload
+from dxprivacy.model.workload import Answer, Linear, Ratio, Workload
 from dxprivacy.planning.laws import Laplace, Law
 from dxprivacy.planning.noise_law import COVERAGE, scale_for
 
@@ -17,11 +17,20 @@ Interval = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class ErrorOf:
-    """Expected error of one answer, in its own unit: root mean square, mean absolute, 95 % half-width."""
+    """Expected error of one answer, in its own unit: root mean square, mean absolute, 95 % half-width.
+
+    All of them hold what cells can hide of the entries that are counted by them, which is `hidden` at most.
+    """
 
     rmse: float
     typical: float
     half_width: float
+    hidden: float = 0.0
+
+    @property
+    def noise_half_width(self) -> float:
+        """The part that a plan can do something about."""
+        return self.half_width - self.hidden
 
 
 def expected(answer: Answer, laws: Sequence[Law], rows: int | None, groups: int, shift: float = 0.0) -> ErrorOf:
@@ -34,19 +43,29 @@ def expected(answer: Answer, laws: Sequence[Law], rows: int | None, groups: int,
         size = max((rows or 0) / max(groups, 1), 1.0)
         reach = float(recipe.high - recipe.low) / 2
         top, bottom, unit = laws[recipe.top], laws[recipe.bottom], float(recipe.factor)
-        bias = float(recipe.bias)
+        hidden = float(max(recipe.below, recipe.above))
+        bias = float(recipe.bias) + hidden
         return ErrorOf(
             math.sqrt(top.variance * unit**2 + bottom.variance * reach**2) / size + bias,
             (top.mean_absolute * unit + bottom.mean_absolute * reach) / size + bias,
             (float(top.half_width(_EACH)) * unit + float(bottom.half_width(_EACH)) * reach) / size + bias,
+            hidden,
         )
     unit, bias = _per_step(answer, rows, shift)
+    hidden = hidden_in(recipe, rows)
+    bias += hidden
     law = laws[recipe.row]
     return ErrorOf(
         math.hypot(math.sqrt(law.variance) * unit, bias),
         law.mean_absolute * unit + bias,
         float(law.half_width()) * unit + bias,
+        hidden,
     )
+
+
+def hidden_in(recipe: Linear, rows: int | None) -> float:
+    """The most that cells hide of an answer: of a sum for every record, of a mean for one."""
+    return float(max(recipe.below, recipe.above)) * (1 if recipe.per_record else rows or 0)
 
 
 def all_expected(
@@ -84,6 +103,9 @@ def target_scales(answer: Answer, rows: int | None, groups: int) -> dict[int, fl
     if answer.within is None:
         return {}
     recipe, within = answer.recipe, float(answer.within)
+    hidden = float(max(recipe.below, recipe.above)) if isinstance(recipe, Ratio) else hidden_in(recipe, rows)
+    # Where cells alone hide more than was asked for, less noise cannot help: it is then made as small as was asked.
+    within = within - hidden if hidden < within else within
     if isinstance(recipe, Ratio):
         # Half of the error to the sum, half to the count, each covered at 97.5 %.
         size = max((rows or 0) / max(groups, 1), 1.0)
@@ -115,11 +137,15 @@ def interval(
         ends = _ratio_ends(recipe, top, h1, size, h2)
         value = recipe.centre + recipe.factor * top / size if size > 0 else recipe.centre
         return float(min(max(value, recipe.low), recipe.high)), *ends
-    bias = (recipe.bias + Fraction(shift) * recipe.factor) * (1 if recipe.per_record else rows)
+    times = 1 if recipe.per_record else rows
+    bias = (recipe.bias + Fraction(shift) * recipe.factor) * times
     divisor = max(rows, 1) if recipe.per_record else 1
     value = recipe.factor * Fraction(z[recipe.row]) / divisor
     h = laws[recipe.row].half_width() * recipe.factor / divisor + bias
-    return float(value), float(value - h), float(value + h)
+    low, high = value - h - recipe.below * times, value + h + recipe.above * times
+    if recipe.ends is not None:
+        value, low, high = (min(max(x, recipe.ends[0]), recipe.ends[1]) for x in (value, low, high))
+    return float(value), float(low), float(high)
 
 
 def _ratio_ends(recipe: Ratio, top: Fraction, h1: Fraction, bottom: Fraction, h2: Fraction) -> tuple[float, float]:
@@ -127,6 +153,6 @@ def _ratio_ends(recipe: Ratio, top: Fraction, h1: Fraction, bottom: Fraction, h2
     if bottom - h2 < 1:
         return float(recipe.low), float(recipe.high)
     corners = [recipe.centre + recipe.factor * t / b for t in (top - h1, top + h1) for b in (bottom - h2, bottom + h2)]
-    low = max(min(corners) - recipe.bias, recipe.low)
-    high = min(max(corners) + recipe.bias, recipe.high)
+    low = max(min(corners) - recipe.bias - recipe.below, recipe.low)
+    high = min(max(corners) + recipe.bias + recipe.above, recipe.high)
     return float(min(low, recipe.high)), float(max(high, recipe.low))

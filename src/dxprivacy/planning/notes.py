@@ -7,7 +7,7 @@ from dxprivacy.model.attributes import Integers
 from dxprivacy.model.grouping import Reference, resolve
 from dxprivacy.model.numbers import number_text
 from dxprivacy.model.ordered import Numbers, Series
-from dxprivacy.model.questions import Question
+from dxprivacy.model.questions import MISSING, Question
 from dxprivacy.model.workload import Ratio
 from dxprivacy.planning.expected import groups_per_question
 from dxprivacy.planning.plan import Plan
@@ -61,24 +61,36 @@ def _imputed(plan: Plan, asked: Question) -> list[str]:
     )
     if not attribute.has_other or conditioned or grouped or ref.numbers is None:
         return []
-    value = number_text(attribute.values_in_sums(ref.numbers)[-1])
-    text = f"a missing or invalid {attribute.name} counts as {value} {ref.unit}".rstrip() + " in sums and means"
+    if asked.missing == MISSING["mean"] and not attribute.complete:
+        return [f"records whose {attribute.name} is missing or invalid are left out of means of {ref.name}"]
+    zero = asked.missing == MISSING["sum"]
+    value = number_text(attribute.values_in_sums(ref.numbers, Fraction(0) if zero else None)[-1])
+    text = f"a missing or invalid {attribute.name} counts as {value} {ref.unit}".rstrip()
+    if zero:
+        return [f"{text} in sums"]
+    if attribute.complete:
+        return [f"{text} in means; the policy says that there is none"]
+    text += " in sums and means"
     if isinstance(attribute, (Integers, Numbers)):
         ends = "..".join(number_text(Fraction(end)) for end in (attribute.low, attribute.high))
         text += f"; for valid ones only: {asked.ask} {asked.of} where {attribute.name}={ends}"
     return [text]
 
 
+_COUNTS_AS = {"low": "lower end", "middle": "middle", "high": "upper end"}
+
+
 def _in_cells(ref: Reference) -> list[str]:
-    """The rounding bound of numbers in cells, whose sums are taken at the middle."""
+    """What cells hide, and what nobody can bound: numbers outside the range."""
     cells = ref.attribute.entry if isinstance(ref.attribute, Series) else ref.attribute
-    if not isinstance(cells, Numbers):
-        return []
-    parts = len(ref.attribute.reads) if ref.fact is not None and ref.fact.name == "total" else 1
-    unit = f" {ref.unit}" if ref.unit else ""
-    most = f"{number_text(cells.step / 2 * parts)}{unit}"
-    clamped = "; numbers outside the range count as the nearest end" if cells.clamp else ""
-    return [
-        f"{ref.name} counts as the middle of its step of {number_text(cells.step)}{unit}: this moves a mean by at most "
-        f"{most}, a sum by at most that much per record{clamped}"
-    ]
+    out = []
+    if isinstance(cells, Numbers):
+        unit = f" {ref.unit}" if ref.unit else ""
+        most = f"{number_text(max(ref.hides))}{unit}"
+        out.append(
+            f"{ref.name} counts as the {_COUNTS_AS[cells.cell_value]} of its step of {number_text(cells.step)}{unit}: "
+            f"errors and intervals include the most that this can hide, {most} of a mean, that much per record of a sum"
+        )
+    if cells.clamps:
+        out.append(f"{ref.name} outside its range counts as the nearest end: how far that moves an answer is not known")
+    return out

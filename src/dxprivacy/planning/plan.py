@@ -112,8 +112,8 @@ class Plan:
     def improvement(self) -> Floats:
         """Per answer: the error of plain DP as strict as our closest pair, divided by ours; inf for exact answers."""
         plain = self.errors_of(self.baselines.strict_scales)
-        ours = np.array([e.half_width for e in self.errors])
-        theirs = np.array([e.half_width for e in plain])
+        ours = np.array([e.noise_half_width for e in self.errors])
+        theirs = np.array([e.noise_half_width for e in plain])
         with np.errstate(divide="ignore", invalid="ignore"):
             fine = np.array([e.rmse for e in plain]) / self.expected_rmse
             return np.where(ours > 0, theirs / ours, np.where(np.isnan(fine), 1.0, fine))

@@ -24,7 +24,7 @@ from dxprivacy.model.explicit_rows import on_grids
 from dxprivacy.model.grid import to_grid
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import exact
-from dxprivacy.model.questions import Asked, Matrix, Stack, mean_of
+from dxprivacy.model.questions import Asked, Matrix, Question, Stack
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Linear
 from dxprivacy.planning.measured import RowForRow
@@ -189,7 +189,7 @@ def _means(universe: Universe, values: Any, n: int) -> list[Asked]:
             raise QuestionError(
                 "no attribute has numbers to average", hints=[('values={"sex": [-1, 1]}', "gives some")]
             )
-        return [mean_of(name) for name in numeric]
+        return [Question("mean", name) for name in numeric]
     if not isinstance(values, Mapping):
         if len(universe.attributes) != 1:
             raise UsageError("several attributes need names", hints=['values={"sex": [-1, 1], "age": None}'])
@@ -197,7 +197,8 @@ def _means(universe: Universe, values: Any, n: int) -> list[Asked]:
     if not values:
         raise UsageError("ask for at least one average")
     return [
-        mean_of(name) if numbers is None else _custom(universe, name, numbers, n) for name, numbers in values.items()
+        Question("mean", name) if numbers is None else _custom(universe, name, numbers, n)
+        for name, numbers in values.items()
     ]
 
 

@@ -37,7 +37,7 @@ from dxprivacy.policy.policy import Policy
 
 _EQUAL = 1e-9
 _BLOCK = 1 << 18
-_PARTS = ("kind", "column", "unit", "other_value")
+_PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "cell_value")
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def _settings(before: Policy, after: Policy) -> tuple[Setting, ...]:
     old, new = ({a.name: a for a in p.universe.attributes} for p in (before, after))
     for name in old:
         for part in _PARTS if name in new else ():
-            told = ("" if x is None else str(x) for x in (getattr(a[name], part) for a in (old, new)))
+            told = ("" if x is None else str(x) for x in (getattr(a[name], part, None) for a in (old, new)))
             found.append(Setting(f"{name}: {part.replace('_', ' ')}", *told))
     return tuple(s for s in found if s.before != s.after)
 

@@ -57,7 +57,20 @@ class Keys:
         for key, example in (("column", "inc_eur"), ("unit", "years"), ("format", "1.234,5")):
             if key in self:
                 out[key] = self.text(key, example)
+        if "complete" in self:
+            if not isinstance(self["complete"], bool):
+                hint = ("complete = true", "every record has a valid entry: means are sums over the public number")
+                raise self.error("complete is true or false", "complete", [hint])
+            out["complete"] = self["complete"]
         return out
+
+    def one_of(self, key: str, choices: Mapping[str, str], usual: str) -> str:
+        """One of some words; each with what it means."""
+        given = self.table.get(key, usual)
+        if not isinstance(given, str) or given not in choices:
+            hints = [(f'{key} = "{word}"', meaning) for word, meaning in choices.items()]
+            raise self.error(f"{key} is {str(given)[:40]!r}", key, hints)
+        return given
 
     def text(self, key: str, example: str) -> str:
         """A name or another short text."""

@@ -17,10 +17,10 @@ from dxprivacy.policy.source import UNPRINTABLE
 COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
 KINDS = {
     "values": ("between", "declared_public"),
-    "integers": ("per", "at_most", "format", "columns"),
-    "numbers": ("per", "at_most", "format", "columns", "step", "outside"),
+    "integers": ("per", "at_most", "format", "columns", "outside", "complete"),
+    "numbers": ("per", "at_most", "format", "columns", "step", "outside", "cell_value", "complete"),
     "dates": ("per", "at_most", "format", "columns", "timezone"),
-    "points": ("per", "metric", "id", "units", "within", "at_most"),
+    "points": ("per", "metric", "id", "units", "within", "at_most", "complete"),
     "graph": (),
 }
 _THRESHOLDS = ("blowfish", "smooth")

@@ -1,6 +1,7 @@
 """Ordered attributes of a policy: integers, numbers in cells, dates, and series of them."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,12 @@ from dxprivacy.policy.source import UNPRINTABLE
 
 Step = tuple[Exact, Fraction | None]
 """What one step of an ordered attribute costs, and the cap."""
+_OUTSIDE = {"other": "numbers outside the range count as invalid", "clamp": "as the nearest end"}
+_CELL_VALUES = {
+    "middle": "a number counts as the middle of its step in sums",
+    "low": "as the lower end; right for whole numbers in steps of 1",
+    "high": "as the upper end",
+}
 
 
 def integers(keys: Keys) -> tuple[Attribute, Metric]:
@@ -31,7 +38,7 @@ def integers(keys: Keys) -> tuple[Attribute, Metric]:
             [f"integers = [{ends[1]}, {ends[0]}]"],
         )
     other, value = keys.other(numbers="columns" not in keys)
-    attribute = Integers(low=ends[0], high=ends[1], other_value=value, **keys.common())
+    attribute = Integers(low=ends[0], high=ends[1], clamp=_clamps(keys), other_value=value, **keys.common())
     return _finish(keys, attribute, _plain_steps(keys, attribute, Fraction(1)), other)
 
 
@@ -45,19 +52,22 @@ def numbers(keys: Keys) -> tuple[Attribute, Metric]:
     if "step" not in keys:
         raise keys.error(f"{keys.name}: numbers need the width of a cell", "numbers", [("add   step = 1000", "")])
     step = keys.number(keys["step"], "step", "step", LENGTHS, ["step = 1000"])
-    outside = keys.table.get("outside", "other")
-    if outside not in ("other", "clamp"):
-        raise keys.error(
-            f"outside is {str(outside)[:40]!r}",
-            "outside",
-            [
-                ('outside = "other"', "numbers outside the range count as invalid"),
-                ('outside = "clamp"', "as the nearest end"),
-            ],
-        )
     other, value = keys.other(numbers="columns" not in keys)
-    attribute = Numbers(low=low, high=high, step=step, clamp=outside == "clamp", other_value=value, **keys.common())
+    attribute = Numbers(
+        low=low,
+        high=high,
+        step=step,
+        clamp=_clamps(keys),
+        cell_value=keys.one_of("cell_value", _CELL_VALUES, "middle"),
+        other_value=value,
+        **keys.common(),
+    )
     return _finish(keys, attribute, _plain_steps(keys, attribute, step), other)
+
+
+def _clamps(keys: Keys) -> bool:
+    """Whether numbers outside the range count as its nearest end."""
+    return keys.one_of("outside", _OUTSIDE, "other") == "clamp"
 
 
 def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> Step:
@@ -84,7 +94,10 @@ def _finish(keys: Keys, attribute: Integers | Numbers, step: Step, other: Exact 
         raise keys.error("columns is a list of names", "columns", ['columns = ["jan", "feb", "mar"]'])
     if "column" in keys:
         raise keys.error("a series has columns, not a column", "column", ['columns = ["jan", "feb", "mar"]'])
-    series = Series(name=keys.name, columns=tuple(columns), entry=attribute, unit=attribute.unit)
+    entry = replace(attribute, complete=False)
+    series = Series(
+        name=keys.name, columns=tuple(columns), entry=entry, unit=attribute.unit, complete=attribute.complete
+    )
     return series, alone.series(Universe([series]), series, price, other, cap)
 
 

@@ -18,6 +18,7 @@ from dxprivacy.verify.words import number_text
 OTHER = "other"
 _COMMON = ("kind", "name", "column", "other", "other_value")
 _MOST_VALUES = 1 << 26
+_CELL_VALUES = {"low": Fraction(0), "middle": Fraction(1, 2), "high": Fraction(1)}  # from the start, in steps
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,13 @@ class Attribute(ABC):
     """One attribute of the records."""
 
     listed: int
+    optional: Sequence[str] = ()
+    clamp = False
     numbers: Sequence[Fraction] | None = None
     properties: Sequence[Property] = ()
 
     def __init__(self, spec: dict[str, Any], where: str, needed: Sequence[str]) -> None:
-        reading.members(spec, where, (*_COMMON, *needed), ("format",))
+        reading.members(spec, where, (*_COMMON, *needed), ("format", "complete", *self.optional))
         self.kind = reading.text(spec["kind"], where)
         self.name = reading.text(spec["name"], where)
         if not self.name.strip():
@@ -50,6 +53,7 @@ class Attribute(ABC):
         reading.text(spec["column"], f"{where} column")
         reading.text(spec.get("format", ""), f"{where} format")
         self.other = reading.flag(spec["other"], f"{where} other")
+        self.complete = reading.flag(spec.get("complete", False), f"{where} complete")
         given = spec["other_value"]
         self.other_value = None if given is None else reading.fraction(given, f"{where} other_value")
 
@@ -77,12 +81,16 @@ class Attribute(ABC):
         """The label of any value."""
         return self.label(index) if index < self.listed else OTHER
 
-    def in_sums(self, numbers: Sequence[Fraction]) -> list[Fraction]:
-        """What each value counts in sums, `other` included."""
+    def in_sums(self, numbers: Sequence[Fraction], *, zero: bool) -> list[Fraction]:
+        """What each value counts in sums, `other` included: as declared, or 0, or in the middle."""
         if not self.other:
             return list(numbers)
-        middle = (min(numbers) + max(numbers)) / 2
-        return [*numbers, middle if self.other_value is None else self.other_value]
+        usual = Fraction(0) if zero else (min(numbers) + max(numbers)) / 2
+        return [*numbers, usual if self.other_value is None else self.other_value]
+
+    def hides(self, name: str) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+        """How far below and above its number an entry may lie, of the attribute or of a property."""
+        return Fraction(0), Fraction(0)
 
 
 class Values(Attribute):
@@ -108,8 +116,13 @@ class Values(Attribute):
 class Integers(Attribute):
     """Whole numbers."""
 
+    optional = ("outside",)
+
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("range",))
+        if spec.get("outside", "clamp") != "clamp":
+            raise refuse("outside is not clamp", where)
+        self.clamp = "outside" in spec
         self.low, self.high = _two(spec["range"], where, reading.whole)
         self.listed = self.high - self.low + 1
         _require_size(self.listed, where)
@@ -128,11 +141,15 @@ class Integers(Attribute):
         if not re.fullmatch("[+-]?[0-9]{1,24}", written.strip()):
             return None
         value = int(written)
+        if self.clamp:
+            value = min(max(value, self.low), self.high)
         return value - self.low if self.low <= value <= self.high else None
 
 
 class Numbers(Attribute):
     """Numbers in half-open cells."""
+
+    optional = ("cell_value",)
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("range", "step", "outside"))
@@ -141,6 +158,9 @@ class Numbers(Attribute):
         if spec["outside"] not in ("clamp", OTHER):
             raise refuse("outside is neither clamp nor other", where)
         self.clamp = spec["outside"] == "clamp"
+        self.cell_value = spec.get("cell_value", "middle")
+        if self.cell_value not in _CELL_VALUES or spec.get("cell_value") == "middle":
+            raise refuse("cell_value is neither low nor high", where)
         cells = (self.high - self.low) / self.step
         if cells.denominator != 1:
             raise refuse("the range is no whole number of steps", where)
@@ -149,8 +169,13 @@ class Numbers(Attribute):
 
     @cached_property
     def numbers(self) -> Sequence[Fraction]:  # type: ignore[override]
-        """The middle of each cell."""
-        return [self.low + (2 * k + 1) * self.step / 2 for k in range(self.listed)]
+        """What each cell counts as."""
+        return [self.low + (k + _CELL_VALUES[self.cell_value]) * self.step for k in range(self.listed)]
+
+    def hides(self, name: str) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+        """To the ends of a cell."""
+        below = _CELL_VALUES[self.cell_value] * self.step
+        return below, self.step - below
 
     @cached_property
     def _edges(self) -> list[float]:
@@ -270,6 +295,17 @@ class Series(Attribute):
             index, digit = divmod(index, self.entry.listed)
             out.append(digit)
         return out[::-1]
+
+    @property
+    def clamp(self) -> bool:  # type: ignore[override]
+        """Where its entries do."""
+        return self.entry.clamp
+
+    def hides(self, name: str) -> tuple[Fraction, Fraction]:
+        """What an entry hides, or all of them together."""
+        parts = len(self.columns) if name == "total" and "total" not in self.columns else 1
+        below, above = self.entry.hides("")
+        return below * parts, above * parts
 
     def label(self, index: int) -> str:
         """The entries' labels."""

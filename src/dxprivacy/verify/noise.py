@@ -7,7 +7,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Protocol
 
-from dxprivacy.verify.questions import Answer
+from dxprivacy.verify.questions import Answer, Recipe
 
 COVERAGE = Fraction(95, 100)
 EACH = Fraction(975, 1000)  # two parts of an answer, each covered so, are covered together
@@ -108,8 +108,10 @@ class Blend:
 def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:
     """Root mean square and mean absolute error; and the 95 % half-widths that may be stated."""
     r = answer.recipe
+    hidden = float(max(r.below, r.above))
     u, b = float(r.unit), float(r.bias)
     if r.count is not None:
+        b += hidden
         one, two = laws[r.row], laws[r.count]
         m, reach = max(records / answer.siblings, 1.0), float(r.high - r.low) / 2
         return (
@@ -121,7 +123,8 @@ def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) ->
     if r.over_all:
         u /= max(records, 1)
     else:
-        b *= records
+        b, hidden = b * records, hidden * records
+    b += hidden
     law = laws[r.row]
     spread = math.sqrt(law.variance) * u
     return math.hypot(spread, b), law.mean_absolute * u + b, [float(h) * u + b for h in law.widths(COVERAGE)]
@@ -136,8 +139,12 @@ def released(
         divisor = max(records, 1) if r.over_all else 1
         value = r.unit * Fraction(rows[r.row]) / divisor
         bias = (r.bias + Fraction(shift) * r.unit) * (1 if r.over_all else records)
-        ends = [r.unit * h / divisor + bias for h in laws[r.row].widths(COVERAGE)]
-        return [(float(value), float(value - e), float(value + e), False) for e in ends]
+        times = 1 if r.over_all else records
+        widths = [r.unit * h / divisor + bias for h in laws[r.row].widths(COVERAGE)]
+        found = [(value, value - w - r.below * times, value + w + r.above * times) for w in widths]
+        if r.ended:
+            found = [(_inside(r, a), _inside(r, b), _inside(r, c)) for a, b, c in found]
+        return [(float(a), float(b), float(c), False) for a, b, c in found]
     out = []
     for h1 in laws[r.row].widths(EACH):
         for h2 in laws[r.count].widths(EACH):
@@ -145,6 +152,10 @@ def released(
             vague = float(low) <= float(r.low) and float(high) >= float(r.high)
             out.append((float(value), float(low), float(high), vague))
     return out
+
+
+def _inside(r: Recipe, x: Fraction) -> Fraction:
+    return min(max(x, r.low), r.high)
 
 
 def moved(answer: Answer, records: int) -> float:
@@ -164,5 +175,5 @@ def _mean(
     if count - h2 < 1:
         return value, r.low, r.high
     corners = [r.centre + r.unit * t / c for t in (top - h1, top + h1) for c in (count - h2, count + h2)]
-    low, high = min(corners) - r.bias, max(corners) + r.bias
+    low, high = min(corners) - r.bias - r.below, max(corners) + r.bias + r.above
     return value, min(max(low, r.low), r.high), max(min(high, r.high), r.low)

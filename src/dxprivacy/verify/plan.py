@@ -101,7 +101,7 @@ def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Cla
     if metric_digest != reading.digest({"universe": universe.digest, "metric": given["spec"]}):
         raise refuse("is not the digest of universe and distances", "metric digest")
     metric = distance(given["spec"], universe.size)
-    asked = ask(data["questions"], universe)
+    asked = ask(data["questions"], universe, edition=edition)
     workload = workload_digest(universe.digest, asked.blocks)
     if data["workload"] != workload:
         raise refuse("is not the digest of the rows that the questions ask for", "workload")

@@ -20,6 +20,7 @@ _MOST_ROWS = 2_000_000
 _MOST_RANGES = 300
 _HEAVIEST = 1_000_000
 _LARGEST_ENTRY = 1 << 53
+_MISSING = {"sum": "zero", "mean": "left out"}
 _KEYWORDS = ("by", "where", "within", "and", "of")
 
 
@@ -35,6 +36,9 @@ class Recipe:
     centre: Fraction = Fraction(0)
     low: Fraction = Fraction(0)
     high: Fraction = Fraction(0)
+    below: Fraction = Fraction(0)  # what cells hide of one record's number, on either side
+    above: Fraction = Fraction(0)
+    ended: bool = False  # a mean over all that lies between low and high
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -70,8 +74,11 @@ class Asked:
         return sum(block.rows for block in self.blocks)
 
 
-def ask(data: Any, universe: Universe, *, units: bool = True) -> Asked:
-    """All questions of a file; `units=False` where nothing says in which units the numbers were."""
+def ask(data: Any, universe: Universe, *, edition: int = 3, units: bool = True) -> Asked:
+    """All questions of a file; `units=False` where nothing says in which units the numbers were.
+
+    In edition 2 labels said less about cells, and intervals nothing.
+    """
     given = reading.items(data, "questions")
     if not given:
         raise refuse("nothing is asked", "questions")
@@ -80,7 +87,7 @@ def ask(data: Any, universe: Universe, *, units: bool = True) -> Asked:
     words: list[str] = []
     notes: dict[str, None] = {}
     for k, question in enumerate(given):
-        one = _Question(question, universe, f"question {k + 1}", units=units).bound()
+        one = _Question(question, universe, f"question {k + 1}", edition=edition, units=units).bound()
         start = sum(block.rows for block in blocks)
         for block in one.blocks:
             blocks.append(block.starting_at(sum(b.rows for b in blocks)))
@@ -112,10 +119,10 @@ def grid(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction, Fraction]:
 
 
 class _Question:
-    def __init__(self, data: Any, universe: Universe, where: str, *, units: bool = True) -> None:
-        self.universe, self.where, self._units = universe, where, units
+    def __init__(self, data: Any, universe: Universe, where: str, *, edition: int = 3, units: bool = True) -> None:
+        self.universe, self.where, self._units, self._edition = universe, where, units, edition
         self.ask = data.get("ask") if isinstance(data, dict) else None
-        self.unit = self.of = self.title = ""
+        self.unit = self.of = self.title = self.missing = ""
         self.by: list[str] = []
         self.conditions: list[tuple[str, Condition]] = []
         if self.ask == "matrix":
@@ -131,7 +138,11 @@ class _Question:
         elif self.ask in ("count", "sum", "mean", "prefixes", "ranges", "marginals"):
             of = () if self.ask == "count" else ("of",)
             grouped = ("by", "where") if self.ask in ("count", "sum", "mean") else ()
-            self.data = reading.members(data, where, ("ask", *of), (*grouped, "within", "unit", "weight", "title"))
+            goals = ("within", "unit", "weight", "title", *(("missing",) if self.ask in _MISSING else ()))
+            self.data = reading.members(data, where, ("ask", *of), (*grouped, *goals))
+            self.missing = reading.text(data.get("missing", ""), where)
+            if "missing" in data and self.missing != _MISSING[self.ask]:
+                raise refuse("does not say how missing entries count", where)
             self.of, self.unit, self.title = (reading.text(data.get(n, ""), where) for n in ("of", "unit", "title"))
             self.by = reading.each(data.get("by", []), where, reading.text)
             self.conditions = [self._condition(c) for c in reading.items(data.get("where", []), where)]
@@ -147,7 +158,7 @@ class _Question:
         data = self.data["of"]
         if not isinstance(data, dict) or data.get("ask") == "row" or {"within", "unit", "weight", "title"} & set(data):
             raise refuse("is a row of something with a target, a weight or a title, or of a row", self.where)
-        return _Question(data, self.universe, self.where, units=units)
+        return _Question(data, self.universe, self.where, edition=self._edition, units=units)
 
     def _condition(self, data: Any) -> tuple[str, Condition]:
         pair = reading.items(data, self.where)
@@ -165,7 +176,21 @@ class _Question:
             raise refuse("a condition wants nothing", self.where)
         return name, wanted
 
-    def words(self, *, goals: bool = True) -> str:
+    def _said(self, name: str, condition: Condition, cells: bool) -> str:
+        """A condition in words; `cells`: numbers in cells by what is really counted."""
+        named = resolve(name, self.universe, self.where) if cells else None
+        if named is None or named.fact is not None or not isinstance(named.attribute, Numbers):
+            return _write(name, condition)
+        a = named.attribute
+        if isinstance(condition, tuple):
+            low, high = (min(max(x, a.low), a.high) for x in condition if isinstance(x, Fraction))
+            return f"{named.name} {_from_to(a, low, high)}"
+        found = sorted({a.find(text, self.where) for text in condition})
+        ends = [(a.low + k * a.step, a.low + (k + 1) * a.step) for k in found]
+        told = ["other" if k == a.listed else _from_to(a, *pair) for k, pair in zip(found, ends, strict=True)]
+        return f"{named.name} {' or '.join(told)}"
+
+    def words(self, *, goals: bool = True, cells: bool = False) -> str:
         """As somebody would ask it; without its goals, target and weight are left out."""
         if self.ask == "matrix":
             return f"{self.data['shape'][0]} explicit rows"
@@ -178,7 +203,9 @@ class _Question:
         words = [str(self.ask)]
         words += [_quoted(self.of)] if self.of else []
         words += ["by " + ", ".join(map(_quoted, self.by))] if self.by else []
-        words += ["where " + " and ".join(_write(n, c) for n, c in self.conditions)] if self.conditions else []
+        words += (
+            ["where " + " and ".join(self._said(n, c, cells) for n, c in self.conditions)] if self.conditions else []
+        )
         if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
         if self.weight != 1 and goals:
@@ -247,25 +274,45 @@ class _Question:
             raise refuse(f"{self.of} has no numbers", self.where)
         unit = of.unit(universe)
         self._require_unit(unit)
-        weighed = of.attribute.in_sums(of.numbers)
-        low, high = min(weighed), max(weighed)
+        used = [*(g.axis for g in groupings), *(resolve(n, universe, self.where).axis for n, _ in self.conditions)]
+        weighed = of.attribute.in_sums(of.numbers, zero=self.missing == _MISSING["sum"])
+        counted, size = weighed, universe.shape[of.axis]
+        valid_only = self.missing == _MISSING["mean"] and of.attribute.other and not of.attribute.complete
+        if valid_only:
+            counted = list(of.numbers)
+            groups[of.axis] = [*groups.get(of.axis, [0] * size)[:-1], -1]
+            if max(groups[of.axis]) < 0:
+                raise refuse("is a mean over invalid entries", self.where)
+            sizes.setdefault(of.axis, 1)
+            ones[of.axis] = [1] * size
+        below, above = of.attribute.hides(of.name)
+        low, high = min(counted), max(counted)
         parted = self.ask == "mean" and (bool(groups) or universe.absent is not None)
         centre = (low + high) / 2 if parted else Fraction(0)
-        whole, step, bias = grid([x - centre for x in weighed])
-        with_x = {of.axis: [0] * universe.shape[of.axis], **groups}
+        whole, step, bias = grid([x - centre for x in counted] + [Fraction(0)] * valid_only)
+        if self._edition > 2:
+            low, high = min(low, min(of.numbers) - below), max(high, max(of.numbers) + above)
+        else:
+            below = above = Fraction(0)
+        with_x = {of.axis: [0] * size, **groups}
         sums = Table(with_x, {**ones, of.axis: whole}, {of.axis: 1, **sizes}, step, bias)
-        notes = [*self._missing(of, weighed[-1], unit, [g.axis for g in groupings]), *_in_cells(of, unit)]
-        notes += self._left_out()
+        notes = [*self._missing_notes(of, weighed[-1], unit, used), *self._in_cells(of, unit), *self._left_out()]
         if not parted:
-            recipes = self._rows(sums, over_all=self.ask == "mean")
+            ended = self.ask == "mean" and self._edition > 2
+            shared = (self.ask == "mean", None, Fraction(0), low, high, below, above, ended)
+            recipes = [Recipe(k, step, bias, *shared) for k in range(sums.rows)]
             return self._asked([sums], labels, named, recipes, unit=unit, notes=notes)
         counts = Table(groups, ones, sizes)
-        recipes = [Recipe(k, step, bias, False, sums.rows + k, centre, low, high) for k in range(sums.rows)]
+        recipes = [
+            Recipe(k, step, bias, False, sums.rows + k, centre, low, high, below, above) for k in range(sums.rows)
+        ]
         return self._asked([sums, counts], labels, named, recipes, unit=unit, notes=notes)
 
     def _labels(self, groupings: Sequence[Grouping]) -> list[str]:
         if not groupings:
-            return [self.words(goals=False) if self.conditions else f"{self.ask} {self.of}".strip()]
+            if not self.conditions:
+                return [f"{self.ask} {self.of}".strip()]
+            return [self.words(goals=False, cells=self._edition > 2)]
         labels = [", ".join(chosen) for chosen in product(*(g.labels for g in groupings))]
         return [f"{self.ask} {self.of}, {label}" for label in labels] if self.of else labels
 
@@ -278,17 +325,43 @@ class _Question:
         which = " or ".join(names)
         return [f"records whose {which} is missing or invalid are in no group; they are: count where {names[0]}=other"]
 
-    def _missing(self, of: Named, value: Fraction, unit: str, grouped: Sequence[int]) -> list[str]:
+    def _missing_notes(self, of: Named, value: Fraction, unit: str, used: Sequence[int]) -> list[str]:
         """How missing numbers count, unless groups or conditions leave them out."""
         a = of.attribute
-        used = [*grouped, *(resolve(name, self.universe, self.where).axis for name, _ in self.conditions)]
         if not a.other or of.axis in used:
             return []
-        text = f"a missing or invalid {a.name} counts as {number_text(value)} {unit}".rstrip() + " in sums and means"
+        if self.missing == _MISSING["mean"] and not a.complete:
+            return [f"records whose {a.name} is missing or invalid are left out of means of {of.name}"]
+        text = f"a missing or invalid {a.name} counts as {number_text(value)} {unit}".rstrip()
+        if self.missing == _MISSING["sum"]:
+            return [f"{text} in sums"]
+        if a.complete:
+            return [f"{text} in means; the policy says that there is none"]
+        text += " in sums and means"
         if isinstance(a, (Integers, Numbers)):
             ends = f"{number_text(Fraction(a.low))}..{number_text(Fraction(a.high))}"
             text += f"; for valid ones only: {self.ask} {self.of} where {a.name}={ends}"
         return [text]
+
+    def _in_cells(self, of: Named, unit: str) -> list[str]:
+        """How far what a cell counts as may be from the number, and what lies outside the range."""
+        if self._edition == 2:
+            return _in_cells_2(of, unit)
+        cells = of.attribute.entry if isinstance(of.attribute, Series) else of.attribute
+        out = []
+        if isinstance(cells, Numbers):
+            behind = f" {unit}" if unit else ""
+            end = {"low": "lower end", "middle": "middle", "high": "upper end"}[cells.cell_value]
+            most = number_text(max(of.attribute.hides(of.name)))
+            out.append(
+                f"{of.name} counts as the {end} of its step of {number_text(cells.step)}{behind}: errors and intervals "
+                f"include the most that this can hide, {most}{behind} of a mean, that much per record of a sum"
+            )
+        if cells.clamp:
+            out.append(
+                f"{of.name} outside its range counts as the nearest end: how far that moves an answer is not known"
+            )
+        return out
 
     def _require_unit(self, unit: str) -> None:
         if self._units and self.unit and self.unit != unit:
@@ -427,8 +500,13 @@ def _in_groups(groupings: Sequence[Grouping]) -> list[dict[str, str]]:
     return [dict(chosen) for chosen in product(*named)]
 
 
-def _in_cells(of: Named, unit: str) -> list[str]:
-    """How far the middle of a cell may be from the number."""
+def _from_to(a: Numbers, low: Fraction, high: Fraction) -> str:
+    """Half open, but for the last cell."""
+    return f"{number_text(low)} to {'below ' if high < a.high else ''}{number_text(high)}"
+
+
+def _in_cells_2(of: Named, unit: str) -> list[str]:
+    """How far the middle of a cell may be from the number, as edition 2 said it."""
     attribute = of.attribute
     cells, parts = attribute, 1
     if isinstance(attribute, Series):
