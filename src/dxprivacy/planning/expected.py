@@ -32,6 +32,11 @@ class ErrorOf:
         """The part that a plan can do something about."""
         return self.half_width - self.hidden
 
+    def good_enough(self, within: Fraction) -> bool:
+        """Whether a target is met; where cells alone hide more, whether the noise is as small as was asked."""
+        width = self.half_width if self.hidden < within else self.noise_half_width
+        return width <= float(within) * (1 + 1e-9)
+
 
 def expected(answer: Answer, laws: Sequence[Law], rows: int | None, groups: int, shift: float = 0.0) -> ErrorOf:
     """The error of an answer; for a mean over a group, as if all groups were equally large (sizes are private).

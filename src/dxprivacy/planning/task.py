@@ -231,8 +231,8 @@ class Task:
         misses = 0
         if (self.targets > 0).any():
             errors = self.errors(found)
-            wanted = ((e.half_width, a.within) for a, e in zip(self.workload.answers, errors, strict=True))
-            misses = sum(within is not None and width > float(within) * (1 + 1e-9) for width, within in wanted)
+            asked = zip(self.workload.answers, errors, strict=True)
+            misses = sum(a.within is not None and not e.good_enough(a.within) for a, e in asked)
         return misses, self.loss_of(self.effective(found))
 
     def errors(self, found: Candidate) -> tuple[ErrorOf, ...]:

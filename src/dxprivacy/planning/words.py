@@ -226,6 +226,8 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
     if all(_reached(a, e) for a, e in zip(answers, errors, strict=True)):
         assumed = any(isinstance(a.recipe, Ratio) for a in answers)
         why = tag("dim", "nothing: target reached" + (" for groups of that size" if assumed else ""))
+    elif target is not None and all(e.good_enough(target) for e in errors):
+        why = tag("dim", f"what its steps hide: {_span([e.hidden for e in errors], unit)}")
     elif len(members) == 1 or len({limit[k].pair for k in members}) == 1:
         why = short_pair(pair_words(plan.metric, limit[members[0]].pair), _PAIR)
     else:

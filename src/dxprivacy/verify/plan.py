@@ -258,8 +258,10 @@ def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str)
 
 
 def is_exact(answer: Answer, laws: Sequence[Law], shifts: Sequence[float]) -> bool:
-    """Whether no row of an answer has noise, or is moved."""
-    return all(laws[row].variance == 0 and not shifts[row] for row in answer.recipe.rows)
+    """Whether no row of an answer has noise, or is moved, and no cell hides a part of it."""
+    return not (answer.recipe.below or answer.recipe.above) and all(
+        laws[row].variance == 0 and not shifts[row] for row in answer.recipe.rows
+    )
 
 
 def _check_errors(given: list[Any], claim: Claim) -> None:

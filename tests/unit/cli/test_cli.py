@@ -299,7 +299,7 @@ def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_n
     rows = squeezed(called.out)
     assert rows[6] == "released 95 % interval"
     assert any(re.fullmatch(r"M 1,177 [\d,]+ – [\d,]+", row) for row in rows)
-    assert "Intervals cover privacy noise, not sampling error." in rows
+    assert "Intervals cover privacy noise and cells, not sampling error." in rows
     promise = " ".join(rows[rows.index("Promise") + 1 : -2])
     assert "1. If any one record i is replaced by another record j" in promise
     assert "the number of records (400) is treated as public" in promise
@@ -370,7 +370,9 @@ def test_many_answers_are_cut_on_the_screen_and_complete_in_the_file(town, dxp, 
     plan = planned("table sex by age")
     called = dxp("release", plan.name, "--data", "people.csv").fine()
     name = plan.stem.removeprefix("plan-")
-    assert f"  8 more in release-{name}.csv. Intervals cover privacy noise, not sampling error." in called.lines
+    assert (
+        f"  8 more in release-{name}.csv. Intervals cover privacy noise and cells, not sampling error." in called.lines
+    )
     assert len((town / f"release-{name}.csv").read_text().splitlines()) == 21
     full = dxp("release", plan.name, "--data", "people.csv", "--all").fine()
     assert "more in" not in full.out
