@@ -10,6 +10,8 @@ no attribute “gender”
 
 from collections.abc import Iterable, Sequence
 
+from dxprivacy.steering import one_line
+
 Hint = tuple[str, str]
 
 
@@ -30,14 +32,14 @@ class DxError(Exception):
 
     @property
     def headline(self) -> str:
-        """`where · what` on one line."""
-        return f"{self.where} · {self.what}" if self.where else self.what
+        """`where · what` on one line, whatever the names in it hold."""
+        return one_line(f"{self.where} · {self.what}" if self.where else self.what)
 
     def message(self) -> str:
         """The whole error as plain text."""
         width = max((len(command) for command, _ in self.hints), default=0)
         hints = [f"→ {command.ljust(width)}   {why}".rstrip() for command, why in self.hints]
-        return "\n  ".join([self.headline, *self.details, *hints])
+        return "\n  ".join([self.headline, *map(one_line, (*self.details, *hints))])
 
     def to_dict(self) -> dict[str, object]:
         """The same fields for machines (`--json`)."""

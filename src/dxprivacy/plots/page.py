@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dxprivacy.plots.picture import Picture
-from dxprivacy.wording import UNPRINTABLE
+from dxprivacy.steering import STEERING, one_line
 
 ROWS = 2_000
-_UNPRINTABLE_BUT_LINES = re.compile(UNPRINTABLE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+_STEERING_BUT_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 
 
 def page(title: str, parts: Iterable[str]) -> str:
@@ -28,7 +28,7 @@ def escaped(text: str) -> str:
     >>> escaped("<b> & \\u202eb")
     '&lt;b&gt; &amp; �b'
     """
-    return html.escape(UNPRINTABLE.sub("\ufffd", text))
+    return html.escape(one_line(text))
 
 
 def section(title: str, *parts: str) -> str:
@@ -69,7 +69,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "", *
 
 def verbatim(text: str) -> str:
     """A file as it is, line by line."""
-    return f"<pre>{html.escape(_UNPRINTABLE_BUT_LINES.sub(chr(0xFFFD), text))}</pre>"
+    return f"<pre>{html.escape(_STEERING_BUT_LINES.sub(chr(0xFFFD), text))}</pre>"
 
 
 def drawn(picture: Picture) -> str:
