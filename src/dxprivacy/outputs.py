@@ -49,6 +49,17 @@ class Kind:
 
         return cls(noun, ours)
 
+    def or_else(self, other: "Kind") -> "Kind":
+        """Recognised in either way."""
+
+        def ours(file: BinaryIO) -> bool:
+            if self.ours(file):
+                return True
+            file.seek(0)
+            return other.ours(file)
+
+        return Kind(self.noun, ours)
+
 
 def _json(noun: str, name: bytes) -> Kind:
     return Kind.beginning(noun, rb'\{\s*"format":\s*"dxprivacy-' + name + rb"/")
@@ -87,11 +98,10 @@ def require(
 ) -> Path:
     """Refuse what `write` would refuse, before anything is spent on it."""
     target = Path(path)
-    with _in_plain_words(target, note):
-        with _folder(target) as folder:
-            _refuse(target, folder, kind, inputs, overwrite, note)
-            if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
-                raise PermissionError(13, "Permission denied")
+    with _in_plain_words(target, note), _folder(target) as folder:
+        _refuse(target, folder, kind, inputs, overwrite, note)
+        if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
+            raise PermissionError(13, "Permission denied")
     return target
 
 
@@ -173,9 +183,7 @@ def _folder(target: Path) -> Iterator[int]:
         os.close(folder)
 
 
-def _refuse(
-    target: Path, folder: int, kind: Kind, inputs: Iterable[str | Path], overwrite: bool, note: str
-) -> bool:
+def _refuse(target: Path, folder: int, kind: Kind, inputs: Iterable[str | Path], overwrite: bool, note: str) -> bool:
     """Whether a file of ours is there, which may be replaced; raises where nothing may be written."""
     try:
         there = os.stat(target.name, dir_fd=folder, follow_symlinks=False)
@@ -219,7 +227,7 @@ def _same(target: Path, there: os.stat_result | None, read: Path) -> bool:
 
 
 def _refusal(what: str, note: str, *hints: Hint) -> UsageError:
-    return UsageError(what, details=[note] if note else [], hints=[*hints, ("another name", "for what is to be written")])
+    return UsageError(what, details=[note] if note else [], hints=[*hints, ("another name", "for what is written")])
 
 
 @contextmanager
@@ -230,7 +238,8 @@ def _in_plain_words(target: Path, note: str) -> Iterator[None]:
     except FileExistsError:
         raise _refusal(f"{target} is there already", note) from None
     except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or 'the disk may be full'}", details=details) from None
+        why = error.strerror or "the disk may be full"
+        raise UsageError(f"cannot write {target}: {why}", details=details) from None
     except ValueError as error:
         if "\x00" not in str(target):
             raise

@@ -302,7 +302,7 @@ def test_a_journal_of_another_thread_says_so(path):
 
 
 def test_reading_a_ledger_that_is_not_there_makes_nothing(path):
-    with pytest.raises(LedgerError, match="no such ledger"):
+    with pytest.raises(LedgerError, match="no ledger here"):
         Journal.read(path)
     assert list(path.parent.iterdir()) == []
 

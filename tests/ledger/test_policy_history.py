@@ -82,7 +82,7 @@ def test_another_dataset_is_never_adopted(tmp_path):
         Ledger.adopting(tmp_path / "l.db", other, looser=True)
     with Ledger.open(tmp_path / "l.db", plain(tmp_path)) as ledger, pytest.raises(LedgerError, match="others"):
         ledger.adopt(other, looser=True)
-    with pytest.raises(LedgerError, match="no such ledger"):
+    with pytest.raises(LedgerError, match="no ledger here"):
         Ledger.adopting(tmp_path / "none.db", other, looser=True)
     assert not (tmp_path / "none.db").exists()
     with pytest.raises(UsageError):

@@ -49,10 +49,10 @@ def _can_show(text: str, stream: TextIO) -> bool:
     return True
 
 
-def show(lines: Iterable[str]) -> None:
-    """Print a page."""
+def show(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print a page; to stderr where stdout is for machines."""
     for line in lines:
-        click.echo(paint(line, sys.stdout), color=True)
+        click.echo(paint(line, sys.stderr if err else sys.stdout), err=err, color=True)
 
 
 def next_step(command: str, *words: str | Path) -> str:
@@ -65,7 +65,7 @@ def next_step(command: str, *words: str | Path) -> str:
 
 def show_json(data: Any) -> None:
     """Print the same fields for machines."""
-    text = json_text(data)
+    text = json_text(data, allow_nan=False)
     if not _can_show(text, sys.stdout):
         text = re.sub(r"[^\x00-\x7f]", lambda found: json.dumps(found.group())[1:-1], text)
     click.echo(text)

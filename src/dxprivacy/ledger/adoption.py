@@ -21,7 +21,6 @@ from dxprivacy.model.costs import SumCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.wording import digits, numbered
 
-
 _SHOWN = 6
 
 

@@ -21,12 +21,12 @@ There are no true answers in a journal, so there are none in the file.
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dxprivacy.errors import LedgerError, UsageError
+import dxprivacy.outputs as outputs
+from dxprivacy.errors import LedgerError
 from dxprivacy.ledger.journal import Journal, Row
 
 FORMAT, VERSION = "dxprivacy journal", 1
@@ -41,22 +41,13 @@ class Exported:
 
 
 def export(ledger: str | Path, file: str | Path) -> Exported:
-    """Write the rows of a verified ledger to a new file."""
-    target = Path(file)
+    """Write the rows of a verified ledger to a new file, for its owner alone."""
     with Journal.read(ledger) as journal:
         journal.verify()
         rows = journal.rows()
-    try:
-        with target.open("x", encoding="utf-8", newline="\n") as out:
-            out.writelines(f"{line}\n" for line in to_lines(rows))
-            out.flush()
-            os.fsync(out.fileno())
-    except FileExistsError:
-        raise UsageError(f"{target} is there already", hints=[("--export FILE", "another name")]) from None
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}") from None
-    except ValueError:  # a NUL in the path
-        raise UsageError(f"cannot write {str(target)!r}") from None
+    kept = outputs.ledger_files(ledger)
+    with outputs.writing(file, outputs.NEVER, inputs=kept, overwrite=False, private=True) as out:
+        out.writelines(f"{line}\n".encode() for line in to_lines(rows))
     return Exported(len(rows), rows[-1].hash)
 
 

@@ -135,7 +135,7 @@ class Journal:
                 raise self._refusal("is a directory", hint=("name a file", "such as ledger.db"))
             if not self._file.exists():
                 if not create:
-                    raise self._refusal("no such ledger", hint=_STARTS_ONE)
+                    raise self._refusal("no ledger here", hint=_STARTS_ONE)
                 if witnessed:  # a new ledger would forget what was spent
                     raise self._witness.ahead(0, len(witnessed))
                 with suppress(FileExistsError):

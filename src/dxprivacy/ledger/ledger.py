@@ -98,9 +98,7 @@ class Ledger:
         with Journal.open(path, {"dataset": name}, timeout=timeout, create=False) as journal:
             return adopt(journal, version, dry_run=dry_run, looser=looser)
 
-    def adopt(
-        self, policy: Policy | Metric | Version, *, dry_run: bool = False, looser: bool = False
-    ) -> Adoption:
+    def adopt(self, policy: Policy | Metric | Version, *, dry_run: bool = False, looser: bool = False) -> Adoption:
         """Adopt a new version of the policy: from here on this ledger speaks about its universe.
 
         Every cost so far is carried to it, exactly; refused where that is not possible, or where it does not fit.
@@ -352,6 +350,6 @@ def _other_version(history: History, version: Version, path: str | Path) -> Ledg
         ],
         hints=[
             ("--policy FILE", f"the file of {current.words}, if another one was read by mistake"),
-            (f"dxp ledger {quoted(path)} --policy NEW.toml --adopt", "carries the costs over; --dry-run shows it first"),
+            (f"dxp ledger {quoted(path)} --policy NEW.toml --adopt", "carries the costs; --dry-run shows it first"),
         ],
     )

@@ -40,9 +40,9 @@ def loosened(before: Metric | None, after: Metric, upgrade: Upgrade) -> tuple[st
 
 def _settings(before: Metric, after: Metric) -> str:
     """What is no distance between two values of an attribute."""
-    if len(after.universe.attributes) > 1 and isinstance(present(before), AttributeMax):
-        if not isinstance(present(after), AttributeMax):
-            return "differences in several attributes add up now, and the largest alone counted before"
+    several = len(after.universe.attributes) > 1
+    if several and isinstance(present(before), AttributeMax) and not isinstance(present(after), AttributeMax):
+        return "differences in several attributes add up now, and the largest alone counted before"
     if isinstance(before, WithAbsent) and isinstance(after, WithAbsent) and after.radius > before.radius:
         return f"presence has ε {digits(float(after.radius))} now, and had {digits(float(before.radius))}"
     return ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import dxprivacy.outputs as outputs
 from dxprivacy.errors import UsageError
 from dxprivacy.paper.experiment import Outcome, Settings
 from dxprivacy.paper.names import NAMES
@@ -43,6 +44,7 @@ class Folder:
     path: Path
     settings: Settings
     finished: dict[str, Finished] = field(default_factory=dict)
+    ours: set[str] = field(default_factory=set)  # digests of what earlier runs wrote here
 
     @classmethod
     def open(cls, path: Path, settings: Settings, *, overwrite: bool = False, again: tuple[str, ...] = ()) -> "Folder":
@@ -62,10 +64,12 @@ class Folder:
         if not occupied:
             return made
         known = _manifest(path)
+        for entry in known["figures"].values() if known else ():
+            made.ours |= set(entry["files"].values())
         if known is None and not overwrite:
             raise UsageError(
                 f"{path} is not empty",
-                hints=[("--out NEW", "a folder of its own"), ("--overwrite", "writes into it, replacing equal names")],
+                hints=[("--out NEW", "a folder of its own"), ("--overwrite", "writes into it; other files stay")],
             )
         if known is not None and known["parameters"] != parameters(settings):
             if not overwrite:
@@ -120,12 +124,23 @@ class Folder:
         self.write(MANIFEST, text.encode())
 
     def write(self, name: str, content: bytes) -> Path:
-        """All or nothing: under another name first."""
-        target = self.path / name
-        part = target.with_name(f".{name}.part")
-        _tried(lambda: part.write_bytes(content), target)
-        _tried(lambda: part.replace(target), target)
-        return target
+        """All or nothing; what is there under that name is replaced only if a run of ours wrote it."""
+        digest = hashlib.sha256(content).hexdigest()
+        kind = outputs.Kind.listed("figure", {*self.ours, digest})  # a run that broke off left the same
+        if name in _KINDS:
+            kind = _KINDS[name]
+        elif (picture := outputs.PICTURES.get(Path(name).suffix)) is not None:
+            kind = picture.or_else(kind)
+        self.ours.add(digest)
+        return outputs.write(self.path / name, content, kind)
+
+
+_KINDS = {
+    MANIFEST: outputs.Kind.beginning("manifest", rb'\{\s*"format":\s*"dxprivacy reproduction '),
+    REPORT: outputs.PAGE.or_else(
+        outputs.Kind.beginning("report", rb"<!DOCTYPE html>.{0,400}<title>The paper's experiments, run again</title>")
+    ),
+}
 
 
 def parameters(settings: Settings) -> dict[str, Any]:

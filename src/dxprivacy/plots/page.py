@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from dxprivacy.plots.document import document
 from dxprivacy.plots.picture import Picture
 from dxprivacy.steering import STEERING, one_line
 
@@ -18,8 +19,7 @@ _STEERING_BUT_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x0
 
 def page(title: str, parts: Iterable[str]) -> str:
     """The whole page as text; parts are HTML, made by the functions below."""
-    body = "\n".join(part for part in parts if part)
-    return f"{_BEFORE}{escaped(title)}{_BETWEEN}{body}{_AFTER}"
+    return document(title, _STYLE, "\n".join(part for part in parts if part))
 
 
 def escaped(text: str) -> str:
@@ -82,14 +82,7 @@ def drawn(picture: Picture) -> str:
     return f'<figure role="img" aria-label="{escaped(picture.title)}">{svg}</figure>'
 
 
-_BEFORE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>"""
-_BETWEEN = """</title>
-<style>
+_STYLE = """
 @page { size: A4; margin: 16mm; }
 body { font: 15px/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; color: #222222;
   max-width: 50em; margin: 2em auto; padding: 0 1em; }
@@ -111,11 +104,4 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.85em; backgro
   body { margin: 0; max-width: none; font-size: 10pt; }
   pre { background: none; border: 1px solid #d4d4d4; }
 }
-</style>
-</head>
-<body>
-"""
-_AFTER = """
-</body>
-</html>
 """

@@ -71,7 +71,8 @@ def _version(row: Row, number: int, reserved: list[int], where: str) -> Version:
 
 def _universe(data: dict[str, Any], where: str) -> Universe:
     try:
-        return Universe({"digest": data["universe"], "attributes": data["universe_spec"], "units": data.get("units", {})})
+        units = data.get("units", {})
+        return Universe({"digest": data["universe"], "attributes": data["universe_spec"], "units": units})
     except NotVerified as error:
         raise refuse(f"its {error.where} {error.what}", where) from None
 

@@ -174,4 +174,4 @@ _KINDS: dict[str, Callable[[Spec, Universe, int], Metric]] = {
     "attribute-sum": _product,
     "attribute-max": _product,
 }
-"""One reader for each kind of metric that a policy can have; a restriction has no universe of its own to come back to."""
+"""One reader for each kind that a policy can have; a restriction has no universe of its own to come back to."""
