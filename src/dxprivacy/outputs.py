@@ -93,10 +93,10 @@ def ledger_files(ledger: str | Path) -> list[Path]:
     return there + ([] if real == path.absolute() else [real.with_name(real.name + end) for end in _LEDGER])
 
 
-def require(
+def require_place(
     path: str | Path, kind: Kind, *, inputs: Iterable[str | Path] = (), overwrite: bool = True, note: str = ""
 ) -> Path:
-    """Refuse what `write` would refuse, before anything is spent on it."""
+    """Refuse what `write_file` would refuse, before anything is spent on it."""
     target = Path(path)
     with _in_plain_words(target, note), _folder(target) as folder:
         _refuse(target, folder, kind, inputs, overwrite, note)
@@ -105,7 +105,7 @@ def require(
     return target
 
 
-def write(
+def write_file(
     path: str | Path,
     content: str | bytes,
     kind: Kind,
@@ -115,14 +115,14 @@ def write(
     private: bool = False,
     note: str = "",
 ) -> Path:
-    """Write a whole file; see `writing`."""
-    with writing(path, kind, inputs=inputs, overwrite=overwrite, private=private, note=note) as file:
+    """Write a whole file; see `file_to_write`."""
+    with file_to_write(path, kind, inputs=inputs, overwrite=overwrite, private=private, note=note) as file:
         file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)
     return Path(path)
 
 
 @contextmanager
-def writing(
+def file_to_write(
     path: str | Path,
     kind: Kind,
     *,

@@ -93,11 +93,11 @@ def _choose(
     request: str,
     as_json: bool,
 ) -> None:
-    import dxprivacy.outputs as outputs
     from dxprivacy.cli.deciding import decide
     from dxprivacy.cli.folders import require_folder, stem
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.outputs import CHOICE, require_place, write_file
     from dxprivacy.release.choice import KEPT, choice_release_lines
 
     folder = None if as_json and out is None else out or Path()
@@ -110,12 +110,12 @@ def _choose(
         choice = session.plan_choice(what, share=share, flip=flip)
         target = None if folder is None else folder / f"{stem('choice', choice.name, request)}.json"
         if target is not None:
-            outputs.require(target, outputs.CHOICE, inputs=read, note="Nothing spent, no data read.")
+            require_place(target, CHOICE, inputs=read, note="Nothing spent, no data read.")
         outcome = session.chosen(choice, request=request)
         counted = session.source.name
     release = outcome.release
     if target is not None:
-        outputs.write(target, release.to_json(), outputs.CHOICE, inputs=read, note=KEPT)
+        write_file(target, release.to_json(), CHOICE, inputs=read, note=KEPT)
     if as_json:
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return

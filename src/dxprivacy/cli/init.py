@@ -43,16 +43,16 @@ def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_
               dxp init people.parquet --public state --public sex
               edit policy.toml, then dxp check policy.toml
     """
-    import dxprivacy.outputs as outputs
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json
     from dxprivacy.engines import open_source
     from dxprivacy.engines.distinct import public_values
+    from dxprivacy.outputs import POLICY, require_place, write_file
     from dxprivacy.policy.skeleton import skeleton
 
     read = command_files(data=[str(data)])
     if not as_json:
-        outputs.require(out, outputs.POLICY, inputs=read, overwrite=overwrite)
+        require_place(out, POLICY, inputs=read, overwrite=overwrite)
     source = open_source(data)
     columns = source.columns()
     values = {column: public_values(source, column) for column in public}
@@ -62,7 +62,7 @@ def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_
         return
     listed = [(c.name, _KINDS.get(str(c.kind or ""), ""), str(c)) for c in columns]
     text = skeleton(data.stem, data.stem, listed, values)
-    outputs.write(out, text, outputs.POLICY, inputs=read, overwrite=overwrite)
+    write_file(out, text, POLICY, inputs=read, overwrite=overwrite)
     looked = "no row was read" if not values else f"rows were read for {', '.join(values)} alone"
     told = [
         f"⟦warn⟧! declared⟦/⟧  public: which values of {column} occur was read from the data, and stands in {out}"

@@ -30,9 +30,9 @@ def page_name(kind: str, name: str, otherwise: str) -> Path:
 
 def write_page(text: str, target: Path, read: Sequence[Path] = (), *, private: bool = False) -> Path:
     """Write a page; one of ours that is there under that name is replaced."""
-    import dxprivacy.outputs as outputs
+    from dxprivacy.outputs import PAGE, write_file
 
-    return outputs.write(target, text, outputs.PAGE, inputs=read, private=private)
+    return write_file(target, text, PAGE, inputs=read, private=private)
 
 
 def command_line() -> str:

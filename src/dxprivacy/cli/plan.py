@@ -80,10 +80,10 @@ def command(
                 dxp plan policy.toml "count by sex" --ledger ledger.db
                 dxp plan policy.toml "count by sex" --html
     """
-    import dxprivacy.outputs as outputs
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
+    from dxprivacy.outputs import PLAN, write_file
     from dxprivacy.planning import make_plan
     from dxprivacy.planning.planner import prepare
     from dxprivacy.planning.side_by_side import compare_lines, compare_methods
@@ -132,7 +132,7 @@ def command(
         lines = [] if as_json else plan_lines(plan, everything=everything, why=why)
     target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
     if target is not None:
-        outputs.write(target, json_text(plan.to_dict()), outputs.PLAN, inputs=read)
+        write_file(target, json_text(plan.to_dict()), PLAN, inputs=read)
     if plot is not None:
         from dxprivacy.plots import save_plan_picture
 
@@ -171,8 +171,8 @@ def _write_page(
 
 def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False, read: Sequence[Path] = ()) -> None:
     """What could not be written, or must not be, is refused before anybody waits for it."""
-    import dxprivacy.outputs as outputs
     from dxprivacy.errors import UsageError
+    from dxprivacy.outputs import PAGE, PICTURES, PLAN, require_place
 
     if as_page:
         from dxprivacy.cli.pages import require_pages
@@ -182,15 +182,15 @@ def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False
             raise UsageError(f"{out} would be both the plan and its page", hints=[hint])
         require_pages(Path() if out is None else out.parent)
         if out is not None:
-            outputs.require(out.with_suffix(".html"), outputs.PAGE, inputs=read)
+            require_place(out.with_suffix(".html"), PAGE, inputs=read)
     if out is not None:
-        outputs.require(out, outputs.PLAN, inputs=read)
+        require_place(out, PLAN, inputs=read)
     if plot is not None:
         from dxprivacy.plots.rendering import require_rendering
 
-        if plot.suffix.lower() not in outputs.PICTURES:
+        if plot.suffix.lower() not in PICTURES:
             raise UsageError(f"cannot draw {plot.name}", hints=["a name that ends in .png, .svg, .html or .json"])
-        outputs.require(plot, outputs.PICTURES[plot.suffix.lower()], inputs=read)
+        require_place(plot, PICTURES[plot.suffix.lower()], inputs=read)
         if plot.suffix.lower() != ".json":
             require_rendering()
 

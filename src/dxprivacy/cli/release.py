@@ -122,27 +122,27 @@ class _Files:
 
     def require(self) -> None:
         """Before anything is spent."""
-        import dxprivacy.outputs as outputs
+        from dxprivacy.outputs import ANSWERS, PAGE, RELEASE, require_place
 
         if self.folder is not None:
-            kinds = [(".json", outputs.RELEASE), (".csv", outputs.ANSWERS)]
-            for end, kind in [*kinds, *([(".html", outputs.PAGE)] if self.as_page else [])]:
+            kinds = [(".json", RELEASE), (".csv", ANSWERS)]
+            for end, kind in [*kinds, *([(".html", PAGE)] if self.as_page else [])]:
                 note = "Nothing spent, no data read."
-                outputs.require(self.folder / f"{self.stem}{end}", kind, inputs=self.read, note=note)
+                require_place(self.folder / f"{self.stem}{end}", kind, inputs=self.read, note=note)
 
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
         """All of them."""
-        import dxprivacy.outputs as outputs
+        from dxprivacy.outputs import ANSWERS, PAGE, RELEASE, write_file
         from dxprivacy.plots import release_page
         from dxprivacy.release.release import KEPT
 
         if self.folder is None:
             return []
-        texts = [(".json", release.to_json(), outputs.RELEASE), (".csv", release.to_csv(), outputs.ANSWERS)]
+        texts = [(".json", release.to_json(), RELEASE), (".csv", release.to_csv(), ANSWERS)]
         if self.as_page:
-            texts.append((".html", release_page(release, plan, policy=policy), outputs.PAGE))
+            texts.append((".html", release_page(release, plan, policy=policy), PAGE))
         places = [(self.folder / f"{self.stem}{end}", text, kind) for end, text, kind in texts]
-        return [outputs.write(place, text, kind, inputs=self.read, note=KEPT) for place, text, kind in places]
+        return [write_file(place, text, kind, inputs=self.read, note=KEPT) for place, text, kind in places]
 
 
 def _require_page(folder: Path | None) -> None:

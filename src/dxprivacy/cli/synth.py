@@ -223,16 +223,16 @@ class _Places:
 
     def require_named(self, name: str) -> None:
         """The same for what is called after the plan."""
-        import dxprivacy.outputs as outputs
+        from dxprivacy.outputs import RELEASE, REPORT, require_place
 
         if self.written:
             note = "Nothing spent, no data read."
-            outputs.require(self.report(name), outputs.REPORT, inputs=self.read, note=note)
-            outputs.require(self.release(name), outputs.RELEASE, inputs=self.read, note=note)
+            require_place(self.report(name), REPORT, inputs=self.read, note=note)
+            require_place(self.release(name), RELEASE, inputs=self.read, note=note)
 
     def write(self, made: "Synthesis") -> list[Path]:
         """All files; what was released is in the ledger by now, whatever keeps them from being written."""
-        import dxprivacy.outputs as outputs
+        from dxprivacy.outputs import RELEASE, write_file
 
         out = []
         if self.written:
@@ -240,7 +240,7 @@ class _Places:
             out = [records, made.report.save(self.report(made.name), records=records)]
             if made.release is not None:
                 text = made.release.to_json()
-                out.append(outputs.write(self.release(made.name), text, outputs.RELEASE, inputs=self.read))
+                out.append(write_file(self.release(made.name), text, RELEASE, inputs=self.read))
         if self.plot is not None:
             from dxprivacy.plots import synthesis
 

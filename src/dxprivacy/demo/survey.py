@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-import dxprivacy.outputs as outputs
 from dxprivacy.engines.parquet import write_parquet
 from dxprivacy.errors import DxError, UsageError
 from dxprivacy.ledger.journal import Journal
+from dxprivacy.outputs import NEVER, Kind, write_file
 
 RESPONDENTS = 20_000
 DATASET = "demo-survey"
@@ -44,7 +44,7 @@ def write_survey(folder: Path, *, overwrite: bool = False) -> None:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
     for name in FILES[:2]:
         text = _packaged(name)
-        outputs.write(folder / name, text, outputs.Kind.listed("file of the demo", [_digest(text)]))
+        write_file(folder / name, text, Kind.listed("file of the demo", [_digest(text)]))
     _write_people(folder)
 
 
@@ -76,4 +76,4 @@ def _write_people(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as hidden:  # the engine writes by name: to a folder that is ours
         part = Path(hidden) / "people.parquet"
         write_parquet(part, {"respondent": np.arange(RESPONDENTS), "home": ids[chosen]})
-        outputs.write(folder / "people.parquet", part.read_bytes(), outputs.NEVER)
+        write_file(folder / "people.parquet", part.read_bytes(), NEVER)

@@ -25,9 +25,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import dxprivacy.outputs as outputs
 from dxprivacy.errors import LedgerError
 from dxprivacy.ledger.journal import Journal, Row
+from dxprivacy.outputs import NEVER, file_to_write, ledger_files
 
 FORMAT, VERSION = "dxprivacy journal", 1
 
@@ -45,8 +45,8 @@ def export(ledger: str | Path, file: str | Path) -> Exported:
     with Journal.read(ledger) as journal:
         journal.verify()
         rows = journal.rows()
-    kept = outputs.ledger_files(ledger)
-    with outputs.writing(file, outputs.NEVER, inputs=kept, overwrite=False, private=True) as out:
+    kept = ledger_files(ledger)
+    with file_to_write(file, NEVER, inputs=kept, overwrite=False, private=True) as out:
         out.writelines(f"{line}\n".encode() for line in to_lines(rows))
     return Exported(len(rows), rows[-1].hash)
 

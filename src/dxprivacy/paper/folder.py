@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import dxprivacy.outputs as outputs
 from dxprivacy.errors import UsageError
+from dxprivacy.outputs import PAGE, PICTURES, Kind, write_file
 from dxprivacy.paper.experiment import Outcome, Settings
 from dxprivacy.paper.names import NAMES
 
@@ -126,19 +126,19 @@ class Folder:
     def write(self, name: str, content: bytes) -> Path:
         """All or nothing; what is there under that name is replaced only if a run of ours wrote it."""
         digest = hashlib.sha256(content).hexdigest()
-        kind = outputs.Kind.listed("figure", {*self.ours, digest})  # a run that broke off left the same
+        kind = Kind.listed("figure", {*self.ours, digest})  # a run that broke off left the same
         if name in _KINDS:
             kind = _KINDS[name]
-        elif (picture := outputs.PICTURES.get(Path(name).suffix)) is not None:
+        elif (picture := PICTURES.get(Path(name).suffix)) is not None:
             kind = picture.or_else(kind)
         self.ours.add(digest)
-        return outputs.write(self.path / name, content, kind)
+        return write_file(self.path / name, content, kind)
 
 
 _KINDS = {
-    MANIFEST: outputs.Kind.beginning("manifest", rb'\{\s*"format":\s*"dxprivacy reproduction '),
-    REPORT: outputs.PAGE.or_else(
-        outputs.Kind.beginning("report", rb"<!DOCTYPE html>.{0,400}<title>The paper's experiments, run again</title>")
+    MANIFEST: Kind.beginning("manifest", rb'\{\s*"format":\s*"dxprivacy reproduction '),
+    REPORT: PAGE.or_else(
+        Kind.beginning("report", rb"<!DOCTYPE html>.{0,400}<title>The paper's experiments, run again</title>")
     ),
 }
 

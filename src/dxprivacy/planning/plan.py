@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import dxprivacy.outputs as outputs
 from dxprivacy.errors import NotCertified, QuestionError, UsageError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of, is_sealed, sealed
@@ -18,6 +17,7 @@ from dxprivacy.model.metrics import Metric
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.outputs import PLAN, write_file
 from dxprivacy.planning.baselines import Baselines, baselines
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import ErrorOf, Interval, all_expected, interval
@@ -196,7 +196,7 @@ class Plan:
 
     def save(self, path: str | Path) -> Path:
         """Write the plan as JSON; a file that is there is replaced only if it is a plan that we wrote."""
-        return outputs.write(path, json_text(self.to_dict()), outputs.PLAN)
+        return write_file(path, json_text(self.to_dict()), PLAN)
 
 
 def measure(how: object, asked: Workload, put: Stack) -> Measured:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dxprivacy.outputs as outputs
 from dxprivacy.errors import UsageError
+from dxprivacy.outputs import PICTURES, write_file
 from dxprivacy.plots.document import document
 from dxprivacy.plots.rendering import can_render, to_png, to_svg
 from dxprivacy.wording import json_text
@@ -93,7 +93,7 @@ class Picture:
                 raise UsageError(
                     f"cannot write a picture as {target.name!r}", hints=[f"use a name that ends in {_listed()}"]
                 )
-        return outputs.write(target, content, outputs.PICTURES[target.suffix.lower()])
+        return write_file(target, content, PICTURES[target.suffix.lower()])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
         """For notebooks: the specification, and an image for those that cannot draw it."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dxprivacy.outputs as outputs
 from dxprivacy.errors import UsageError
 from dxprivacy.model.canonical import UNSEALED, sealed
+from dxprivacy.outputs import CHOICE, write_file
 from dxprivacy.planning.choice import Choice
 from dxprivacy.release.build import promise_of
 from dxprivacy.wording import columns, digits, json_text, plain, tag, wrap
@@ -54,7 +54,7 @@ class ChoiceRelease:
         target = Path(path)
         if target.suffix != ".json":
             raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json"])
-        return outputs.write(target, self.to_json(), outputs.CHOICE, note=KEPT)
+        return write_file(target, self.to_json(), CHOICE, note=KEPT)
 
     def __str__(self) -> str:
         return "\n".join(plain(line) for line in choice_release_lines(self))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dxprivacy.outputs as outputs
 from dxprivacy.errors import UsageError
 from dxprivacy.model.canonical import UNSEALED, sealed
+from dxprivacy.outputs import ANSWERS, RELEASE, write_file
 from dxprivacy.wording import json_text
 
 FORMAT = "dxprivacy-release/2"
@@ -104,8 +104,8 @@ class Release:
         if target.suffix not in (".json", ".csv"):
             raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json or .csv"])
         as_table = target.suffix == ".csv"
-        text, kind = (self.to_csv(), outputs.ANSWERS) if as_table else (self.to_json(), outputs.RELEASE)
-        return outputs.write(target, text, kind, note=KEPT)
+        text, kind = (self.to_csv(), ANSWERS) if as_table else (self.to_json(), RELEASE)
+        return write_file(target, text, kind, note=KEPT)
 
     def __str__(self) -> str:
         from dxprivacy.release.words import release_lines

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-import dxprivacy.outputs as outputs
 from dxprivacy.engines.csv_records import require_csv, write_csv
 from dxprivacy.engines.duck_records import require_parquet, write_parquet_records
 from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.universe import Universe
+from dxprivacy.outputs import Kind, file_to_write, require_place
 from dxprivacy.synthesis.rounding import whole_counts
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -68,7 +68,7 @@ class Records:
         fields = fields_of(self.universe)
         cells = np.flatnonzero(self.counts)
         counts = self.counts[cells]
-        with outputs.writing(target, _synthetic(target), inputs=inputs, overwrite=overwrite) as file:
+        with file_to_write(target, _synthetic(target), inputs=inputs, overwrite=overwrite) as file:
             if target.suffix.lower() == ".parquet":
                 with tempfile.TemporaryDirectory() as hidden:  # the engine writes by name: to a folder that is ours
                     part = Path(hidden) / "records.parquet"
@@ -98,14 +98,14 @@ def digest_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _synthetic(target: Path) -> outputs.Kind:
+def _synthetic(target: Path) -> Kind:
     """Synthetic records look like data, as they should; only their report tells that they are not."""
     try:
         with report_of(target).open("rb") as file:
             told = json.loads(file.read(_LONGEST_REPORT)).get("file_sha256")
     except (OSError, ValueError, AttributeError, RecursionError):
         told = None
-    return outputs.Kind.listed("file of synthetic records with its report", [told] if isinstance(told, str) else [])
+    return Kind.listed("file of synthetic records with its report", [told] if isinstance(told, str) else [])
 
 
 def require_savable(universe: Universe, path: Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> None:
@@ -118,4 +118,4 @@ def require_savable(universe: Universe, path: Path, *, overwrite: bool = False, 
         require_parquet(fields)
     else:
         require_csv(fields)
-    outputs.require(path, _synthetic(path), inputs=inputs, overwrite=overwrite)
+    require_place(path, _synthetic(path), inputs=inputs, overwrite=overwrite)

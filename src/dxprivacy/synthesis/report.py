@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-import dxprivacy.outputs as outputs
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.workload import Workload
+from dxprivacy.outputs import REPORT, write_file
 from dxprivacy.planning.expected import interval
 from dxprivacy.planning.laws import laplace_laws
 from dxprivacy.release.release import Row
@@ -108,7 +108,7 @@ class Report:
     def save(self, path: str | Path, *, records: Path | None = None) -> Path:
         """Write as JSON; with the file of the records, the report tells it from data."""
         named = {} if records is None else {"file": records.name, "file_sha256": digest_of_file(records)}
-        return outputs.write(path, json_text(self.to_dict() | named, allow_nan=False), outputs.REPORT)
+        return write_file(path, json_text(self.to_dict() | named, allow_nan=False), REPORT)
 
     def __str__(self) -> str:
         from dxprivacy.wording import plain
