@@ -191,7 +191,7 @@ def _refuse(target: Path, folder: int, kind: Kind, inputs: Iterable[str | Path],
         there = None
     for read in inputs:
         if _same(target, there, Path(read)):
-            raise _refusal(f"{target} is what this command reads, or writes in its own way", note)
+            raise _refusal(f"{target} is a file that this command works with, and no place for its output", note)
     if there is None:
         return False
     if stat.S_ISDIR(there.st_mode):

@@ -85,7 +85,11 @@ def test_an_edited_policy_row_is_refused_by_the_chain(path, seq, column):
         database.execute("PRAGMA ignore_check_constraints=ON")
         database.execute("DROP TRIGGER no_update")
         database.execute(f"UPDATE journal SET {column} = {column} || ' ' WHERE seq = ?", [seq])
-    for call in (lambda: Ledger.open(path, NEW), lambda: Ledger.adopting(path, OLD, looser=True), lambda: receipt(path, 1)):
+    for call in (
+        lambda: Ledger.open(path, NEW),
+        lambda: Ledger.adopting(path, OLD, looser=True),
+        lambda: receipt(path, 1),
+    ):
         with pytest.raises(LedgerError, match=f"row {seq}"):
             call()
 

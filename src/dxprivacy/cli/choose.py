@@ -106,7 +106,7 @@ def _choose(
     if folder is not None:
         require_folder(folder, files="choice-NAME.json")
     read = command_files(policy, deciding.policy, ledger=deciding.ledger, data=data)
-    with deciding.open(data, as_json=as_json) as session, working("choosing"):
+    with deciding.open(data) as session, working("choosing"):
         choice = session.plan_choice(what, share=share, flip=flip)
         target = None if folder is None else folder / f"{stem('choice', choice.name, request)}.json"
         if target is not None:
@@ -120,7 +120,7 @@ def _choose(
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
     book = deciding.ledger
-    head = [*_head(outcome, book, counted), f"⟦good⟧✓⟦/⟧ written   {target}"]
+    head = [deciding.words, *_head(outcome, book, counted), f"⟦good⟧✓⟦/⟧ written   {target}"]
     show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)])
 
 

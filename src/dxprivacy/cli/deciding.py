@@ -40,18 +40,16 @@ class Deciding:
         beside = self.file is None or self.file == self.ledger.parent / "policy.toml"
         return () if beside else ("--policy", self.file or "")
 
-    def open(self, data: tuple[str, ...], *, as_json: bool) -> "Session":
+    def open(self, data: tuple[str, ...]) -> "Session":
         """The session; what a new ledger means is said before anything is counted."""
         from dxprivacy.cli.screen import show
         from dxprivacy.session import Session
 
         source = data[0] if len(data) == 1 else list(data)
         session = Session(self.policy, source, ledger=self.ledger, new_ledger=self.new_ledger)
-        lines = [] if as_json else [self.words]
         if session.ledger.is_new:
-            place = self.ledger.resolve()
-            lines.append(f"⟦warn⟧! new ledger⟦/⟧  {place}: what was spent elsewhere does not count here")
-        show(lines, err=as_json)
+            told = f"{self.ledger.resolve()}: what was spent elsewhere does not count here"
+            show([f"⟦warn⟧! new ledger⟦/⟧  {told}"], err=True)
         return session
 
 
@@ -72,7 +70,7 @@ def decide(policy: Path | None, ledger: Path | None, *, new_ledger: bool) -> Dec
 
         if _is_missing(book):
             hint = (f"{command_line()} --policy POLICY.toml --new-ledger", "starts it under that policy")
-            raise LedgerError("no such ledger", where=str(book), hints=[hint])
+            raise LedgerError("no ledger here", where=str(book), hints=[hint])
         return Deciding(stored_policy(book), None, book, False)
     loaded = Policy.load(policy)
     if ledger is None:

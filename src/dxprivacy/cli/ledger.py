@@ -43,8 +43,8 @@ def command(
     The ledger lists every release, how much of its most used pair's ε it took, and what is left for the worst pair of
     each attribute. --between tells how far two records can be told apart by everything released so far; attributes
     that neither record names are alike in both. --adopt makes the ledger follow a new version of the policy: past
-    costs are carried over exactly, or the version is refused; one that is looser needs --looser. --receipt and
-    --export need no policy.
+    costs are carried over exactly, or the version is refused; a looser one needs a word more. A receipt or an export
+    needs no policy.
 
     \b
     Examples: dxp ledger ledger.db

@@ -46,8 +46,8 @@ def command(
 ) -> None:
     """Reserve the budget, then answer a plan with exact noise.
 
-    The curator says which policy is kept and which ledger pays, by --policy or --ledger; a plan decides neither, and
-    must have been made for that policy. The cost is written to the ledger before any noise is drawn. The same plan
+    The curator names the policy that is kept, or the ledger that pays and holds it; a plan decides neither, and must
+    have been made for that policy. The cost is written to the ledger before any noise is drawn. The same plan
     again returns the stored release and costs nothing. Bad entries never stop a release: they count as “other”.
 
     \b
@@ -76,7 +76,7 @@ def command(
     # Under the plan's own name, which is a digest: a name that stands in a file is never a path.
     files = _Files(folder, stem("release", planned.name, request), as_page, read)
     files.require()
-    with deciding.open(data, as_json=as_json) as session, working("releasing"):
+    with deciding.open(data) as session, working("releasing"):
         outcome = session.answer(planned, request=request)
         counted = session.source.name
     release = outcome.release
@@ -86,9 +86,10 @@ def command(
         return
     good, book = "⟦good⟧✓⟦/⟧", deciding.ledger
     if outcome.replayed:
-        head = [f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent"]
+        head = [deciding.words, f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent"]
     else:
         head = [
+            deciding.words,
             f"{good} reserved  entry {outcome.entry} in {book}, before any noise was drawn",
             f"{good} counted   {counted}, "
             + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),

@@ -160,7 +160,7 @@ def _make(
     from dxprivacy.wording import tag
 
     book = deciding.ledger
-    with deciding.open(data, as_json=as_json) as session, working("making synthetic records") as tell:
+    with deciding.open(data) as session, working("making synthetic records") as tell:
         plan = session.plan_synthesis(*asked, **wanted)
         places.require_named(plan.made.name)
         made = session.synthesize(
@@ -171,7 +171,7 @@ def _make(
     if as_json:
         show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": [str(file) for file in written]})
         return
-    head = _steps(made, book, counted)
+    head = [deciding.words, *_steps(made, book, counted)]
     head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", ""]
     caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
     lines = report_lines(made.report, everything=everything, file=str(places.report(made.name)))

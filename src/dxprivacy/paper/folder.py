@@ -44,7 +44,7 @@ class Folder:
     path: Path
     settings: Settings
     finished: dict[str, Finished] = field(default_factory=dict)
-    ours: set[str] = field(default_factory=set)  # digests of what earlier runs wrote here
+    ours: set[str] = field(default_factory=set)  # names that the manifest of an earlier run lists
 
     @classmethod
     def open(cls, path: Path, settings: Settings, *, overwrite: bool = False, again: tuple[str, ...] = ()) -> "Folder":
@@ -65,7 +65,7 @@ class Folder:
             return made
         known = _manifest(path)
         for entry in known["figures"].values() if known else ():
-            made.ours |= set(entry["files"].values())
+            made.ours |= set(entry["files"]) & _own_names()
         if known is None and not overwrite:
             raise UsageError(
                 f"{path} is not empty",
@@ -125,13 +125,13 @@ class Folder:
 
     def write(self, name: str, content: bytes) -> Path:
         """All or nothing; what is there under that name is replaced only if a run of ours wrote it."""
-        digest = hashlib.sha256(content).hexdigest()
-        kind = Kind.listed("figure", {*self.ours, digest})  # a run that broke off left the same
-        if name in _KINDS:
+        if name in self.ours:
+            kind = Kind("figure", lambda _: True)
+        elif name in _KINDS:
             kind = _KINDS[name]
-        elif (picture := PICTURES.get(Path(name).suffix)) is not None:
-            kind = picture.or_else(kind)
-        self.ours.add(digest)
+        else:  # a run that broke off before its manifest was written left the same
+            same = Kind.listed("figure", [hashlib.sha256(content).hexdigest()])
+            kind = PICTURES.get(Path(name).suffix, same).or_else(same)
         return write_file(self.path / name, content, kind)
 
 

@@ -105,7 +105,7 @@ def _synthetic(target: Path) -> Kind:
             told = json.loads(file.read(_LONGEST_REPORT)).get("file_sha256")
     except (OSError, ValueError, AttributeError, RecursionError):
         told = None
-    return Kind.listed("file of synthetic records with its report", [told] if isinstance(told, str) else [])
+    return Kind.listed("file of synthetic records", [told] if isinstance(told, str) else [])
 
 
 def require_savable(universe: Universe, path: Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from contracts.random_models import random_axis
 from dxprivacy.errors import MetricError
 from dxprivacy.model import metrics
@@ -26,7 +27,9 @@ def alike(metric):
     assert back.digest == metric.digest
     for i, j in all_pairs(min(metric.universe.size, 40)):
         np.testing.assert_array_equal(back.pairwise(i, j), metric.pairwise(i, j))
-        assert all(back.exact(a, b) == metric.exact(a, b) for a, b in zip(i[:50].tolist(), j[:50].tolist(), strict=True))
+        assert all(
+            back.exact(a, b) == metric.exact(a, b) for a, b in zip(i[:50].tolist(), j[:50].tolist(), strict=True)
+        )
     here = {tuple(sorted(p)) for i, j in metric.generators() for p in zip(i.tolist(), j.tolist(), strict=True)}
     assert here == {tuple(sorted(p)) for i, j in back.generators() for p in zip(i.tolist(), j.tolist(), strict=True)}
 
@@ -71,7 +74,8 @@ def test_metrics_of_researchers_come_back(metric):
 @pytest.mark.parametrize(
     "spec",
     [
-        None, [], {}, {"kind": "constant"}, {"kind": "constant", "epsilon": "x"}, {"kind": "constant", "epsilon": "nan"},
+        None, [], {}, {"kind": "constant"}, {"kind": "constant", "epsilon": "x"},
+        {"kind": "constant", "epsilon": "nan"},
         {"kind": "line", "per_unit": "1", "range": [0, 99]}, {"kind": "line", "per_unit": "1", "positions": [0, 1]},
         {"kind": "matrix", "tick": "1", "table": ["1 9", "1"]}, {"kind": "matrix", "tick": "-1", "table": ["1 1", "1"]},
         {"kind": "matrix", "tick": "1", "table": ["1 1"]}, {"kind": "graph", "tick": "1", "edges": [[0, 7, 1]]},
