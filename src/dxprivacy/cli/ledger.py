@@ -1,5 +1,6 @@
 """`dxp ledger`."""
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,7 @@ def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
     from dxprivacy.policy import Policy
 
     file = policy or ledger.parent / "policy.toml"
-    return file, stored_policy(ledger) if policy is None and not file.exists() else Policy.load(file)
+    return file, Policy.load(file) if policy is not None or os.access(file, os.F_OK) else stored_policy(ledger)
 
 
 def _export(ledger: Path, file: Path, *, as_json: bool) -> None:

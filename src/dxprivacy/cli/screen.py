@@ -79,9 +79,18 @@ def show_error(error: DxError, *, as_json: bool) -> None:
     head, _, what = error.headline.partition(" · ")
     first = f"{tag('bad', '✗ ' + head)}" + (f" · {what}" if what else "")
     lines = [first]
-    for line in error.message().split("\n  ")[1:]:
+    for line in error.details:
         quotes = "│" in line  # a line of a file, shown as it is
         lines += [f"  {part}" for part in ([line] if quotes or len(line) <= 98 else wrap(line, 96, "  "))]
+    width = max((len(command) for command, _ in error.hints), default=0)
+    for command, why in error.hints:
+        line = f"→ {command.ljust(width)}   {why}".rstrip()
+        if len(line) <= 98:
+            lines.append(f"  {line}")
+        elif len(command) <= 40:  # few words to do, and many why
+            lines += [f"  {part}" for part in wrap(line, 96, "  ")]
+        else:  # a command stays in one line, ready to be pasted
+            lines += [f"  → {command}", *(f"      {part}" for part in wrap(why, 92))]
     for line in lines:
         click.echo(paint(line, sys.stderr), err=True, color=True)
 

@@ -134,10 +134,10 @@ class Journal:
             if self._file.is_dir():
                 raise self._refusal("is a directory", hint=("name a file", "such as ledger.db"))
             if not self._file.exists():
-                if not create:
-                    raise self._refusal("no ledger here", hint=_STARTS_ONE)
                 if witnessed:  # a new ledger would forget what was spent
                     raise self._witness.ahead(0, len(witnessed))
+                if not create:
+                    raise self._refusal("no ledger here", hint=_STARTS_ONE)
                 with suppress(FileExistsError):
                     os.close(os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 flush_directory(self._file.parent)
