@@ -14,12 +14,7 @@ def require_folder(folder: Path, option: str = "--out", files: str = "release-NA
 
     from dxprivacy.errors import UsageError
 
-    if folder.suffix.lower() in _FILES:
-        raise UsageError(
-            f"{option} is a folder, and {folder} looks like a file",
-            details=["Nothing spent, no data read."],
-            hints=[(f"{option} {folder.parent}", f"{files} are written there, under their own names")],
-        )
+    require_folder_name(folder, option, files)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -30,6 +25,19 @@ def require_folder(folder: Path, option: str = "--out", files: str = "release-NA
             details=["Nothing spent, no data read."],
             hints=[(f"{option} FOLDER", f"where {files} may be written")],
         ) from None
+
+
+def require_folder_name(folder: Path, option: str, files: str) -> None:
+    """Refuse a folder that is called like a file."""
+    from dxprivacy.errors import UsageError
+    from dxprivacy.wording import quoted
+
+    if folder.suffix.lower() in _FILES:
+        raise UsageError(
+            f"{option} is a folder, and {folder} looks like a file",
+            details=["Nothing spent, no data read."],
+            hints=[(f"{option} {quoted(folder.parent)}", f"{files} are written there, under their own names")],
+        )
 
 
 def stem(kind: str, name: str, request: str) -> str:
