@@ -58,13 +58,13 @@ def _bytes_of(found: re.Match[str]) -> str:
     return "".join(f"\\x{byte:02x}" for byte in found.group().encode("utf-8", "surrogateescape"))
 
 
-def json_text(data: Any, *, allow_nan: bool = True) -> str:
+def json_text(data: Any, *, allow_nan: bool = True, indent: int | None = 1) -> str:
     """JSON for people and machines: letters as they are, whatever could steer a screen as its number.
 
     >>> json_text({"name": "é\\u202e"})
     '{\\n "name": "é\\\\u202e"\\n}'
     """
-    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=allow_nan)
+    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 

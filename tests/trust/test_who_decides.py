@@ -5,8 +5,12 @@ Where the tests run as root, curator and analyst are two real users of the machi
 
 import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,7 +36,41 @@ MALES = 7_357
 PEOPLE = "sex,age\n" + "".join(f"{'M' if k < MALES else 'F'},{k % 10}\n" for k in range(10_000))
 ANALYST, CURATOR = 65_534, 65_533
 
+FORGE = Path(__file__).with_name("forge.py")
+
 two_users = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+
+
+@pytest.fixture(scope="session")
+def forge():
+    """A process that calls `dxp` as any user; None where that cannot be."""
+    if os.geteuid() != 0:
+        yield None
+        return
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100"}
+    command = [sys.executable, FORGE]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def as_user(forge):
+    """Call `dxp` as a user, in a folder; as ourselves where we cannot be anybody else."""
+
+    def call(uid, *arguments, cwd):
+        words = [str(word) for word in arguments]
+        if forge is None:
+            return subprocess.run(
+                [Path(sys.executable).with_name("dxp"), *words], cwd=cwd, capture_output=True, text=True
+            )
+        forge.stdin.write(json.dumps({"uid": uid, "arguments": words, "cwd": str(cwd)}) + "\n")
+        forge.stdin.flush()
+        return SimpleNamespace(**json.loads(forge.stdout.readline()))
+
+    return call
 
 
 @pytest.fixture
@@ -442,3 +480,14 @@ def test_what_counts_as_looser_agrees_with_all_pairs_of_records(tmp_path):
             assert bool(ledger.adopt(new, dry_run=True).looser) == truly, texts
         seen.add(truly)
     assert seen == {True, False}
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_on_trust_names_tests_that_exist():
+    root = Path(__file__).parents[2]
+    named = set(re.findall(r"`(test_\w+)`", (root / "docs" / "trust.md").read_text(encoding="utf-8")))
+    sources = "\n".join(p.read_text(encoding="utf-8") for p in (root / "tests").rglob("test_*.py"))
+    assert named
+    assert not [name for name in named if f"def {name}(" not in sources]

@@ -5,6 +5,7 @@ policy is kept and which ledger pays is said on the command line alone (docs/tru
 """
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,14 +108,14 @@ def _is_missing(book: Path) -> bool:
 
 
 def _require_own(book: Path) -> None:
-    """A ledger that nobody named must not be somebody else's: they could have put it there."""
+    """A ledger that nobody named must not be somebody else's, nor a link of theirs: they could have put it there."""
     from dxprivacy.errors import LedgerError
 
-    try:
-        owner = book.stat().st_uid
-    except (OSError, ValueError):
-        return
-    if owner not in (os.geteuid(), 0):
+    owners = set()
+    for follow in (False, True):
+        with suppress(OSError, ValueError):
+            owners.add(book.stat(follow_symlinks=follow).st_uid)
+    if owners - {os.geteuid(), 0}:
         raise LedgerError(
             "belongs to another user; nothing spent, no data read",
             where=str(book),

@@ -104,7 +104,9 @@ def _require_units(data: Any, deciding: "Deciding") -> None:
     """Ledgers of 0.1.0 keep no units: an answer would lack the words that the plan was made with."""
     from dxprivacy.errors import LedgerError
 
-    if data.get("universe", {}).get("units", {}) != deciding.policy.universe.units():
+    universe = data.get("universe")
+    units = universe.get("units") if isinstance(universe, dict) else None
+    if units != deciding.policy.universe.units():
         raise LedgerError(
             "does not hold the units of the plan; nothing spent, no data read",
             where=str(deciding.ledger),

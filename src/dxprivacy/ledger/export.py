@@ -28,6 +28,7 @@ from pathlib import Path
 from dxprivacy.errors import LedgerError
 from dxprivacy.ledger.journal import Journal, Row
 from dxprivacy.outputs import NEVER, file_to_write, ledger_files
+from dxprivacy.wording import json_text
 
 FORMAT, VERSION = "dxprivacy journal", 1
 
@@ -56,7 +57,7 @@ def to_lines(rows: list[Row]) -> Iterator[str]:
     head = rows[-1].hash if rows else "0" * 64
     yield json.dumps({"format": FORMAT, "version": VERSION, "rows": len(rows), "head": head})
     for row in rows:
-        yield json.dumps(asdict(row), ensure_ascii=False)
+        yield json_text(asdict(row), indent=None)
 
 
 def from_lines(lines: Iterable[str]) -> list[Row]:
