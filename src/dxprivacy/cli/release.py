@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dxprivacy.cli.deciding import Deciding
+    from dxprivacy.outputs import Kind
     from dxprivacy.planning import Plan
     from dxprivacy.policy import Policy
     from dxprivacy.release import Release
@@ -134,18 +135,22 @@ class _Files:
                 require_place(self.folder / f"{self.stem}{end}", kind, inputs=self.read, note=note)
 
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
-        """All of them."""
-        from dxprivacy.outputs import ANSWERS, PAGE, RELEASE, write_file
+        """All of them, the page last: it takes the longest to make."""
+        from dxprivacy.outputs import ANSWERS, PAGE, RELEASE
         from dxprivacy.plots import release_page
-        from dxprivacy.release.release import KEPT
 
         if self.folder is None:
             return []
-        texts = [(".json", release.to_json(), RELEASE), (".csv", release.to_csv(), ANSWERS)]
+        written = [self._put(".json", release.to_json(), RELEASE), self._put(".csv", release.to_csv(), ANSWERS)]
         if self.as_page:
-            texts.append((".html", release_page(release, plan, policy=policy), PAGE))
-        places = [(self.folder / f"{self.stem}{end}", text, kind) for end, text, kind in texts]
-        return [write_file(place, text, kind, inputs=self.read, note=KEPT) for place, text, kind in places]
+            written.append(self._put(".html", release_page(release, plan, policy=policy), PAGE))
+        return written
+
+    def _put(self, end: str, text: str, kind: "Kind") -> Path:
+        from dxprivacy.outputs import write_file
+        from dxprivacy.release.release import KEPT
+
+        return write_file((self.folder or Path()) / f"{self.stem}{end}", text, kind, inputs=self.read, note=KEPT)
 
 
 def _require_page(folder: Path | None) -> None:
