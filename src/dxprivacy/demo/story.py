@@ -163,6 +163,9 @@ def story_lines(story: Story) -> list[str]:
     lines += [f"  {line}" for line in wrap(_verdict(story), 94)]
     if story.folder is not None:
         lines += ["", f"{tag('good', '✓')} written  {story.folder}: policy, places, people, plan, release, ledger"]
+        lines.append(
+            tag("dim", "  A first release starts the ledger, and says so: dxp release … --policy FILE --new-ledger")
+        )
         lines.append(f"{tag('dim', 'Next:')} dxp check {quoted(story.folder / 'policy.toml')}")
     else:
         lines += [
