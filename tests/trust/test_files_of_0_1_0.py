@@ -74,3 +74,17 @@ def test_an_old_ledger_is_shown_received_and_exported(old):
     for call in ((), ("--receipt", "1"), ("--export", "journal.jsonl"), ("--between", "sex=M", "sex=F")):
         done = dxp("ledger", "ledger.db", *call)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", ".witness"])
+@pytest.mark.parametrize("new", [True, False])
+def test_links_planted_for_a_ledgers_own_files_lead_nowhere(old, end, new):
+    before = (old / "people.csv").read_bytes()
+    if new:
+        for path in old.glob("ledger.db*"):
+            path.unlink()
+    (old / f"ledger.db{end}").unlink(missing_ok=True)
+    (old / f"ledger.db{end}").symlink_to("people.csv")
+    done = dxp("release", "second.json", "--data", "people.csv", "--policy", "policy.toml", "--new-ledger")
+    assert done.returncode in (0, 7), done  # SQLite removes a -wal file that is none
+    assert (old / "people.csv").read_bytes() == before
