@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dxprivacy.steering import STEERING, one_line
+from dxprivacy.errors import STEERING, one_line
 
 # What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

@@ -13,8 +13,7 @@ from typing import Any, TextIO
 
 import click
 
-from dxprivacy.errors import DxError
-from dxprivacy.steering import one_line
+from dxprivacy.errors import DxError, one_line
 from dxprivacy.wording import STYLES, digits, json_text, plain, quoted, tag, wrap
 
 _ANSI = dict(zip(STYLES, ("2", "1", "1;34", "32", "33", "1;31"), strict=True))

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import html
 
-from dxprivacy.steering import one_line
+from dxprivacy.errors import one_line
 
 _FRAME = """<!DOCTYPE html>
 <html lang="en">

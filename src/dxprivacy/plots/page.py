@@ -9,9 +9,9 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from dxprivacy.errors import STEERING, one_line
 from dxprivacy.plots.document import document
 from dxprivacy.plots.picture import Picture
-from dxprivacy.steering import STEERING, one_line
 
 ROWS = 2_000
 _STEERING_BUT_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dxprivacy.steering import one_line
+from dxprivacy.errors import one_line
 from dxprivacy.wording import short, wrap
 
 ACCENT, INK, GREY, PALE, TINT = "#0b5fa5", "#222222", "#767676", "#d4d4d4", "#c9dcee"

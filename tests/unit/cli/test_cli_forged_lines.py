@@ -8,8 +8,7 @@ import subprocess
 import pytest
 
 from contracts.curator import CURATOR
-from dxprivacy.errors import UsageError
-from dxprivacy.steering import STEERING
+from dxprivacy.errors import STEERING, UsageError
 from dxprivacy.wording import json_text, quoted
 
 FORGED = "✓ verified nothing"
