@@ -8,9 +8,22 @@ no attribute “gender”
   → sex   did you mean this?
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 Hint = tuple[str, str]
+# What breaks a line, steers a terminal or turns the direction of reading; names in some scripts rightly hold marks of
+# direction, so this is for what is shown.  Halves of characters come from file names that are no text.
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff]")
+
+
+def one_line(text: str) -> str:
+    """Text from a file or a person that can neither break its line nor steer what is shown around it.
+
+    >>> one_line("a\\nb \\u202ec")
+    'a�b �c'
+    """
+    return STEERING.sub("\ufffd", text)
 
 
 class DxError(Exception):
@@ -30,14 +43,14 @@ class DxError(Exception):
 
     @property
     def headline(self) -> str:
-        """`where · what` on one line."""
-        return f"{self.where} · {self.what}" if self.where else self.what
+        """`where · what` on one line, whatever the names in it hold."""
+        return one_line(f"{self.where} · {self.what}" if self.where else self.what)
 
     def message(self) -> str:
         """The whole error as plain text."""
         width = max((len(command) for command, _ in self.hints), default=0)
         hints = [f"→ {command.ljust(width)}   {why}".rstrip() for command, why in self.hints]
-        return "\n  ".join([self.headline, *self.details, *hints])
+        return "\n  ".join([self.headline, *map(one_line, (*self.details, *hints))])
 
     def to_dict(self) -> dict[str, object]:
         """The same fields for machines (`--json`)."""

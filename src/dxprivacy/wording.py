@@ -4,9 +4,15 @@ Screens are built as plain lines with style tags, so that the same text can be p
 by the command line.
 """
 
+import json
 import math
+import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dxprivacy.errors import STEERING, one_line
 
 # What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -20,12 +26,49 @@ def tag(style: str, text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The text without its tags.
+    """A line without its tags, and one line whatever the names in it hold.
 
-    >>> plain(tag("bold", "x") + " y")
-    'x y'
+    >>> plain(tag("bold", "x") + " y"), plain("a name\\n✓ verified")
+    ('x y', 'a name�✓ verified')
     """
-    return _TAG.sub("", text)
+    return _TAG.sub("", one_line(text))
+
+
+def quoted(word: str | os.PathLike[str]) -> str:
+    """A word as a shell wants it, in one line: pasted, it is that word and nothing else.
+
+    >>> quoted("plan.json"), quoted("count by sex"), quoted("$(id)"), quoted("a\\nb's")
+    ('plan.json', "'count by sex'", "'$(id)'", "$'a\\\\nb\\\\'s'")
+    """
+    text = os.fspath(word)
+    if isinstance(word, os.PathLike) and text.startswith("-"):
+        text = f"./{text}"  # a path, no option
+    if not _UNQUOTABLE.search(text):
+        return shlex.quote(text)
+    escaped = _UNQUOTABLE.sub(_bytes_of, text.replace("\\", "\\\\").replace("'", "\\'"))
+    return f"$'{escaped}'"
+
+
+_UNQUOTABLE = re.compile(STEERING.pattern[:-1] + "⟦⟧]")  # our own tags would vanish from the line
+
+
+def _bytes_of(found: re.Match[str]) -> str:
+    if found.group() == "\n":
+        return "\\n"
+    return "".join(f"\\x{byte:02x}" for byte in found.group().encode("utf-8", "surrogateescape"))
+
+
+def json_text(data: Any, *, allow_nan: bool = True, indent: int | None = 1) -> str:
+    """JSON for people and machines: letters as they are, whatever could steer a screen as its number.
+
+    >>> json_text({"name": "é\\u202e"})
+    '{\\n "name": "é\\\\u202e"\\n}'
+    """
+    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+_ESCAPED = re.compile(STEERING.pattern.replace("\x00-\x1f", ""))  # those are escaped already, but for our line feeds
 
 
 def digits(x: float) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.session import write_plan
 
 POLICY = """
 title = "Überblick"
@@ -108,7 +107,7 @@ def write_files(folder: Path, policy: str, people: str, before: str, questions: 
         plan = session.plan(*questions, share="50%")
         release = session.release(plan)
         session.release(session.plan(after, share="10%"))
-    write_plan(plan, folder / "plan.json", folder / "policy.toml")
+    plan.save(folder / "plan.json")
     release.save(folder / "release.json")
     return Files(folder, folder / "plan.json", folder / "release.json", folder / "ledger.db")
 

@@ -9,7 +9,6 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import NotVerified
 from dxprivacy.model.canonical import sealed
-from dxprivacy.session import write_plan
 from dxprivacy.verify import verify, verify_data
 
 POLICY = """
@@ -47,7 +46,7 @@ def released(tmp_path_factory):
         with dx.Session(place / "policy.toml", place / "people.csv", ledger=place / "ledger.db") as session:
             plan = session.plan(*questions, method=method, share="60%")
             assert plan.measured is not None
-            write_plan(plan, place / "plan.json", place / "policy.toml")
+            plan.save(place / "plan.json")
             session.release(plan).save(place / "release.json")
         out[kind] = place
     return out

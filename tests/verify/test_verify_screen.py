@@ -41,7 +41,7 @@ def test_a_plan_is_told_line_by_line_and_ends_with_the_next_command(dxp, files):
     lines = out.stdout.splitlines()
     assert all(line.startswith("✓ ") for line in lines[:-2])
     assert lines[-3].startswith("✓ verified plan.json")
-    assert lines[-1] == "Next: dxp release plan.json --data FILE"
+    assert lines[-1] == "Next: dxp release plan.json --data FILE --policy POLICY.toml"
 
 
 def test_a_release_is_told_with_its_ledger(dxp, files):
@@ -71,7 +71,7 @@ def test_what_is_printed_for_machines_can_be_verified_too(dxp, files):
     (files.folder / "p.json").write_text(plan.stdout, encoding="utf-8")
     assert list(verify(files.folder / "p.json"))
     for _ in range(2):  # the second is a repetition
-        arguments = ("release", "p.json", "--policy", "policy.toml", "--data", "people.csv", "--json")
+        arguments = ("release", "p.json", "--policy", "policy.toml", "--data", "people.csv", "--new-ledger", "--json")
         release = dxp(*arguments, "--ledger", "other.db", folder=files.folder)
         (files.folder / "r.json").write_text(release.stdout, encoding="utf-8")
         assert list(verify(files.folder / "r.json", files.folder / "other.db"))

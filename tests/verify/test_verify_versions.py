@@ -29,7 +29,7 @@ def release(folder, version, *questions, share, name):
 
 
 def adopt(folder, version):
-    assert Ledger.adopting(folder / "ledger.db", version).changed
+    assert Ledger.adopting(folder / "ledger.db", version, looser=True).changed
 
 
 def start(folder):

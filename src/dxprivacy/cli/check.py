@@ -62,12 +62,12 @@ def command(policy: Path, listing: str | None, other: Path | None, as_page: bool
     with working("checking"):
         loaded = Policy.load(policy)
         page = check(loaded)
-        written = _write_page(loaded) if as_page else None
+        written = _write_page(loaded, policy) if as_page else None
     if as_json:
         show_json(page.to_dict())
     else:
         done = [] if written is None else ["", f"⟦good⟧✓⟦/⟧ written  {written}"]
-        step = next_step("dxp plan", policy, f'"{first_question(loaded.universe)}"')
+        step = next_step("dxp plan", policy, first_question(loaded.universe))
         show([*check_lines(page, listing or ""), *done, "", step])
 
 
@@ -75,19 +75,21 @@ def _require_page(policy: Path, other: Path | None) -> None:
     """Before any work."""
     from dxprivacy.cli.pages import require_pages
     from dxprivacy.errors import UsageError
+    from dxprivacy.wording import quoted
 
     if other is not None:
-        hint = (f"dxp check {policy} --html", "a page about one policy")
+        hint = (f"dxp check {quoted(policy)} --html", "a page about one policy")
         raise UsageError("--html and --diff do not go together", hints=[hint])
     require_pages()
 
 
-def _write_page(policy: "Policy") -> Path:
+def _write_page(policy: "Policy", file: Path) -> Path:
+    from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.pages import command_line, page_name, write_page
     from dxprivacy.plots import check_page
 
     target = page_name("check", policy.dataset, policy.digest[:4])
-    return write_page(check_page(policy, command=command_line()), target)
+    return write_page(check_page(policy, command=command_line()), target, command_files(file, policy))
 
 
 def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> None:
@@ -99,9 +101,10 @@ def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> N
     from dxprivacy.planning.compare import errors_gained
     from dxprivacy.policy import Policy
     from dxprivacy.policy.diff_words import diff_lines
+    from dxprivacy.wording import quoted
 
     if listing:
-        hint = (f"dxp check {policy} --list {listing}", "lists the pairs of one policy")
+        hint = (f"dxp check {quoted(policy)} --list {listing}", "lists the pairs of one policy")
         raise UsageError("--list and --diff do not go together", hints=[hint])
     with working("comparing"):
         before, after = Policy.load(policy), Policy.load(other)

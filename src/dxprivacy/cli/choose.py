@@ -1,13 +1,11 @@
 """`dxp choose`."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from dxprivacy.policy import Policy
     from dxprivacy.session.choices import ChoiceOutcome
 
 
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     help="Reserve the budget and choose, from this file or pattern; several times for several files.",
 )
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
+@click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for choice-NAME.json [here].")
 @click.option("--request", default="", help="Choose anew under this name, at the full cost.")
 @click.option("--json", "as_json", is_flag=True, help="The same for machines; writes no file unless --out.")
@@ -34,6 +33,7 @@ def command(
     flip: bool,
     data: tuple[str, ...],
     ledger: Path | None,
+    new_ledger: bool,
     out: Path | None,
     request: str,
     as_json: bool,
@@ -52,21 +52,21 @@ def command(
 
     \b
     Examples:   dxp choose policy.toml "median age"
-                dxp choose policy.toml "most common job" --share 10% --data people.parquet
+                dxp choose policy.toml "most common job" --share 10% --data people.parquet --new-ledger
                 dxp choose policy.toml "4 bins of age/5" --flip
     """
-    from dxprivacy.cli.screen import next_step, quoted, show, show_json, working
+    from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
     from dxprivacy.planning.choice import make_choice
     from dxprivacy.planning.choice_words import choice_lines
     from dxprivacy.policy import Policy
 
-    if not data and (ledger is not None or request or out is not None):
+    if not data and (ledger is not None or new_ledger or request or out is not None):
         raise UsageError("nothing is chosen without data", hints=[("--data FILE", "reserves the budget and chooses")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
     if data:
-        _choose(policy, what, share, flip, data, ledger, out, request, as_json)
+        _choose(policy, what, share, flip, data, ledger, new_ledger, out, request, as_json)
         return
     with working("planning"):
         loaded = Policy.load(policy)
@@ -78,7 +78,7 @@ def command(
         show_json(choice.to_dict())
         return
     options = [*(["--share", share] if share != "100%" else []), *(["--flip"] if flip else [])]
-    show([*lines, next_step("dxp choose", quoted(policy), f'"{what}"', *options, "--data FILE")])
+    show([*lines, next_step("dxp choose", policy, what, *options, "--data", "FILE")])
 
 
 def _choose(
@@ -88,53 +88,50 @@ def _choose(
     flip: bool,
     data: tuple[str, ...],
     ledger: Path | None,
+    new_ledger: bool,
     out: Path | None,
     request: str,
     as_json: bool,
 ) -> None:
-    from dxprivacy.cli.release import require_writable, started
+    from dxprivacy.cli.deciding import decide
+    from dxprivacy.cli.folders import require_folder, stem
+    from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.policy import Policy
-    from dxprivacy.release.choice import choice_release_lines
-    from dxprivacy.session import Session
+    from dxprivacy.outputs import CHOICE, require_place, write_file
+    from dxprivacy.release.choice import KEPT, choice_release_lines
 
     folder = None if as_json and out is None else out or Path()
+    with working("reading the policy"):
+        deciding = decide(policy, ledger, new_ledger=new_ledger)
     if folder is not None:
-        require_writable(folder, "choice-NAME.json")
-    with working("choosing"):
-        loaded = Policy.load(policy)
-        book = ledger or policy.parent / "ledger.db"
-        fresh = not book.exists()
-        with Session(loaded, data[0] if len(data) == 1 else list(data), ledger=book) as session:
-            choice = session.plan_choice(what, share=share, flip=flip)
-            outcome = session.chosen(choice, request=request)
-            counted = session.source.name
+        require_folder(folder, files="choice-NAME.json")
+    read = command_files(policy, deciding.policy, ledger=deciding.ledger, data=data)
+    with deciding.open(data) as session, working("choosing"):
+        choice = session.plan_choice(what, share=share, flip=flip)
+        target = None if folder is None else folder / f"{stem('choice', choice.name, request)}.json"
+        if target is not None:
+            require_place(target, CHOICE, inputs=read, note="Nothing spent, no data read.")
+        outcome = session.chosen(choice, request=request)
+        counted = session.source.name
     release = outcome.release
-    written = None
-    if folder is not None:
-        stem = f"choice-{release.name}" + re.sub(r"[^\w-]+", "-", f" {request}".rstrip())
-        written = release.save(folder / f"{stem}.json")
+    if target is not None:
+        write_file(target, release.to_json(), CHOICE, inputs=read, note=KEPT)
     if as_json:
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
-    head = _head(outcome, loaded, policy, book, counted)
-    if fresh:
-        head.insert(1, started(book, named=ledger is not None))
-    head.append(f"⟦good⟧✓⟦/⟧ written   {written}")
-    options = () if policy == book.parent / "policy.toml" else ("--policy", policy)
-    show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *options)])
+    book = deciding.ledger
+    head = [deciding.words, *_head(outcome, book, counted), f"⟦good⟧✓⟦/⟧ written   {target}"]
+    show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)])
 
 
-def _head(outcome: "ChoiceOutcome", loaded: "Policy", policy: Path, book: Path, counted: str) -> list[str]:
+def _head(outcome: "ChoiceOutcome", book: Path, counted: str) -> list[str]:
     """What was done, step by step."""
     good = "⟦good⟧✓⟦/⟧"
-    head = [f"{good} policy    {policy} · {loaded.digest[:8]}"]
     if outcome.replayed:
-        return [*head, f"{good} repeated  entry {outcome.entry} of {book}: chosen before, nothing spent"]
+        return [f"{good} repeated  entry {outcome.entry} of {book}: chosen before, nothing spent"]
     records = outcome.release.records
     number = "n is private" if records is None else f"n = {records:,} (public)"
     return [
-        *head,
         f"{good} reserved  entry {outcome.entry} in {book}, before any record was counted",
         f"{good} counted   {counted}, {number}",
     ]

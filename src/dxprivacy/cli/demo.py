@@ -24,9 +24,12 @@ def command(folder: Path | None, overwrite: bool, as_json: bool) -> None:
     Examples: dxp demo
               dxp demo --write demo/       then try dxp check, plan, release and ledger on what is in there
     """
+    from dxprivacy.cli.folders import require_folder
     from dxprivacy.cli.screen import show, show_json, working
     from dxprivacy.demo.story import story_lines, tell
 
+    if folder is not None:
+        require_folder(folder, "--write", "policy, data, plan, release and ledger")
     with working("simulating, planning, releasing"):
         story = tell(folder, overwrite=overwrite)
     if as_json:

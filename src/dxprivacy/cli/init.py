@@ -29,7 +29,7 @@ _KINDS = {
     multiple=True,
     help="You declare that it may be known which values occur in this column: they are read and listed.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@click.option("--overwrite", is_flag=True, help="Replace a policy that dxp init wrote there.")
 @click.option("--json", "as_json", is_flag=True, help="Columns and types for machines; writes nothing.")
 def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_json: bool) -> None:
     """Write a policy to fill in, from column names and types only.
@@ -43,36 +43,34 @@ def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_
               dxp init people.parquet --public state --public sex
               edit policy.toml, then dxp check policy.toml
     """
+    from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json
     from dxprivacy.engines import open_source
     from dxprivacy.engines.distinct import public_values
-    from dxprivacy.errors import UsageError
+    from dxprivacy.outputs import POLICY, require_place, write_file
     from dxprivacy.policy.skeleton import skeleton
 
+    read = command_files(data=[str(data)])
+    if not as_json:
+        require_place(out, POLICY, inputs=read, overwrite=overwrite)
     source = open_source(data)
     columns = source.columns()
-    if not as_json and out.exists() and not overwrite:
-        raise UsageError(
-            f"{out} is there already", hints=[("--out FILE", "another name"), ("--overwrite", "replaces it")]
-        )
     values = {column: public_values(source, column) for column in public}
     if as_json:
         shown = ({"values": list(values[c.name])} if c.name in values else {} for c in columns)
         show_json([{"column": c.name, "type": str(c), **more} for c, more in zip(columns, shown, strict=True)])
         return
     listed = [(c.name, _KINDS.get(str(c.kind or ""), ""), str(c)) for c in columns]
-    try:
-        out.write_text(skeleton(data.stem, data.stem, listed, values), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {out}: {error.strerror}") from None
-    read = "no row was read" if not values else f"rows were read for {', '.join(values)} alone"
+    text = skeleton(data.stem, data.stem, listed, values)
+    write_file(out, text, POLICY, inputs=read, overwrite=overwrite)
+    looked = "no row was read" if not values else f"rows were read for {', '.join(values)} alone"
     told = [
         f"⟦warn⟧! declared⟦/⟧  public: which values of {column} occur was read from the data, and stands in {out}"
         for column in values
     ]
     show(
         [
-            f"⟦good⟧✓⟦/⟧ written  {out}: {len(columns):,} columns of {data.name}, from its schema; {read}",
+            f"⟦good⟧✓⟦/⟧ written  {out}: {len(columns):,} columns of {data.name}, from its schema; {looked}",
             *told,
             "  Remove the # before the attributes you want to ask about, and fill in their values and ε.",
             "",

@@ -1,7 +1,7 @@
 """`dxp ledger`."""
 
+import os
 import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [policy.toml beside the ledger].")
 @click.option("--between", nargs=2, metavar="A B", help="Two records, such as age=64 age=65.")
 @click.option("--adopt", is_flag=True, help="Carry all costs over to --policy, a new version of the policy.")
+@click.option("--looser", is_flag=True, help="With --adopt: also a version that lets people be told apart more easily.")
 @click.option("--dry-run", is_flag=True, help="With --adopt: show what it would do, and write nothing.")
 @click.option("--receipt", type=int, metavar="N", help="A short text about entry N, to keep with the publication.")
 @click.option(
@@ -30,6 +31,7 @@ def command(
     policy: Path | None,
     between: tuple[str, str] | None,
     adopt: bool,
+    looser: bool,
     dry_run: bool,
     receipt: int | None,
     export: Path | None,
@@ -42,7 +44,8 @@ def command(
     The ledger lists every release, how much of its most used pair's ε it took, and what is left for the worst pair of
     each attribute. --between tells how far two records can be told apart by everything released so far; attributes
     that neither record names are alike in both. --adopt makes the ledger follow a new version of the policy: past
-    costs are carried over exactly, or the version is refused. --receipt and --export need no policy.
+    costs are carried over exactly, or the version is refused; a looser one needs a word more. A receipt or an export
+    needs no policy.
 
     \b
     Examples: dxp ledger ledger.db
@@ -54,7 +57,7 @@ def command(
               dxp ledger ledger.db --export journal.jsonl
               dxp ledger ledger.db --html
     """
-    from dxprivacy.errors import LedgerError, UsageError
+    from dxprivacy.errors import UsageError
 
     chosen = [
         name
@@ -71,35 +74,29 @@ def command(
         raise UsageError(f"{' and '.join(chosen)} are different things", hints=["ask for one at a time"])
     if dry_run and not adopt:
         raise UsageError("--dry-run belongs to --adopt", hints=[("--adopt --dry-run", "shows what adopting would do")])
+    if looser and not adopt:
+        raise UsageError("--looser belongs to --adopt", hints=[("--adopt --dry-run", "shows what adopting would do")])
     if as_page:
         from dxprivacy.cli.pages import require_pages
 
         require_pages()
-    if not ledger.exists():
-        raise LedgerError("no such ledger", where=str(ledger), hints=[("dxp release …", "starts one")])
     if export is not None:
         _export(ledger, export, as_json=as_json)
     elif receipt is not None:
         _receipt(ledger, receipt, as_json=as_json)
     elif adopt:
-        _adopt(ledger, policy, dry_run=dry_run, as_json=as_json)
+        _adopt(ledger, policy, dry_run=dry_run, looser=looser, as_json=as_json)
     else:
         _show(ledger, policy, between, every=every, as_page=as_page, as_json=as_json)
 
 
 def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
-    """The policy, which stands beside the ledger unless it is named."""
-    from dxprivacy.errors import PolicyError
+    """The policy: as named, else policy.toml beside the ledger, else the version that the ledger holds."""
+    from dxprivacy.ledger.stored import stored_policy
     from dxprivacy.policy import Policy
 
     file = policy or ledger.parent / "policy.toml"
-    if policy is None and not file.exists():
-        raise PolicyError(
-            "no such file; the policy says what was allowed",
-            where=str(file),
-            hints=[("--policy FILE", "where the policy is")],
-        )
-    return file, Policy.load(file)
+    return file, Policy.load(file) if policy is not None or os.access(file, os.F_OK) else stored_policy(ledger)
 
 
 def _export(ledger: Path, file: Path, *, as_json: bool) -> None:
@@ -112,7 +109,7 @@ def _export(ledger: Path, file: Path, *, as_json: bool) -> None:
         show_json({"file": str(file), "rows": done.rows, "head": done.head})
         return
     written = f"⟦good⟧✓⟦/⟧ written  {file}: {done.rows:,} rows with their hashes, checked; no true answer is in it"
-    show([written, f"  head of the chain {done.head}", "", next_step("dxp ledger", ledger, "--receipt 1")])
+    show([written, f"  head of the chain {done.head}", "", next_step("dxp ledger", ledger, "--receipt", "1")])
 
 
 def _receipt(ledger: Path, entry: int, *, as_json: bool) -> None:
@@ -124,25 +121,49 @@ def _receipt(ledger: Path, entry: int, *, as_json: bool) -> None:
     if as_json:
         show_json(made.to_dict())
     else:
-        show([*receipt_lines(made, ledger.name), "", next_step("dxp ledger", ledger, "--export journal.jsonl")])
+        show([*receipt_lines(made, ledger.name), "", next_step("dxp ledger", ledger, "--export", "journal.jsonl")])
 
 
-def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, as_json: bool) -> None:
+def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as_json: bool) -> None:
+    """Carry the costs; what the new version allows more or less is shown, also where it needs a word first."""
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.ledger import Ledger
+    from dxprivacy.ledger.adoption import LooserPolicy
     from dxprivacy.ledger.adoption_words import adoption_lines, adoption_to_dict
 
     file, loaded = _load(ledger, policy)
-    with working("carrying the costs"):
-        adoption = Ledger.adopting(ledger, loaded, dry_run=dry_run)
+    changes = _changes(ledger, loaded, str(file))
+    try:
+        with working("carrying the costs"):
+            adoption = Ledger.adopting(ledger, loaded, dry_run=dry_run, looser=looser)
+    except LooserPolicy:
+        show([*changes, ""] if not as_json else [])
+        raise
     if as_json:
         show_json(adoption_to_dict(adoption, dry_run=dry_run))
         return
-    option = ("--policy", file) if policy else ()
+    words: list[str | Path] = ["--policy", file] if policy else []
     lines = adoption_lines(adoption, dry_run=dry_run)
     if adoption.changed:
-        lines.append(f"  ⟦dim⟧dxp check {file} --diff OLD.toml shows what it allows more or less⟦/⟧")
-    show([*lines, "", next_step("dxp ledger", ledger, *option, *(["--adopt"] if dry_run and adoption.changed else []))])
+        lines += ["", *changes]
+        if dry_run:
+            words += ["--adopt", "--looser"] if adoption.looser else ["--adopt"]
+    show([*lines, "", next_step("dxp ledger", ledger, *words)])
+
+
+def _changes(ledger: Path, new: "Policy", name: str) -> list[str]:
+    """What the new version allows more or less than the one that the ledger follows."""
+    from dataclasses import replace
+
+    from dxprivacy.errors import DxError
+    from dxprivacy.ledger.stored import stored_policy
+    from dxprivacy.policy.diff_words import diff_lines
+
+    try:
+        before = stored_policy(ledger)
+    except DxError:
+        return []  # adopting says what is wrong with the ledger, or that the two cannot be compared
+    return diff_lines(replace(before.diff(new), before=f"version {before.version} in {ledger.name}", after=name))
 
 
 def _show(
@@ -154,7 +175,7 @@ def _show(
 
     file, loaded = _load(ledger, policy)
     option = ("--policy", file) if policy else ()
-    with working("checking the chain"), Ledger.open(ledger, loaded) as book:
+    with working("checking the chain"), Ledger.open(ledger, loaded, create=False) as book:
         book.verify()
         if between is not None:
             a, b = (_record(text) for text in between)
@@ -167,19 +188,21 @@ def _show(
             lines = [] if as_json else ledger_lines(book, every=every)
             step = next_step("dxp ledger", ledger, *option, "--between", *_example(book))
         if as_page:
-            lines += ["", f"⟦good⟧✓⟦/⟧ written  {_write_page(book, loaded)}"]
+            lines += ["", f"⟦good⟧✓⟦/⟧ written  {_write_page(book, loaded, file)}"]
     if as_json:
         show_json({k: (None if v == float("inf") else v) for k, v in data.items()})
     else:
         show([*lines, "", step])
 
 
-def _write_page(book: "Ledger", policy: "Policy") -> Path:
+def _write_page(book: "Ledger", policy: "Policy", file: Path) -> Path:
+    from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.pages import command_line, page_name, write_page
     from dxprivacy.plots import ledger_page
 
     target = page_name("ledger", policy.dataset, policy.digest[:4])
-    return write_page(ledger_page(book, policy, command=command_line()), target)
+    read = command_files(file, policy, ledger=book.path)
+    return write_page(ledger_page(book, policy, command=command_line()), target, read, private=True)
 
 
 def _example(book: "Ledger") -> list[str]:
@@ -188,8 +211,8 @@ def _example(book: "Ledger") -> list[str]:
     pair = used[0].pair if used else (0, 1)
     a, b = (book.universe.record(cell) for cell in pair)
     if book.universe.absent in pair:
-        return [shlex.quote(",".join(f"{n}={value}" for n, value in a.items())), "absent"]
-    return [shlex.quote(",".join(f"{n}={r[n]}" for n in r if a[n] != b[n])) for r in (a, b)]
+        return [",".join(f"{n}={value}" for n, value in a.items()), "absent"]
+    return [",".join(f"{n}={r[n]}" for n in r if a[n] != b[n]) for r in (a, b)]
 
 
 def _record(text: str) -> dict[str, object]:

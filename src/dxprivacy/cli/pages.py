@@ -1,9 +1,11 @@
 """`--html`: what must be there before anybody waits for a page, where pages go, and the command to repeat one."""
 
 import re
-import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+from dxprivacy.wording import quoted
 
 
 def require_pages(folder: Path = Path()) -> None:
@@ -26,17 +28,13 @@ def page_name(kind: str, name: str, otherwise: str) -> Path:
     return Path(f"{kind}-{plain or otherwise}.html")
 
 
-def write_page(text: str, target: Path) -> Path:
-    """Write a page; what is there under that name is replaced."""
-    from dxprivacy.errors import UsageError
+def write_page(text: str, target: Path, read: Sequence[Path] = (), *, private: bool = False) -> Path:
+    """Write a page; one of ours that is there under that name is replaced."""
+    from dxprivacy.outputs import PAGE, write_file
 
-    try:
-        target.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}") from None
-    return target
+    return write_file(target, text, PAGE, inputs=read, private=private)
 
 
 def command_line() -> str:
     """The command as it was given, ready to be copied."""
-    return shlex.join(["dxp", *sys.argv[1:]])
+    return " ".join(["dxp", *map(quoted, sys.argv[1:])])

@@ -1,5 +1,6 @@
 """`dxp plan`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,15 +80,16 @@ def command(
                 dxp plan policy.toml "count by sex" --ledger ledger.db
                 dxp plan policy.toml "count by sex" --html
     """
-    from dxprivacy.cli.screen import next_step, quoted, show, show_json, working
+    from dxprivacy.cli.inputs import command_files
+    from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
+    from dxprivacy.outputs import PLAN, write_file
     from dxprivacy.planning import make_plan
     from dxprivacy.planning.planner import prepare
     from dxprivacy.planning.side_by_side import compare_lines, compare_methods
     from dxprivacy.planning.watch import Watch
     from dxprivacy.planning.words import plan_lines
-    from dxprivacy.session import write_plan
-    from dxprivacy.wording import plural, tag
+    from dxprivacy.wording import json_text, plural, tag
 
     if not questions and not files:
         hints = [("dxp plan --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
@@ -95,7 +97,8 @@ def command(
     if compare and (out is not None or plot is not None or as_page or why or method != "auto"):
         hint = "leave --out, --plot, --html, --why, --method out"
         raise UsageError("--compare shows all methods and writes no plan", hints=[hint])
-    require_places(plot, out, as_page=as_page)
+    read = command_files(policy, ledger=ledger, more=files)
+    require_places(plot, out, as_page=as_page, read=read)
     if compare:
         with working("comparing"):
             loaded, asked, spent = _gathered(policy, questions, files, ledger)
@@ -107,10 +110,12 @@ def command(
         answers = tag("bold", plural(len(task.workload.answers), "answer"))
         head = f"{answers} · {tag('good', 'nothing spent, no data read')}"
         best = next(line.method for line in compared if line.best)
-        show([head, "", *compare_lines(compared), next_step("dxp plan …", f"--method {best}")])
+        show([head, "", *compare_lines(compared), next_step("dxp plan …", "--method", best)])
         return
     with working("planning") as tell:
         loaded, asked, spent = _gathered(policy, questions, files, ledger)
+        read = command_files(policy, loaded, ledger=ledger, more=files)
+        require_places(plot, out, as_page=as_page, read=read)  # also the files that the policy names
         plan = make_plan(
             asked,
             loaded.metric,
@@ -127,7 +132,7 @@ def command(
         lines = [] if as_json else plan_lines(plan, everything=everything, why=why)
     target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
     if target is not None:
-        write_plan(plan, target, policy)
+        write_file(target, json_text(plan.to_dict()), PLAN, inputs=read)
     if plot is not None:
         from dxprivacy.plots import save_plan_picture
 
@@ -135,30 +140,39 @@ def command(
     page = None
     if as_page:
         beside = (target or Path(f"plan-{plan.name}.json")).with_suffix(".html")
-        page = _write_page(plan, loaded, spent, ledger, beside)
+        page = _write_page(plan, loaded, spent, ledger, beside, read)
     if as_json:
         show_json(plan.to_dict())
         return
-    more = []
+    more: list[str | Path] = ["--policy", policy]
     if ledger is not None and spent is not None:
         text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}"
-        lines, more = [*lines, tag("dim", text)], ["--ledger", quoted(ledger)]
+        lines, more = [*lines, tag("dim", text)], [*more, "--ledger", ledger]
     if page is not None:
         lines = [*lines, f"⟦good⟧✓⟦/⟧ written  {page}"]
-    show([*lines, next_step("dxp release", target or Path(), "--data FILE", *more)])
+    show([*lines, next_step("dxp release", target or Path(), "--data", "FILE", *more)])
 
 
-def _write_page(plan: "Plan", policy: "Policy", spent: "SumCost | None", ledger: Path | None, target: Path) -> Path:
+def _write_page(
+    plan: "Plan",
+    policy: "Policy",
+    spent: "SumCost | None",
+    ledger: Path | None,
+    target: Path,
+    read: Sequence[Path],
+) -> Path:
     from dxprivacy.cli.pages import command_line, write_page
     from dxprivacy.plots import plan_page
 
     name = "" if ledger is None else ledger.name
-    return write_page(plan_page(plan, policy=policy, spent=spent, ledger=name, command=command_line()), target)
+    text = plan_page(plan, policy=policy, spent=spent, ledger=name, command=command_line())
+    return write_page(text, target, read)
 
 
-def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False) -> None:
-    """What could not be written is refused before anybody waits for it."""
+def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False, read: Sequence[Path] = ()) -> None:
+    """What could not be written, or must not be, is refused before anybody waits for it."""
     from dxprivacy.errors import UsageError
+    from dxprivacy.outputs import PAGE, PICTURES, PLAN, require_place
 
     if as_page:
         from dxprivacy.cli.pages import require_pages
@@ -167,14 +181,16 @@ def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False
             hint = ("--out plan.json", "the page lies beside it")
             raise UsageError(f"{out} would be both the plan and its page", hints=[hint])
         require_pages(Path() if out is None else out.parent)
-    for place in (plot, out):
-        if place is not None and not place.resolve().parent.is_dir():
-            raise UsageError(f"cannot write {place}: there is no such folder")
+        if out is not None:
+            require_place(out.with_suffix(".html"), PAGE, inputs=read)
+    if out is not None:
+        require_place(out, PLAN, inputs=read)
     if plot is not None:
         from dxprivacy.plots.rendering import require_rendering
 
-        if plot.suffix.lower() not in (".png", ".svg", ".html", ".json"):
+        if plot.suffix.lower() not in PICTURES:
             raise UsageError(f"cannot draw {plot.name}", hints=["a name that ends in .png, .svg, .html or .json"])
+        require_place(plot, PICTURES[plot.suffix.lower()], inputs=read)
         if plot.suffix.lower() != ".json":
             require_rendering()
 
@@ -183,7 +199,6 @@ def _gathered(
     policy: Path, questions: tuple[str, ...], files: tuple[Path, ...], ledger: Path | None
 ) -> "tuple[Policy, list[object], SumCost | None]":
     """The policy, what is asked, and what a ledger has recorded; planning never starts a ledger."""
-    from dxprivacy.errors import LedgerError
     from dxprivacy.ledger import Ledger
     from dxprivacy.policy import Policy
     from dxprivacy.policy.asks import load_questions
@@ -192,7 +207,5 @@ def _gathered(
     asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
     if ledger is None:
         return loaded, asked, None
-    if not ledger.exists():
-        raise LedgerError("no such ledger", where=str(ledger), hints=[("dxp release …", "starts one")])
-    with Ledger.open(ledger, loaded) as opened:
+    with Ledger.open(ledger, loaded, create=False) as opened:
         return loaded, asked, opened.spent

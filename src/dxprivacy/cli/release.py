@@ -1,12 +1,16 @@
 """`dxp release`."""
 
-import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dxprivacy.cli.deciding import Deciding
+    from dxprivacy.outputs import Kind
     from dxprivacy.planning import Plan
     from dxprivacy.policy import Policy
     from dxprivacy.release import Release
@@ -21,8 +25,9 @@ if TYPE_CHECKING:
     help='A file (.parquet, .csv, .jsonl, .csv.gz, …), a pattern ("data/*.parquet") or FILE.duckdb::TABLE; '
     "give it several times for several files.",
 )
-@click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
-@click.option("--policy", type=click.Path(path_type=Path), help="The policy [as recorded in the plan].")
+@click.option("--policy", type=click.Path(path_type=Path), help="The policy [the version that --ledger holds].")
+@click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside --policy].")
+@click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
@@ -31,8 +36,9 @@ if TYPE_CHECKING:
 def command(
     plan: Path,
     data: tuple[str, ...],
-    ledger: Path | None,
     policy: Path | None,
+    ledger: Path | None,
+    new_ledger: bool,
     out: Path | None,
     request: str,
     as_page: bool,
@@ -41,65 +47,110 @@ def command(
 ) -> None:
     """Reserve the budget, then answer a plan with exact noise.
 
-    The cost is written to the ledger before any noise is drawn. The same plan again returns the stored release and
-    costs nothing. Bad entries never stop a release: they count as “other”.
+    The curator names the policy that is kept, or the ledger that pays and holds it; a plan decides neither, and must
+    have been made for that policy. The cost is written to the ledger before any noise is drawn. The same plan
+    again returns the stored release and costs nothing. Bad entries never stop a release: they count as “other”.
 
     \b
-    Examples: dxp release plan-7f3a.json --data people.parquet
+    Examples: dxp release plan-7f3a.json --data people.parquet --policy policy.toml --new-ledger
               dxp release plan-7f3a.json --data people.csv --ledger ledger.db --out published/
-              dxp release plan-7f3a.json --data "waves/*.parquet"
+              dxp release plan-7f3a.json --data "waves/*.parquet" --policy policy.toml
     """
+    from dxprivacy.cli.deciding import decide
+    from dxprivacy.cli.folders import require_folder, stem
+    from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.policy import Policy
     from dxprivacy.release import release_lines
-    from dxprivacy.session import Session, policy_of, read_plan
+    from dxprivacy.session import read_json, read_plan
 
     folder = None if as_json and out is None else out or Path()
-    if folder is not None:
-        require_writable(folder)
-    if as_page:
-        _require_page(folder)
-    with working("releasing"):
-        policy_file = policy or policy_of(plan)
-        loaded = Policy.load(policy_file)
-        planned = read_plan(plan, loaded)
-        book = ledger or policy_file.parent / "ledger.db"
-        fresh = not book.exists()
-        with Session(loaded, data[0] if len(data) == 1 else list(data), ledger=book) as session:
-            outcome = session.answer(planned, request=request)
-            counted = session.source.name
+    with working("reading the plan"):
+        deciding = decide(policy, ledger, new_ledger=new_ledger)
+        if folder is not None:
+            require_folder(folder)
+        if as_page:
+            _require_page(folder)
+        planned = read_plan(plan, deciding.policy)
+        if deciding.file is None:
+            _require_units(read_json(plan), deciding)
+    read = command_files(deciding.file, deciding.policy, ledger=deciding.ledger, data=data, more=[plan])
+    # Under the plan's own name, which is a digest: a name that stands in a file is never a path.
+    files = _Files(folder, stem("release", planned.name, request), as_page, read)
+    files.require()
+    with deciding.open(data) as session, working("releasing"):
+        outcome = session.answer(planned, request=request)
+        counted = session.source.name
     release = outcome.release
-    stem = f"release-{release.name}" + re.sub(r"[^\w-]+", "-", f" {request}".rstrip())
-    written = [] if folder is None else [release.save(folder / f"{stem}{end}") for end in (".json", ".csv")]
-    if as_page and folder is not None:
-        written.append(_write_page(planned, release, loaded, folder / f"{stem}.html"))
+    written = files.write(release, planned, deciding.policy)
     if as_json:
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
-    good = "⟦good⟧✓⟦/⟧"
-    # A plan names its policy, and the policy's folder the ledger: a plan from elsewhere must not choose them unseen.
-    head = [f"{good} policy    {policy_file} · {loaded.digest[:8]}"]
-    if fresh:
-        head.append(started(book, named=ledger is not None))
+    good, book = "⟦good⟧✓⟦/⟧", deciding.ledger
     if outcome.replayed:
-        head.append(f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent")
+        head = [deciding.words, f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent"]
     else:
-        head += [
+        head = [
+            deciding.words,
             f"{good} reserved  entry {outcome.entry} in {book}, before any noise was drawn",
             f"{good} counted   {counted}, "
             + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
         ]
     head.append(f"{good} written   {' · '.join(str(w) for w in written)}")
     lines = release_lines(release, everything=everything, file=str(written[1]))
-    options = () if policy_file == book.parent / "policy.toml" else ("--policy", policy_file)
     check = next_step("dxp verify", written[0], "--ledger", book)
-    show([*head, "", *lines, "", check, next_step("dxp ledger", book, *options)])
+    show([*head, "", *lines, "", check, next_step("dxp ledger", book, *deciding.options)])
 
 
-def started(book: Path, *, named: bool) -> str:
-    """That there was no ledger before: normal the first time; where one was named, perhaps a slip of the pen."""
-    told = f"{book.resolve()}: what was spent elsewhere does not count here"
-    return f"⟦warn⟧! new ledger⟦/⟧  {told}" if named else f"⟦good⟧✓⟦/⟧ started   a new ledger, {told}"
+def _require_units(data: Any, deciding: "Deciding") -> None:
+    """Ledgers of 0.1.0 keep no units: an answer would lack the words that the plan was made with."""
+    from dxprivacy.errors import LedgerError
+
+    universe = data.get("universe")
+    units = universe.get("units") if isinstance(universe, dict) else None
+    if units != deciding.policy.universe.units():
+        raise LedgerError(
+            "does not hold the units of the plan; nothing spent, no data read",
+            where=str(deciding.ledger),
+            hints=[("--policy FILE", "the policy's own file has them")],
+        )
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What a release is written to; whatever keeps that from being done, the release itself is safe in the ledger."""
+
+    folder: Path | None
+    stem: str
+    as_page: bool
+    read: "Sequence[Path]"
+
+    def require(self) -> None:
+        """Before anything is spent."""
+        from dxprivacy.outputs import ANSWERS, PAGE, RELEASE, require_place
+
+        if self.folder is not None:
+            kinds = [(".json", RELEASE), (".csv", ANSWERS)]
+            for end, kind in [*kinds, *([(".html", PAGE)] if self.as_page else [])]:
+                note = "Nothing spent, no data read."
+                require_place(self.folder / f"{self.stem}{end}", kind, inputs=self.read, note=note)
+
+    def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
+        """All of them, the page last: it takes the longest to make."""
+        from dxprivacy.outputs import ANSWERS, PAGE, RELEASE
+        from dxprivacy.plots import release_page
+
+        if self.folder is None:
+            return []
+        written = [self._put(".json", release.to_json(), RELEASE), self._put(".csv", release.to_csv(), ANSWERS)]
+        if self.as_page:
+            written.append(self._put(".html", release_page(release, plan, policy=policy), PAGE))
+        return written
+
+    def _put(self, end: str, text: str, kind: "Kind") -> Path:
+        from dxprivacy.outputs import write_file
+        from dxprivacy.release.release import KEPT
+
+        return write_file((self.folder or Path()) / f"{self.stem}{end}", text, kind, inputs=self.read, note=KEPT)
 
 
 def _require_page(folder: Path | None) -> None:
@@ -110,36 +161,3 @@ def _require_page(folder: Path | None) -> None:
     if folder is None:
         raise UsageError("--html with --json needs a folder to write to", hints=[("--out FOLDER", "")])
     require_rendering()
-
-
-def _write_page(plan: "Plan", release: "Release", policy: "Policy", target: Path) -> Path:
-    """The page; whatever keeps it from being written, the release itself is safe by now."""
-    from dxprivacy.errors import UsageError
-    from dxprivacy.plots import release_page
-
-    try:
-        target.write_text(release_page(release, plan, policy=policy), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {target}: {error.strerror}",
-            details=["The release is kept in the ledger; the same plan returns it again, at no cost."],
-        ) from None
-    return target
-
-
-def require_writable(folder: Path, files: str = "release-NAME.json and .csv") -> None:
-    """Before anything is spent."""
-    import tempfile
-
-    from dxprivacy.errors import UsageError
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise UsageError(
-            f"cannot write to {folder}: {error.strerror}",
-            details=["Nothing spent, no data read."],
-            hints=[("--out FOLDER", f"where {files} may be written")],
-        ) from None

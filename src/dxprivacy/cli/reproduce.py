@@ -55,10 +55,12 @@ def command(
     as_json: bool,
 ) -> None:
     """See `help` above: the list of figures is part of it."""
+    from dxprivacy.cli.folders import require_folder_name
     from dxprivacy.cli.screen import show, show_json
     from dxprivacy.paper.names import chosen
 
     chosen(figures)  # a misspelt name is told before anything heavy is loaded
+    require_folder_name(out, "--out", "the figures")
     from dxprivacy.paper.experiment import FULL, QUICK, SEED, Settings
     from dxprivacy.paper.run import reproduce
 

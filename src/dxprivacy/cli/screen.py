@@ -4,7 +4,6 @@ import json
 import math
 import os
 import re
-import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +13,11 @@ from typing import Any, TextIO
 
 import click
 
-from dxprivacy.errors import DxError
-from dxprivacy.wording import STYLES, digits, plain, tag, wrap
+from dxprivacy.errors import DxError, one_line
+from dxprivacy.wording import STYLES, digits, json_text, plain, quoted, tag, wrap
 
 _ANSI = dict(zip(STYLES, ("2", "1", "1;34", "32", "33", "1;31"), strict=True))
 _TAGGED = re.compile(rf"⟦({'|'.join(STYLES)})⟧")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _ASCII = str.maketrans(
     {"✓": "+", "✗": "x", "→": ">", "–": "-", "×": "x", "ε": "e", "∞": "inf", "±": "+-", "·": "-", "│": "|"}
     | {"“": '"', "”": '"', "’": "'", "…": "...", "━": "#", "╌": ".", "●": "*", "○": "o", "−": "-"}
@@ -27,11 +25,11 @@ _ASCII = str.maketrans(
 
 
 def paint(text: str, stream: TextIO) -> str:
-    """Tags become colours where the stream shows them, and vanish elsewhere; ASCII where it knows nothing better.
+    """One line: tags become colours where the stream shows them, and vanish elsewhere; ASCII where nothing else goes.
 
-    Names and values come from files: whatever in them could steer a terminal is made visible instead.
+    Names and values come from files: whatever in them could steer a terminal or begin a line is made visible instead.
     """
-    text = _CONTROL.sub("\ufffd", text)
+    text = one_line(text)
     colour = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     if colour:
         text = _TAGGED.sub(lambda m: f"\x1b[{_ANSI[m.group(1)]}m", text).replace("⟦/⟧", "\x1b[0m")
@@ -50,26 +48,26 @@ def _can_show(text: str, stream: TextIO) -> bool:
     return True
 
 
-def show(lines: Iterable[str]) -> None:
-    """Print a page."""
+def show(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print a page; to stderr where stdout is for machines."""
     for line in lines:
-        click.echo(paint(line, sys.stdout), color=True)
+        click.echo(paint(line, sys.stderr if err else sys.stdout), err=err, color=True)
 
 
-def next_step(*words: str | Path) -> str:
-    """The last line of a page: the next command, ready to be copied."""
-    return f"{tag('dim', 'Next:')} {' '.join(word if isinstance(word, str) else quoted(word) for word in words)}"
+def next_step(command: str, *words: str | Path) -> str:
+    """The last line of a page: the next command, ready to be pasted.
 
-
-def quoted(path: Path) -> str:
-    """A path as a shell wants it."""
-    return shlex.quote(os.fspath(path))
+    `command` is ours; every other word is quoted, whoever wrote it.
+    """
+    return f"{tag('dim', 'Next:')} {' '.join([command, *map(quoted, words)])}"
 
 
 def show_json(data: Any) -> None:
     """Print the same fields for machines."""
-    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
-    click.echo(text if _can_show(text, sys.stdout) else json.dumps(data, indent=1, allow_nan=False))
+    text = json_text(data, allow_nan=False)
+    if not _can_show(text, sys.stdout):
+        text = re.sub(r"[^\x00-\x7f]", lambda found: json.dumps(found.group())[1:-1], text)
+    click.echo(text)
 
 
 def show_error(error: DxError, *, as_json: bool) -> None:
@@ -80,9 +78,18 @@ def show_error(error: DxError, *, as_json: bool) -> None:
     head, _, what = error.headline.partition(" · ")
     first = f"{tag('bad', '✗ ' + head)}" + (f" · {what}" if what else "")
     lines = [first]
-    for line in error.message().split("\n  ")[1:]:
+    for line in error.details:
         quotes = "│" in line  # a line of a file, shown as it is
         lines += [f"  {part}" for part in ([line] if quotes or len(line) <= 98 else wrap(line, 96, "  "))]
+    width = max((len(command) for command, _ in error.hints), default=0)
+    for command, why in error.hints:
+        line = f"→ {command.ljust(width)}   {why}".rstrip()
+        if len(line) <= 98:
+            lines.append(f"  {line}")
+        elif len(command) <= 40:  # few words to do, and many why
+            lines += [f"  {part}" for part in wrap(line, 96, "  ")]
+        else:  # a command stays in one line, ready to be pasted
+            lines += [f"  → {command}", *(f"      {part}" for part in wrap(why, 92))]
     for line in lines:
         click.echo(paint(line, sys.stderr), err=True, color=True)
 

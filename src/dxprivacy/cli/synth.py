@@ -1,12 +1,12 @@
 """`dxp synth`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from dxprivacy.cli.deciding import Deciding
     from dxprivacy.policy import Policy
     from dxprivacy.session.synthesizing import Synthesis
 
@@ -20,6 +20,7 @@ _GOOD = "⟦good⟧✓⟦/⟧"
 @click.option("--rows", type=click.IntRange(min=1), help="Without --data: the number of records, which is published.")
 @click.option("--data", multiple=True, help="The data, as for dxp release. Without it, only what to expect is shown.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
+@click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
 @click.option(
     "--method",
     default="auto",
@@ -32,7 +33,7 @@ _GOOD = "⟦good⟧✓⟦/⟧"
 @click.option("--passes", type=int, help="Of mwem: how often all measurements are gone through after each round.")
 @click.option("--records", type=click.IntRange(min=1), help="How many records to write [as many as there are].")
 @click.option("--out", type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file [synthetic-NAME.csv].")
-@click.option("--overwrite", is_flag=True, help="Replace that file.")
+@click.option("--overwrite", is_flag=True, help="Replace synthetic records that dxp wrote there before.")
 @click.option("--request", default="", help="Do the same anew under this name, at its full cost.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the comparison: a .png, .svg, .html or .json file.")
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
@@ -44,6 +45,7 @@ def command(
     rows: int | None,
     data: tuple[str, ...],
     ledger: Path | None,
+    new_ledger: bool,
     method: str,
     share: str,
     rounds: int | None,
@@ -66,11 +68,14 @@ def command(
 
     \b
     Examples: dxp synth policy.toml "marginals 2" --rows 20000
-              dxp synth policy.toml "marginals 2" --data people.parquet --share 50% --out synthetic.parquet
+              dxp synth policy.toml "marginals 2" --data people.parquet --share 50% --new-ledger \\
+                --out synthetic.parquet
               dxp synth demo/policy.toml "mean elevation within 2 m" "count by state within 10" \\
                 --data demo/people.parquet --out synthetic.csv
     """
-    from dxprivacy.cli.screen import quoted, working
+    from dxprivacy.cli.deciding import decide
+    from dxprivacy.cli.inputs import command_files
+    from dxprivacy.cli.screen import working
     from dxprivacy.errors import UsageError
     from dxprivacy.policy import Policy
     from dxprivacy.policy.asks import load_questions
@@ -78,7 +83,7 @@ def command(
     if not questions and not files:
         hints = [("dxp synth --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
-    if not data and (ledger or records or out or plot or overwrite or request):
+    if not data and (ledger or new_ledger or records or out or plot or overwrite or request):
         raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
@@ -88,16 +93,20 @@ def command(
     wanted: dict[str, Any] = {"method": method, "share": share, "rounds": rounds}
     wanted |= {} if passes is None else {"passes": passes}
     if not data:
-        words = [*(f'"{question}"' for question in questions), *(f"--ask {quoted(file)}" for file in files)]
-        words += [f"--{name} {value}" for name, value in wanted.items() if value not in (None, "auto", "100%")]
+        words: list[str | Path] = [*questions]
+        for file in files:
+            words += ["--ask", file]
+        for name, value in wanted.items():
+            words += [f"--{name}", str(value)] if value not in (None, "auto", "100%") else []
         _look_ahead(loaded, policy, asked, words, rows, wanted, as_json=as_json)
         return
     places = _Places(out, plot, overwrite=overwrite, written=not as_json or out is not None)
-    places.require(loaded, [policy, *map(Path, data)])
-    book = ledger or policy.parent / "ledger.db"
+    deciding = decide(policy, ledger, new_ledger=new_ledger)
+    places.read += command_files(policy, loaded, ledger=deciding.ledger, data=data, more=files)
+    places.require(loaded)
     _make(
-        loaded, policy, asked, data, book, wanted, places,
-        request=request, records=records, named=ledger is not None, everything=everything, as_json=as_json,
+        deciding, asked, data, wanted, places,
+        request=request, records=records, everything=everything, as_json=as_json,
     )  # fmt: skip
 
 
@@ -105,7 +114,7 @@ def _look_ahead(
     loaded: "Policy",
     policy: Path,
     asked: list[Any],
-    words: list[str],
+    words: list[str | Path],
     rows: int | None,
     wanted: dict[str, Any],
     *,
@@ -127,37 +136,33 @@ def _look_ahead(
         show_json(synthesis_to_dict(plan))
         return
     free = tag("good", "Nothing spent, no data read.")
-    show([*synthesis_lines(plan), "", free, next_step("dxp synth", policy, *words, "--data FILE --out synthetic.csv")])
+    step = next_step("dxp synth", policy, *words, "--data", "FILE", "--out", "synthetic.csv")
+    show([*synthesis_lines(plan), "", free, step])
 
 
 def _make(
-    loaded: "Policy",
-    policy: Path,
+    deciding: "Deciding",
     asked: list[Any],
     data: tuple[str, ...],
-    book: Path,
     wanted: dict[str, Any],
     places: "_Places",
     *,
     request: str,
     records: int | None,
-    named: bool,
     everything: bool,
     as_json: bool,
 ) -> None:
     """Reserve, make, write, compare."""
-    from dxprivacy.cli.release import started
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.release.words import promise_lines
-    from dxprivacy.session import Session
     from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
     from dxprivacy.synthesis.report import report_lines
     from dxprivacy.wording import tag
 
-    fresh = not book.exists()
-    source = data[0] if len(data) == 1 else list(data)
-    with working("making synthetic records") as tell, Session(loaded, source, ledger=book) as session:
+    book = deciding.ledger
+    with deciding.open(data) as session, working("making synthetic records") as tell:
         plan = session.plan_synthesis(*asked, **wanted)
+        places.require_named(plan.made.name)
         made = session.synthesize(
             plan, request=request, records=records, progress=lambda k, of: tell(f"round {k} of {of}")
         )
@@ -166,18 +171,14 @@ def _make(
     if as_json:
         show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": [str(file) for file in written]})
         return
-    head = [f"{_GOOD} policy    {policy} · {loaded.digest[:8]}"]
-    if fresh:
-        head.append(started(book, named=named))
-    head += _steps(made, book, counted)
+    head = [deciding.words, *_steps(made, book, counted)]
     head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", ""]
     caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
-    lines = report_lines(made.report, everything=everything, file=str(places.report(made)))
+    lines = report_lines(made.report, everything=everything, file=str(places.report(made.name)))
     lines += [f"  {tag('dim', caution)}", "", *promise_lines(made.promise)]
-    options = () if policy == book.parent / "policy.toml" else ("--policy", policy)
-    last = [next_step("dxp ledger", book, *options)]
+    last = [next_step("dxp ledger", book, *deciding.options)]
     if made.release is not None:
-        last.insert(0, next_step("dxp verify", places.release(made), "--ledger", book))
+        last.insert(0, next_step("dxp verify", places.release(made.name), "--ledger", book))
     show([*synthesis_lines(plan), "", *head, *lines, "", *last])
 
 
@@ -206,50 +207,56 @@ class _Places:
 
     def __init__(self, out: Path | None, plot: Path | None, *, overwrite: bool, written: bool) -> None:
         self.out, self.plot, self.overwrite, self.written = out, plot, overwrite, written
+        self.read: list[Path] = []  # what the command reads, which is never replaced
 
-    def require(self, policy: "Policy", read: Sequence[Path]) -> None:
+    def require(self, policy: "Policy") -> None:
         """Before anything is spent."""
-        from dxprivacy.errors import UsageError
         from dxprivacy.synthesis.records import require_savable
 
         if self.written:
             target = self.out or Path("synthetic-NAME.csv")
-            if any(_same(target, file) for file in read):  # also with --overwrite
-                raise UsageError(f"{target} is what the records would be made from", hints=[("--out FILE", "another")])
-            require_savable(policy.universe, target, overwrite=self.overwrite)
+            require_savable(policy.universe, target, overwrite=self.overwrite, inputs=self.read)
         if self.plot is not None:
             from dxprivacy.cli.plan import require_places
 
-            require_places(self.plot, None)
+            require_places(self.plot, None, read=self.read)
+
+    def require_named(self, name: str) -> None:
+        """The same for what is called after the plan."""
+        from dxprivacy.outputs import RELEASE, REPORT, require_place
+
+        if self.written:
+            note = "Nothing spent, no data read."
+            require_place(self.report(name), REPORT, inputs=self.read, note=note)
+            require_place(self.release(name), RELEASE, inputs=self.read, note=note)
 
     def write(self, made: "Synthesis") -> list[Path]:
         """All files; what was released is in the ledger by now, whatever keeps them from being written."""
+        from dxprivacy.outputs import RELEASE, write_file
+
         out = []
         if self.written:
-            out = [made.records.save(self.records(made), overwrite=self.overwrite), made.report.save(self.report(made))]
+            records = made.records.save(self.records(made.name), overwrite=self.overwrite, inputs=self.read)
+            out = [records, made.report.save(self.report(made.name), records=records)]
             if made.release is not None:
-                out.append(made.release.save(self.release(made)))
+                text = made.release.to_json()
+                out.append(write_file(self.release(made.name), text, RELEASE, inputs=self.read))
         if self.plot is not None:
             from dxprivacy.plots import synthesis
 
             out.append(synthesis(made.report).save(self.plot))
         return out
 
-    def records(self, made: "Synthesis") -> Path:
+    def records(self, name: str) -> Path:
         """The records' file."""
-        return self.out or Path(f"synthetic-{made.name}.csv")
+        return self.out or Path(f"synthetic-{name}.csv")
 
-    def report(self, made: "Synthesis") -> Path:
+    def report(self, name: str) -> Path:
         """The report beside it."""
-        return self.records(made).with_name(f"{self.records(made).stem}-report.json")
+        from dxprivacy.synthesis.records import report_of
 
-    def release(self, made: "Synthesis") -> Path:
+        return report_of(self.records(name))
+
+    def release(self, name: str) -> Path:
         """The release beside it."""
-        return self.records(made).with_name(f"release-{made.name}.json")
-
-
-def _same(a: Path, b: Path) -> bool:
-    try:
-        return a.exists() and b.exists() and a.samefile(b)
-    except (OSError, ValueError):
-        return False
+        return self.records(name).with_name(f"release-{name}.json")

@@ -43,9 +43,9 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
         return
     steps = [f"⟦good⟧✓ verified⟦/⟧ {file.name}: everything it says follows from what is in it"]
     if any(check.name == "errors" for check in held):
-        steps += ["", next_step("dxp release", file, "--data FILE")]
+        steps += ["", next_step("dxp release", file, "--data", "FILE", "--policy", "POLICY.toml")]
     elif ledger is None:
-        steps += ["", next_step("dxp verify", file, "--ledger LEDGER")]
+        steps += ["", next_step("dxp verify", file, "--ledger", "LEDGER")]
     else:
         steps += ["", next_step("dxp ledger", ledger)]
     show(steps)

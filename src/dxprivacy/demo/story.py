@@ -1,6 +1,5 @@
 """The demo's comparison: truth (known, because simulated), plain DP, and this policy; and what one pays for it."""
 
-import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,8 @@ from dxprivacy.planning.expected import interval
 from dxprivacy.planning.laws import laplace_laws
 from dxprivacy.planning.words import apart
 from dxprivacy.release import Release
-from dxprivacy.session import Session, write_plan
-from dxprivacy.wording import columns, digits, tag, times, wrap
+from dxprivacy.session import Session
+from dxprivacy.wording import columns, digits, quoted, tag, times, wrap
 
 QUESTIONS = ("mean elevation within 2 m", "count by state within 10")
 STATES = ("California", "Texas", "New Jersey")
@@ -84,7 +83,7 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
         plan = session.plan(*QUESTIONS)
         release = session.release(plan)
         if shown is not None:
-            write_plan(plan, place / f"plan-{plan.name}.json", place / "policy.toml")
+            plan.save(place / f"plan-{plan.name}.json")
             release.save(place / f"release-{plan.name}.json")
             release.save(place / f"release-{plan.name}.csv")
         # Simulated records: only here may a true answer be looked at, and only to show what noise does to it.
@@ -164,7 +163,10 @@ def story_lines(story: Story) -> list[str]:
     lines += [f"  {line}" for line in wrap(_verdict(story), 94)]
     if story.folder is not None:
         lines += ["", f"{tag('good', '✓')} written  {story.folder}: policy, places, people, plan, release, ledger"]
-        lines.append(f"{tag('dim', 'Next:')} dxp check {shlex.quote(str(story.folder / 'policy.toml'))}")
+        lines.append(
+            tag("dim", "  A first release starts the ledger, and says so: dxp release … --policy FILE --new-ledger")
+        )
+        lines.append(f"{tag('dim', 'Next:')} dxp check {quoted(story.folder / 'policy.toml')}")
     else:
         lines += [
             "",

@@ -5,15 +5,20 @@ gain over plain DP hangs on the closest pair, and a place listed twice would fla
 """
 
 import csv
+import hashlib
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
 from dxprivacy.engines.parquet import write_parquet
-from dxprivacy.errors import UsageError
+from dxprivacy.errors import DxError, UsageError
+from dxprivacy.ledger.journal import Journal
+from dxprivacy.outputs import NEVER, Kind, write_file
 
 RESPONDENTS = 20_000
+DATASET = "demo-survey"
 LEFT_OUT = "Places: GeoNames, CC BY 4.0; Carol City and Milford (balance), each listed twice, are left out."
 FILES = ("policy.toml", "places.csv", "people.parquet")
 
@@ -25,34 +30,50 @@ def write_survey(folder: Path, *, overwrite: bool = False) -> None:
         occupied = [p.name for p in folder.iterdir()]
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
-    if occupied and not _holds_a_demo(folder):  # least of all may anyone's ledger be removed
+    if occupied and not _holds_a_demo(folder):  # least of all may anybody's ledger be removed
         raise UsageError(f"{folder} holds other files", hints=[("--write demo/", "a folder of its own")])
     if occupied and not overwrite:
         raise UsageError(
             f"{folder} holds a demo already", hints=[("--overwrite", "replaces the demo's own files in it")]
         )
     try:
-        for pattern in ("plan-*.json", "release-*.*", "ledger.db*"):
+        for pattern in ("plan-*.json", "release-*.*", "ledger.db*", "people.parquet"):
             for old in folder.glob(pattern):
                 old.unlink()
-        for name in FILES[:2]:
-            (folder / name).write_text(files("dxprivacy.demo").joinpath(name).read_text("utf-8"), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
+    for name in FILES[:2]:
+        text = _packaged(name)
+        write_file(folder / name, text, Kind.listed("file of the demo", [_digest(text)]))
     _write_people(folder)
 
 
+def _packaged(name: str) -> bytes:
+    return files("dxprivacy.demo").joinpath(name).read_bytes()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def _holds_a_demo(folder: Path) -> bool:
+    """Whether the folder's policy is the demo's, unchanged, and its ledger, if there is one, the demo's too."""
     try:
-        return 'dataset = "demo-survey"' in (folder / "policy.toml").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        same = (folder / "policy.toml").read_bytes() == _packaged("policy.toml")
+        if not same or not (folder / "ledger.db").exists():
+            return same
+        with Journal.read(folder / "ledger.db") as journal:
+            return journal.binding.get("dataset") == DATASET
+    except (OSError, DxError):
         return False
 
 
 def _write_people(folder: Path) -> None:
-    with (folder / "places.csv").open(encoding="utf-8", newline="") as file:
-        places = list(csv.DictReader(file))
+    places = list(csv.DictReader(_packaged("places.csv").decode().splitlines()))
     people = np.array([float(p["population"]) for p in places])
     chosen = np.random.default_rng().choice(len(places), RESPONDENTS, p=people / people.sum())
     ids = np.array([int(p["id"]) for p in places])
-    write_parquet(folder / "people.parquet", {"respondent": np.arange(RESPONDENTS), "home": ids[chosen]})
+    with tempfile.TemporaryDirectory() as hidden:  # the engine writes by name: to a folder that is ours
+        part = Path(hidden) / "people.parquet"
+        write_parquet(part, {"respondent": np.arange(RESPONDENTS), "home": ids[chosen]})
+        write_file(folder / "people.parquet", part.read_bytes(), NEVER)

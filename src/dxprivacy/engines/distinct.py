@@ -10,7 +10,7 @@ import re
 from dxprivacy.engines.source import Column, Kind, Source
 from dxprivacy.errors import DataError, UsageError, did_you_mean
 from dxprivacy.model.attributes import OTHER
-from dxprivacy.wording import UNPRINTABLE
+from dxprivacy.wording import UNPRINTABLE, quoted
 
 MOST_VALUES = 1_000
 LONGEST_VALUE = 200
@@ -59,7 +59,8 @@ def _listable(source: Source, column: str) -> Column:
     named = [c for c in columns if c.name == column]
     if not named:
         names = [c.name for c in columns]
-        hints = did_you_mean(column, names) or [(f"dxp init {source.name}", "without --public shows all columns")]
+        every = (f"dxp init {quoted(source.name)}", "without --public shows all columns")
+        hints = did_you_mean(column, names) or [every]
         raise DataError(f"no column “{column}”", where=source.name, hints=hints)
     if len(named) > 1:
         raise DataError(f"{len(named)} columns are named “{column}”", where=source.name, hints=["rename all but one"])

@@ -9,15 +9,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dxprivacy.bounds import largest_loss, max_ratio
-from dxprivacy.errors import BudgetExceeded
+from dxprivacy.errors import BudgetExceeded, DxError, LedgerError
 from dxprivacy.ledger.budget import round_share
 from dxprivacy.ledger.history import Entry, History
 from dxprivacy.ledger.journal import Journal, Row
+from dxprivacy.ledger.looser import loosened
+from dxprivacy.ledger.stored import stored_metric
 from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_unit
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.model.costs import SumCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.wording import digits, numbered
+
+_SHOWN = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,7 @@ class Adoption:
     pair: tuple[int, int] | None
     worst_before: float
     worst_after: float
+    looser: tuple[str, ...] = ()  # in what the version is looser than the one before, in words
     written: Row | None = None
 
     @property
@@ -44,8 +49,15 @@ class Adoption:
         return self.upgrade is not None
 
 
-def adopt(journal: Journal, version: Version, *, dry_run: bool = False) -> Adoption:
-    """Carry all costs to a new version and record it; refused where a cost cannot follow or does not fit."""
+class LooserPolicy(LedgerError):
+    """The new version lets some people be told apart more easily, and nobody said that it should."""
+
+
+def adopt(journal: Journal, version: Version, *, dry_run: bool = False, looser: bool = False) -> Adoption:
+    """Carry all costs to a new version and record it; refused where a cost cannot follow or does not fit.
+
+    A version that is looser than the one before is adopted only where that is said.
+    """
     where = str(journal.path)
     made: list[Adoption] = []
 
@@ -53,6 +65,8 @@ def adopt(journal: Journal, version: Version, *, dry_run: bool = False) -> Adopt
         made[:] = [propose(History(policies, where), reserved, version)]
         if dry_run or not made[0].changed:
             return None
+        if made[0].looser and not looser:
+            raise _looser(made[0], where)
         shares = {entry.row: entry.share for entry in made[0].entries}
         return version.metric.digest, version.content(shares)
 
@@ -80,7 +94,26 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
     entries = [replace(entry, share=shares[id(entry.cost)]) for entry in carried]
     old = SumCost(before.universe, [entry.cost for entry in history.entries(reserved)])
     worst = largest_loss(old)[0] if old.costs else 0.0
-    return Adoption(before, version, upgrade, tuple(entries), used, pair, worst, _worst_case(entries, metric))
+    after, more = _worst_case(entries, metric), loosened(_metric_of(before), metric, upgrade)
+    return Adoption(before, version, upgrade, tuple(entries), used, pair, worst, after, more)
+
+
+def _metric_of(before: Recorded) -> Metric | None:
+    try:
+        return stored_metric(before)
+    except DxError:
+        return None
+
+
+def _looser(adoption: Adoption, where: str) -> LooserPolicy:
+    shown = [f"{words}." for words in adoption.looser[:_SHOWN]]
+    more = len(adoption.looser) - _SHOWN
+    return LooserPolicy(
+        f"{adoption.version.words or 'the new version'} is looser than {adoption.before.words}; nothing was changed",
+        where=where,
+        details=[*shown, *([f"… and {more:,} more."] if more > 0 else [])],
+        hints=[("--looser", "adopts it all the same; in Python looser=True")],
+    )
 
 
 def _worst_case(entries: Sequence[Entry], metric: Metric) -> float:

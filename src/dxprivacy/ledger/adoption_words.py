@@ -104,6 +104,7 @@ def adoption_to_dict(adoption: Adoption, *, dry_run: bool = False) -> dict[str, 
         "shares": {str(entry.number): str(entry.share) for entry in adoption.entries},
         "worst_case_epsilon_before": _finite(adoption.worst_before),
         "worst_case_epsilon_after": _finite(adoption.worst_after),
+        "looser": list(adoption.looser),
         "used": str(adoption.used),
         "most_used_pair": list(adoption.version.metric.universe.tell(*adoption.pair)) if adoption.pair else None,
     }

@@ -21,13 +21,14 @@ There are no true answers in a journal, so there are none in the file.
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dxprivacy.errors import LedgerError, UsageError
+from dxprivacy.errors import LedgerError
 from dxprivacy.ledger.journal import Journal, Row
+from dxprivacy.outputs import NEVER, file_to_write, ledger_files
+from dxprivacy.wording import json_text
 
 FORMAT, VERSION = "dxprivacy journal", 1
 
@@ -41,22 +42,13 @@ class Exported:
 
 
 def export(ledger: str | Path, file: str | Path) -> Exported:
-    """Write the rows of a verified ledger to a new file."""
-    target = Path(file)
+    """Write the rows of a verified ledger to a new file, for its owner alone."""
     with Journal.read(ledger) as journal:
         journal.verify()
         rows = journal.rows()
-    try:
-        with target.open("x", encoding="utf-8", newline="\n") as out:
-            out.writelines(f"{line}\n" for line in to_lines(rows))
-            out.flush()
-            os.fsync(out.fileno())
-    except FileExistsError:
-        raise UsageError(f"{target} is there already", hints=[("--export FILE", "another name")]) from None
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}") from None
-    except ValueError:  # a NUL in the path
-        raise UsageError(f"cannot write {str(target)!r}") from None
+    kept = ledger_files(ledger)
+    with file_to_write(file, NEVER, inputs=kept, overwrite=False, private=True) as out:
+        out.writelines(f"{line}\n".encode() for line in to_lines(rows))
     return Exported(len(rows), rows[-1].hash)
 
 
@@ -65,7 +57,7 @@ def to_lines(rows: list[Row]) -> Iterator[str]:
     head = rows[-1].hash if rows else "0" * 64
     yield json.dumps({"format": FORMAT, "version": VERSION, "rows": len(rows), "head": head})
     for row in rows:
-        yield json.dumps(asdict(row), ensure_ascii=False)
+        yield json_text(asdict(row), indent=None)
 
 
 def from_lines(lines: Iterable[str]) -> list[Row]:

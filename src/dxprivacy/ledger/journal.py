@@ -38,6 +38,7 @@ _SCHEMA = (
 _SELECT = "SELECT seq, kind, request, body, content, at, previous, hash FROM journal "
 Proposal = tuple[str, str, str]  # request, body and content of a row to append
 T = TypeVar("T")
+_STARTS_ONE = ("dxp release … --new-ledger", "starts one")
 _ATTEMPTS = 5  # decisions outside the lock before one is made inside it
 _BATCH = 64  # rows read at a time; releases can be long
 
@@ -87,14 +88,22 @@ class Journal:
     binding: dict[str, str]
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], binding: Mapping[str, str], *, timeout: float = 30.0) -> Self:
-        """The ledger at `path`, verified; made if missing, and then bound to `binding["dataset"]` for ever."""
-        journal = cls(Path(path), timeout, create=True)
+    def open(
+        cls, path: str | os.PathLike[str], binding: Mapping[str, str], *, timeout: float = 30.0, create: bool = True
+    ) -> Self:
+        """The ledger at `path`, verified; made if missing, and then bound to `binding["dataset"]` for ever.
+
+        `founded` says afterwards whether it was made here and now; without `create` that is refused.
+        """
+        journal = cls(Path(path), timeout, create=create)
         with journal._closed_on_error():
             if not journal._is_founded():
+                if not create:
+                    raise journal._refusal("holds no ledger", hint=_STARTS_ONE)
                 with journal._writing(create=True) as witness:
                     if journal._tip is _START:  # else another process was faster
                         journal._append(witness, "open", "", "", json.dumps(dict(binding), sort_keys=True))
+                        journal.founded = True
             journal.verify()
             journal.binding = journal._stored_binding()
             if (theirs := journal.binding.get("dataset")) != (ours := binding.get("dataset")):
@@ -111,12 +120,12 @@ class Journal:
         journal = cls(Path(path), timeout, create=False)
         with journal._closed_on_error():
             if not journal._is_founded():
-                raise journal._refusal("holds no ledger")
+                raise journal._refusal("holds no ledger", hint=_STARTS_ONE)
             journal.binding = journal._stored_binding()
         return journal
 
     def __init__(self, path: Path, timeout: float, *, create: bool) -> None:
-        self.path, self._timeout = path, timeout
+        self.path, self._timeout, self.founded = path, timeout, False
         self._forget()
         with in_plain_words(path):
             self._file = path.resolve()  # SQLite keeps its -wal file there, so the witness stands there too
@@ -125,10 +134,10 @@ class Journal:
             if self._file.is_dir():
                 raise self._refusal("is a directory", hint=("name a file", "such as ledger.db"))
             if not self._file.exists():
-                if not create:
-                    raise self._refusal("no ledger here", hint=("dxp release … --ledger FILE", "makes one"))
                 if witnessed:  # a new ledger would forget what was spent
                     raise self._witness.ahead(0, len(witnessed))
+                if not create:
+                    raise self._refusal("no ledger here", hint=_STARTS_ONE)
                 with suppress(FileExistsError):
                     os.close(os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 flush_directory(self._file.parent)

@@ -24,6 +24,7 @@ from dxprivacy.model.metrics import Constant, Metric, present
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
+from dxprivacy.wording import quoted
 
 _CONTEXTS = 64  # so many of the worst contexts are searched for what is left
 _MOST_CONTEXTS = 1_000_000
@@ -56,14 +57,20 @@ class Ledger:
 
     @classmethod
     def open(
-        cls, path: str | Path, policy: Policy | Metric | Version, *, dataset: str = "", timeout: float = 30.0
+        cls,
+        path: str | Path,
+        policy: Policy | Metric | Version,
+        *,
+        dataset: str = "",
+        timeout: float = 30.0,
+        create: bool = True,
     ) -> "Ledger":
         """Open or create the ledger of a dataset; refuses another dataset's, another version's, and an edited one.
 
-        `policy` is a policy, or a metric with the dataset's name.
+        `policy` is a policy, or a metric with the dataset's name.  Without `create` there must be a ledger already.
         """
         version, name = Version.of(policy), _dataset(policy, dataset)
-        journal = Journal.open(path, {"dataset": name}, timeout=timeout)
+        journal = Journal.open(path, {"dataset": name}, timeout=timeout, create=create)
         try:
             if not journal.policies:
                 journal.adopt(lambda policies, reserved: _found(version, policies, reserved))
@@ -83,28 +90,33 @@ class Ledger:
         *,
         dataset: str = "",
         dry_run: bool = False,
+        looser: bool = False,
         timeout: float = 30.0,
     ) -> Adoption:
         """Adopt a new version of the policy in an existing ledger, without the old one at hand."""
-        if not Path(path).exists():
-            raise LedgerError("no such ledger", where=str(path), hints=[("dxp release …", "starts one")])
         version, name = Version.of(policy), _dataset(policy, dataset)
-        with Journal.open(path, {"dataset": name}, timeout=timeout) as journal:
-            return adopt(journal, version, dry_run=dry_run)
+        with Journal.open(path, {"dataset": name}, timeout=timeout, create=False) as journal:
+            return adopt(journal, version, dry_run=dry_run, looser=looser)
 
-    def adopt(self, policy: Policy | Metric | Version, *, dry_run: bool = False) -> Adoption:
+    def adopt(self, policy: Policy | Metric | Version, *, dry_run: bool = False, looser: bool = False) -> Adoption:
         """Adopt a new version of the policy: from here on this ledger speaks about its universe.
 
         Every cost so far is carried to it, exactly; refused where that is not possible, or where it does not fit.
+        A version under which some people may be told apart more easily than before needs a word: `looser`.
         """
         if isinstance(policy, Policy) and policy.dataset != self._journal.binding.get("dataset"):
             raise LedgerError(f"the policy is for dataset “{policy.dataset}”", where=str(self.path))
         version = Version.of(policy)
-        adoption = adopt(self._journal, version, dry_run=dry_run)
+        adoption = adopt(self._journal, version, dry_run=dry_run, looser=looser)
         if not dry_run:
             self.metric, self._history = version.metric, History(self._journal.policies, str(self.path))
             self._left, self._shares = None, {}
         return adoption
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was started when this object was opened."""
+        return self._journal.founded
 
     def close(self) -> None:
         """Release the file."""
@@ -342,6 +354,6 @@ def _other_version(history: History, version: Version, path: str | Path) -> Ledg
         ],
         hints=[
             ("--policy FILE", f"the file of {current.words}, if another one was read by mistake"),
-            (f"dxp ledger {path} --policy NEW.toml --adopt", "carries the costs over; --dry-run shows it first"),
+            (f"dxp ledger {quoted(path)} --policy NEW.toml --adopt", "carries the costs; --dry-run shows it first"),
         ],
     )

@@ -15,7 +15,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.ledger.history import History, title_of
 from dxprivacy.ledger.journal import Journal
 from dxprivacy.model.question_json import from_dict
-from dxprivacy.wording import digits, percent, plural, tag, wrap
+from dxprivacy.wording import digits, percent, plural, quoted, tag, wrap
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def receipt(ledger: str | Path, entry: int) -> Receipt:
     if not 1 <= entry <= len(reserved):
         raise UsageError(
             f"there is no entry {entry}; the ledger has {plural(len(reserved), 'release')}",
-            hints=[(f"dxp ledger {ledger}", "lists them")],
+            hints=[(f"dxp ledger {quoted(ledger)}", "lists them")],
         )
     row = reserved[entry - 1]
     original = history.original(row, entry)

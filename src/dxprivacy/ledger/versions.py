@@ -59,6 +59,7 @@ class Version:
                 "metric_spec": self.metric.spec(),
                 "universe": self.metric.universe.digest,
                 "universe_spec": self.metric.universe.spec(),
+                "units": self.metric.universe.units(),
                 "recoded": {name: recoding.to_dict() for name, recoding in self.recoded.items()},
                 "was_version": self.was_version,
                 "shares": {str(seq): str(share) for seq, share in shares.items()},
@@ -82,6 +83,8 @@ class Recorded:
     recoded: Mapping[str, Recoding]
     was_version: str
     shares: Mapping[int, Fraction]
+    metric_spec: Any
+    units: Mapping[str, str] | None  # None in ledgers of 0.1.0, which did not keep them
 
     @classmethod
     def read(cls, row: Row, number: int, where: str) -> "Recorded":
@@ -103,6 +106,8 @@ class Recorded:
                 recoded={str(name): Recoding.from_dict(r) for name, r in data["recoded"].items()},
                 was_version=str(data["was_version"]),
                 shares={int(seq): Fraction(share) for seq, share in data["shares"].items()},
+                metric_spec=data["metric_spec"],
+                units={str(k): str(v) for k, v in data["units"].items()} if "units" in data else None,
             )
         except (DxError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
             raise LedgerError(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
+from dxprivacy.outputs import PAGE, PICTURES, Kind, write_file
 from dxprivacy.paper.experiment import Outcome, Settings
 from dxprivacy.paper.names import NAMES
 
@@ -43,6 +44,7 @@ class Folder:
     path: Path
     settings: Settings
     finished: dict[str, Finished] = field(default_factory=dict)
+    ours: set[str] = field(default_factory=set)  # names that the manifest of an earlier run lists
 
     @classmethod
     def open(cls, path: Path, settings: Settings, *, overwrite: bool = False, again: tuple[str, ...] = ()) -> "Folder":
@@ -62,10 +64,12 @@ class Folder:
         if not occupied:
             return made
         known = _manifest(path)
+        for entry in known["figures"].values() if known else ():
+            made.ours |= set(entry["files"]) & _own_names()
         if known is None and not overwrite:
             raise UsageError(
                 f"{path} is not empty",
-                hints=[("--out NEW", "a folder of its own"), ("--overwrite", "writes into it, replacing equal names")],
+                hints=[("--out NEW", "a folder of its own"), ("--overwrite", "writes into it; other files stay")],
             )
         if known is not None and known["parameters"] != parameters(settings):
             if not overwrite:
@@ -120,12 +124,23 @@ class Folder:
         self.write(MANIFEST, text.encode())
 
     def write(self, name: str, content: bytes) -> Path:
-        """All or nothing: under another name first."""
-        target = self.path / name
-        part = target.with_name(f".{name}.part")
-        _tried(lambda: part.write_bytes(content), target)
-        _tried(lambda: part.replace(target), target)
-        return target
+        """All or nothing; what is there under that name is replaced only if a run of ours wrote it."""
+        if name in self.ours:
+            kind = Kind("figure", lambda _: True)
+        elif name in _KINDS:
+            kind = _KINDS[name]
+        else:  # a run that broke off before its manifest was written left the same
+            same = Kind.listed("figure", [hashlib.sha256(content).hexdigest()])
+            kind = PICTURES.get(Path(name).suffix, same).or_else(same)
+        return write_file(self.path / name, content, kind)
+
+
+_KINDS = {
+    MANIFEST: Kind.beginning("manifest", rb'\{\s*"format":\s*"dxprivacy reproduction '),
+    REPORT: PAGE.or_else(
+        Kind.beginning("report", rb"<!DOCTYPE html>.{0,400}<title>The paper's experiments, run again</title>")
+    ),
+}
 
 
 def parameters(settings: Settings) -> dict[str, Any]:

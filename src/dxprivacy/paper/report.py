@@ -10,6 +10,7 @@ from dxprivacy.paper.experiment import experiment
 from dxprivacy.paper.folder import Folder
 from dxprivacy.paper.names import NAMES
 from dxprivacy.paper.us_places import ATTRIBUTION
+from dxprivacy.plots.document import document
 from dxprivacy.wording import plural
 
 _PAPER = (
@@ -46,7 +47,7 @@ def report_page(folder: Folder) -> str:
             f"<dt>Files</dt><dd>{', '.join(f'{name}{e}' for e in ('.csv', '.vl.json', '.svg', '.png'))}</dd>",
             "</dl></section>",
         ]
-    return _PAGE.format(body="\n".join(parts))
+    return document("The paper's experiments, run again", _STYLE, "\n".join(parts))
 
 
 def _own_ids(svg: str, name: str) -> str:
@@ -56,24 +57,12 @@ def _own_ids(svg: str, name: str) -> str:
     return re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
 
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>The paper's experiments, run again</title>
-<style>
-body {{ font: 15px/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; color: #222222;
-  max-width: 58em; margin: 2em auto; padding: 0 1em; }}
-section {{ margin-top: 2.5em; border-top: 1px solid #ececec; }}
-svg {{ max-width: 100%; height: auto; }}
-dt {{ color: #767676; float: left; clear: left; width: 6em; }}
-dd {{ margin: 0 0 0.5em 6.5em; }}
-section, svg {{ break-inside: avoid; }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
+_STYLE = """
+body { font: 15px/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; color: #222222;
+  max-width: 58em; margin: 2em auto; padding: 0 1em; }
+section { margin-top: 2.5em; border-top: 1px solid #ececec; }
+svg { max-width: 100%; height: auto; }
+dt { color: #767676; float: left; clear: left; width: 6em; }
+dd { margin: 0 0 0.5em 6.5em; }
+section, svg { break-inside: avoid; }
 """

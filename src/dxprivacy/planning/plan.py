@@ -1,6 +1,5 @@
 """A plan: the noise each answer will get, with its certificate and its expected error.  It costs nothing."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,12 +17,14 @@ from dxprivacy.model.metrics import Metric
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.outputs import PLAN, write_file
 from dxprivacy.planning.baselines import Baselines, baselines
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import ErrorOf, Interval, all_expected, interval
 from dxprivacy.planning.laws import Law, laplace_laws
 from dxprivacy.planning.least_squares import LeastSquares
 from dxprivacy.planning.measured import Measured, RowForRow
+from dxprivacy.wording import json_text
 
 FORMAT = "dxprivacy-plan/3"
 READABLE = (FORMAT, "dxprivacy-plan/2")  # that of 0.1.0, whose questions mean what they meant
@@ -174,11 +175,9 @@ class Plan:
             **({} if self.measured is None else {"measured": self.measured.to_dict()}),
         }
 
-    def to_dict(self, *, policy_file: str = "") -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
         data = {"format": FORMAT, **self.essence(), "method": self.method, "about": self.about}
-        if policy_file:
-            data["policy"]["file"] = policy_file
         more = {
             "answers": [
                 {
@@ -199,13 +198,8 @@ class Plan:
         return sealed({**data, **more})
 
     def save(self, path: str | Path) -> Path:
-        """Write the plan as JSON."""
-        target = Path(path)
-        try:
-            target.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {target}: {error.strerror}") from None
-        return target
+        """Write the plan as JSON; a file that is there is replaced only if it is a plan that we wrote."""
+        return write_file(path, json_text(self.to_dict()), PLAN)
 
 
 def measure(how: object, asked: Workload, put: Stack) -> Measured:

@@ -9,17 +9,17 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from dxprivacy.errors import STEERING, one_line
+from dxprivacy.plots.document import document
 from dxprivacy.plots.picture import Picture
-from dxprivacy.wording import UNPRINTABLE
 
 ROWS = 2_000
-_UNPRINTABLE_BUT_LINES = re.compile(UNPRINTABLE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+_STEERING_BUT_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 
 
 def page(title: str, parts: Iterable[str]) -> str:
     """The whole page as text; parts are HTML, made by the functions below."""
-    body = "\n".join(part for part in parts if part)
-    return f"{_BEFORE}{escaped(title)}{_BETWEEN}{body}{_AFTER}"
+    return document(title, _STYLE, "\n".join(part for part in parts if part))
 
 
 def escaped(text: str) -> str:
@@ -28,7 +28,7 @@ def escaped(text: str) -> str:
     >>> escaped("<b> & \\u202eb")
     '&lt;b&gt; &amp; �b'
     """
-    return html.escape(UNPRINTABLE.sub("\ufffd", text))
+    return html.escape(one_line(text))
 
 
 def section(title: str, *parts: str) -> str:
@@ -69,7 +69,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "", *
 
 def verbatim(text: str) -> str:
     """A file as it is, line by line."""
-    return f"<pre>{html.escape(_UNPRINTABLE_BUT_LINES.sub(chr(0xFFFD), text))}</pre>"
+    return f"<pre>{html.escape(_STEERING_BUT_LINES.sub(chr(0xFFFD), text))}</pre>"
 
 
 def drawn(picture: Picture) -> str:
@@ -82,14 +82,7 @@ def drawn(picture: Picture) -> str:
     return f'<figure role="img" aria-label="{escaped(picture.title)}">{svg}</figure>'
 
 
-_BEFORE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>"""
-_BETWEEN = """</title>
-<style>
+_STYLE = """
 @page { size: A4; margin: 16mm; }
 body { font: 15px/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; color: #222222;
   max-width: 50em; margin: 2em auto; padding: 0 1em; }
@@ -111,11 +104,4 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.85em; backgro
   body { margin: 0; max-width: none; font-size: 10pt; }
   pre { background: none; border: 1px solid #d4d4d4; }
 }
-</style>
-</head>
-<body>
-"""
-_AFTER = """
-</body>
-</html>
 """

@@ -3,7 +3,6 @@
 It is kept as JSON text, so that it cannot be changed afterwards, and holds finite numbers only.
 """
 
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
+from dxprivacy.outputs import PICTURES, write_file
+from dxprivacy.plots.document import document
 from dxprivacy.plots.rendering import can_render, to_png, to_svg
+from dxprivacy.wording import json_text
 
 MIME = "application/vnd.vegalite.v5+json"
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -35,7 +37,8 @@ class Picture:
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> "Picture":
         """From a specification; a number that is not finite is a mistake of whoever made it."""
-        return cls(json.dumps({"$schema": SCHEMA, **spec}, ensure_ascii=False, allow_nan=False))
+        ours = {"$schema": SCHEMA, "usermeta": {"from": "dxprivacy"}}
+        return cls(json.dumps({**ours, **spec}, ensure_ascii=False, allow_nan=False))
 
     def to_dict(self) -> dict[str, Any]:
         """The specification, a fresh copy."""
@@ -64,14 +67,17 @@ class Picture:
 
     def to_html(self) -> str:
         """As a page of its own: the picture as SVG, no script, nothing to load (needs the extra `plots`)."""
-        return _PAGE.format(title=html.escape(self.title), svg=self.to_svg())
+        return document(self.title, _STYLE, self.to_svg())
 
     def to_json(self) -> str:
         """The specification as text."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        return json_text(self.to_dict())
 
     def save(self, path: str | Path, *, scale: float = SCALE) -> Path:
-        """Write to a .png, .svg, .html or .json file; `scale` is for PNG."""
+        """Write to a .png, .svg, .html or .json file; `scale` is for PNG.
+
+        A file that is there is replaced only if it is such a picture that we wrote.
+        """
         target = _path(path)
         content: str | bytes
         match target.suffix.lower():
@@ -87,11 +93,7 @@ class Picture:
                 raise UsageError(
                     f"cannot write a picture as {target.name!r}", hints=[f"use a name that ends in {_listed()}"]
                 )
-        try:
-            target.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot write {target}: {getattr(error, 'strerror', None) or error}") from None
-        return target
+        return write_file(target, content, PICTURES[target.suffix.lower()])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
         """For notebooks: the specification, and an image for those that cannot draw it."""
@@ -124,16 +126,4 @@ def _listed() -> str:
     return f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
 
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>body {{ margin: 1.5em; }} svg {{ max-width: 100%; height: auto; }}</style>
-</head>
-<body>
-{svg}
-</body>
-</html>
-"""
+_STYLE = "body { margin: 1.5em; } svg { max-width: 100%; height: auto; }"

@@ -33,7 +33,7 @@ def to_png(spec: dict[str, Any], scale: float) -> bytes:
 def to_svg(spec: dict[str, Any]) -> str:
     """The picture as SVG."""
     found: str = _converter().vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=[])
-    return found
+    return found.replace("<svg ", '<svg data-from="dxprivacy" ', 1)  # how we know it again
 
 
 def _converter() -> Any:
@@ -55,8 +55,9 @@ def _packed(png: bytes) -> bytes:
         chunks.append((kind, png[at + 8 : at + 8 + length]))
         at += 12 + length
     pixels = zlib.compress(zlib.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT")), 9)
-    others = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
-    return head + b"".join(_chunk(*chunk) for chunk in (*others, (b"IDAT", pixels), (b"IEND", b"")))
+    first, *others = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
+    ours = (b"tEXt", b"Software\x00dxprivacy")  # how we know it again
+    return head + b"".join(_chunk(*chunk) for chunk in (first, ours, *others, (b"IDAT", pixels), (b"IEND", b"")))
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

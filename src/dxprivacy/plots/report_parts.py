@@ -21,9 +21,8 @@ def policy_part(policy: Policy | None) -> str:
     if policy is None:
         return ""
     warnings = warning_list(check(policy))
-    return section("The policy", words(f"Dataset {policy.dataset}, version {policy.version}."), warnings) + (
-        "\n" + verbatim(policy.file.text)
-    )
+    head = section("The policy", words(f"Dataset {policy.dataset}, version {policy.version}."), warnings)
+    return head + ("\n" + verbatim(policy.file.text) if policy.file.text else "")  # a ledger keeps no text
 
 
 def warning_list(page: Check) -> str:

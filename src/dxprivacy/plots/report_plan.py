@@ -20,7 +20,7 @@ from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, po
 from dxprivacy.policy import Policy
 from dxprivacy.release import Release
 from dxprivacy.release.words import number
-from dxprivacy.wording import digits, percent, plural, short_pair, times
+from dxprivacy.wording import digits, percent, plural, quoted, short_pair, times
 
 BINDING = 3
 
@@ -94,7 +94,7 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
                     ("release", release.name),
                     *_proof(plan),
                     ("released by", str(release.facts.get("software", ""))),
-                    ("to check it", f"dxp verify release-{release.name}.json"),
+                    ("to check it", f"dxp verify {quoted(f'release-{release.name}.json')}"),
                 ]
             ),
         ],

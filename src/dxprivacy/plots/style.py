@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dxprivacy.wording import UNPRINTABLE, short, wrap
+from dxprivacy.errors import one_line
+from dxprivacy.wording import short, wrap
 
 ACCENT, INK, GREY, PALE, TINT = "#0b5fa5", "#222222", "#767676", "#d4d4d4", "#c9dcee"
 WIDTH = 560
@@ -56,7 +57,7 @@ def clean(text: str, width: int = LABEL) -> str:
     >>> clean("a\\nb"), clean("Llanfairpwllgwyngyllgogerych", 12)
     ('a�b', 'Llanfairpwl…')
     """
-    return short(UNPRINTABLE.sub("\ufffd", text), width)
+    return short(one_line(text), width)
 
 
 def distinct(labels: Iterable[str]) -> list[str]:
@@ -80,8 +81,8 @@ def distinct(labels: Iterable[str]) -> list[str]:
 
 def headed(title: str, subtitle: str) -> dict[str, Any]:
     """Finding and reading rule, in lines that fit."""
-    text = UNPRINTABLE.sub("\ufffd", title)
-    return {"text": wrap(text, _TITLE) or [""], "subtitle": wrap(UNPRINTABLE.sub("\ufffd", subtitle), _SUBTITLE)}
+    text = one_line(title)
+    return {"text": wrap(text, _TITLE) or [""], "subtitle": wrap(one_line(subtitle), _SUBTITLE)}
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,12 @@ class Policy:
         return cls._of(PolicyFile.parse(text, Path(folder) / "policy.toml"))
 
     @classmethod
+    def recorded(cls, title: str, dataset: str, version: str, metric: Metric) -> "Policy":
+        """A policy as a ledger keeps it: all records and distances, without the text of its file."""
+        tables = {"attributes": {}, "unit": metric.universe.privacy_unit}
+        return cls(title, dataset, version, metric.universe, metric, PolicyFile(tables, ""))
+
+    @classmethod
     def _of(cls, file: PolicyFile) -> "Policy":
         c = compile_policy(file)
         return cls(c.title, c.dataset, c.version, c.universe, c.metric, file, c.recoded, c.was_version)

@@ -10,11 +10,13 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.model.canonical import UNSEALED, sealed
+from dxprivacy.outputs import CHOICE, write_file
 from dxprivacy.planning.choice import Choice
 from dxprivacy.release.build import promise_of
-from dxprivacy.wording import columns, digits, plain, tag, wrap
+from dxprivacy.wording import columns, digits, json_text, plain, tag, wrap
 
 FORMAT = "dxprivacy-choice/1"
+KEPT = "The choice is kept in the ledger; choosing again returns it, at no cost."
 
 
 @dataclass(frozen=True)
@@ -45,21 +47,14 @@ class ChoiceRelease:
 
     def to_json(self) -> str:
         """The whole release as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        return json_text(self.to_dict())
 
     def save(self, path: str | Path) -> Path:
         """Write to a .json file."""
         target = Path(path)
         if target.suffix != ".json":
             raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json"])
-        try:
-            target.write_text(self.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"cannot write {target}: {error.strerror}",
-                details=["The choice is kept in the ledger; choosing again returns it, at no cost."],
-            ) from None
-        return target
+        return write_file(target, self.to_json(), CHOICE, note=KEPT)
 
     def __str__(self) -> str:
         return "\n".join(plain(line) for line in choice_release_lines(self))

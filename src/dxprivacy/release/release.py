@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.model.canonical import UNSEALED, sealed
+from dxprivacy.outputs import ANSWERS, RELEASE, write_file
+from dxprivacy.wording import json_text
 
 FORMAT = "dxprivacy-release/3"
+KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
 _NUMBERS = ("value", "low", "high", "unit", "question")
+_FORMULA = re.compile(r"[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -81,36 +87,42 @@ class Release:
 
     def to_json(self) -> str:
         """The whole release as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        return json_text(self.to_dict())
 
     def to_csv(self) -> str:
-        """The answers as CSV text."""
+        """The answers as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
         out = io.StringIO()
         rows = self.table()
-        writer = csv.DictWriter(out, list(rows[0]) if rows else list(_NUMBERS), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(map(_defused, rows[0] if rows else _NUMBERS))
+        writer.writerows(map(_defused, row.values()) for row in rows)
         return out.getvalue()
 
     def save(self, path: str | Path) -> Path:
-        """Write to a .json or .csv file."""
+        """Write to a .json or .csv file; one that is there is replaced only if it is such a file that we wrote."""
         target = Path(path)
         if target.suffix not in (".json", ".csv"):
             raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json or .csv"])
-        try:
-            target.write_text(self.to_csv() if target.suffix == ".csv" else self.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"cannot write {target}: {error.strerror}",
-                details=["The release is kept in the ledger; the same plan returns it again, at no cost."],
-            ) from None
-        return target
+        as_table = target.suffix == ".csv"
+        text, kind = (self.to_csv(), ANSWERS) if as_table else (self.to_json(), RELEASE)
+        return write_file(target, text, kind, note=KEPT)
 
     def __str__(self) -> str:
         from dxprivacy.release.words import release_lines
         from dxprivacy.wording import plain
 
         return "\n".join(plain(line) for line in release_lines(self))
+
+
+def _defused(cell: Any) -> Any:
+    """A cell that stays what it is in a spreadsheet: a number a number, and a label a label.
+
+    >>> [_defused(cell) for cell in ("=1+1", "-5", "-5 – -1", "@sum", -2.5, "Ohio")]
+    ["'=1+1", '-5', "'-5 – -1", "'@sum", -2.5, 'Ohio']
+    """
+    if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
 
 
 def _numbers(row: Row) -> dict[str, Any]:

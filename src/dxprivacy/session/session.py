@@ -1,13 +1,12 @@
 """The whole path: policy, plan, ledger, count, noise, release - in that order, and in no other."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dxprivacy.engines import open_source
-from dxprivacy.errors import PolicyError, UsageError
+from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows, public_records
 from dxprivacy.model.grid import require_room
@@ -34,16 +33,24 @@ class Outcome:
 class Session:
     """A policy, its data and its ledger.
 
-    Planning looks at nothing but the policy and the public number of records; releasing reserves first.
+    Planning looks at nothing but the policy and the public number of records; releasing reserves first.  Both are the
+    curator's to name: nothing in a plan chooses them.  A ledger that is not there is started, unless `new_ledger` is
+    False.
     """
 
     def __init__(
-        self, policy: Policy | str | Path, data: object, *, ledger: str | Path, noise: Noise | None = None
+        self,
+        policy: Policy | str | Path,
+        data: object,
+        *,
+        ledger: str | Path,
+        new_ledger: bool = True,
+        noise: Noise | None = None,
     ) -> None:
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
         self.source = open_source(data)
         self.source.check(self.policy.universe)
-        self.ledger = Ledger.open(ledger, self.policy)
+        self.ledger = Ledger.open(ledger, self.policy, create=new_ledger)
         self._noise: Noise = noise or SystemNoise()
         self._rows: int | None = None
 
@@ -205,28 +212,6 @@ class Session:
 def read_plan(path: str | Path, policy: Policy) -> Plan:
     """A plan from its file, bound to a policy and certified anew."""
     return load_plan(read_json(path), policy.metric, dataset=policy.dataset, title=policy.title)
-
-
-def write_plan(plan: Plan, path: str | Path, policy: str | Path) -> None:
-    """Write a plan with the place of its policy, so that a release needs no more than the plan and the data."""
-    target = Path(path)
-    try:
-        data = plan.to_dict(policy_file=os.path.relpath(Path(policy).resolve(), target.resolve().parent))
-        target.write_text(json.dumps(data, indent=1, ensure_ascii=False), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}") from None
-
-
-def policy_of(plan: str | Path) -> Path:
-    """The policy file that a written plan names."""
-    data = read_json(plan)
-    try:
-        policy = Path(plan).parent / str(data["policy"]["file"])
-    except (KeyError, TypeError):
-        raise UsageError(f"{plan} does not name its policy", hints=[("--policy FILE", "")]) from None
-    if not policy.exists():
-        raise PolicyError(f"the plan's policy is not at {policy}", hints=[("--policy FILE", "says where it is now")])
-    return policy
 
 
 def read_json(path: str | Path) -> Any:

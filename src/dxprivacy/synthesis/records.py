@@ -4,8 +4,12 @@ The file has the columns that the policy reads, and read with the same policy it
 records stand in the order of the cells; like everything else about them, that tells nothing about any person.
 """
 
-import contextlib
-import os
+import hashlib
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,10 +21,12 @@ from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.universe import Universe
+from dxprivacy.outputs import Kind, file_to_write, require_place
 from dxprivacy.synthesis.rounding import whole_counts
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 ENDINGS = (*DELIMITERS, ".parquet")
+_LONGEST_REPORT = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,33 +57,58 @@ class Records:
     def __repr__(self) -> str:
         return f"Records({self.number:,} in {self.universe.cells:,} cells)"
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+    def save(self, path: str | Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> Path:
         """Write a .csv, .tsv or .parquet file; an existing one is replaced only if that is asked for.
 
-        The file appears when it is complete: what breaks off leaves nothing behind.
+        Even then it must be synthetic records that we wrote: the report beside them says so (`report.save`).  `inputs`
+        are files that are never replaced.  The file appears when it is complete: what breaks off leaves nothing.
         """
         target = Path(path)
-        require_savable(self.universe, target, overwrite=overwrite)
+        require_savable(self.universe, target, overwrite=overwrite, inputs=inputs)
         fields = fields_of(self.universe)
         cells = np.flatnonzero(self.counts)
         counts = self.counts[cells]
-        part = _part(target)
-        try:
+        with file_to_write(target, _synthetic(target), inputs=inputs, overwrite=overwrite) as file:
             if target.suffix.lower() == ".parquet":
-                write_parquet_records(part, fields, cells, counts)
+                with tempfile.TemporaryDirectory() as hidden:  # the engine writes by name: to a folder that is ours
+                    part = Path(hidden) / "records.parquet"
+                    write_parquet_records(part, fields, cells, counts)
+                    with part.open("rb") as made:
+                        shutil.copyfileobj(made, file)
             else:
-                with part.open("w", encoding="utf-8", newline="") as file:
-                    write_csv(file, fields, cells, counts, DELIMITERS[target.suffix.lower()])
-            part.replace(target)
-        except OSError as error:
-            raise UsageError(f"cannot write {target}: {error.strerror or 'the disk may be full'}") from None
-        finally:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
+                text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+                write_csv(text, fields, cells, counts, DELIMITERS[target.suffix.lower()])
+                text.flush()
+                text.detach()
         return target
 
 
-def require_savable(universe: Universe, path: Path, *, overwrite: bool = False) -> None:
+def report_of(records: Path) -> Path:
+    """Where the report on a file of synthetic records lies.
+
+    >>> report_of(Path("synthetic.csv")).name
+    'synthetic-report.json'
+    """
+    return records.with_name(f"{records.stem}-report.json")
+
+
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 of a file, by which a report knows its records again."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _synthetic(target: Path) -> Kind:
+    """Synthetic records look like data, as they should; only their report tells that they are not."""
+    try:
+        with report_of(target).open("rb") as file:
+            told = json.loads(file.read(_LONGEST_REPORT)).get("file_sha256")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        told = None
+    return Kind.listed("file of synthetic records", [told] if isinstance(told, str) else [])
+
+
+def require_savable(universe: Universe, path: Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> None:
     """Refuse what could not be written, before anything is spent on it."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
@@ -87,22 +118,4 @@ def require_savable(universe: Universe, path: Path, *, overwrite: bool = False) 
         require_parquet(fields)
     else:
         require_csv(fields)
-    try:
-        if path.is_dir():
-            raise UsageError(f"cannot write {path}: it is a folder")
-        if path.exists() and not overwrite:
-            raise UsageError(f"{path} exists", hints=[("--overwrite", "replaces it"), ("--out FILE", "another name")])
-        if not path.parent.is_dir():
-            raise UsageError(f"cannot write {path}: there is no such folder")
-        part = _part(path)
-        part.touch()
-        part.unlink()
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    except ValueError:  # a NUL in the path
-        raise UsageError(f"{str(path)!r} cannot be a file name") from None
-
-
-def _part(path: Path) -> Path:
-    """What a file is called while it is written."""
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+    require_place(path, _synthetic(path), inputs=inputs, overwrite=overwrite)

@@ -4,7 +4,6 @@ Both sides are public: a released answer with its interval, and the answer that 
 question.  True answers are not needed, and not looked at.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,11 +16,13 @@ import numpy as np
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.workload import Workload
+from dxprivacy.outputs import REPORT, write_file
 from dxprivacy.planning.expected import interval
 from dxprivacy.planning.laws import laplace_laws
 from dxprivacy.release.release import Row
 from dxprivacy.release.words import number
-from dxprivacy.wording import columns, plural, short, tag, wrap
+from dxprivacy.synthesis.records import digest_of_file
+from dxprivacy.wording import columns, json_text, plural, short, tag, wrap
 
 FORMAT = "dxprivacy-synthesis/1"
 SHOWN = 12
@@ -104,15 +105,10 @@ class Report:
             "answers": [a.to_dict() for a in self.answers],
         }
 
-    def save(self, path: str | Path) -> Path:
-        """Write as JSON."""
-        target = Path(path)
-        try:
-            text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-            target.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {target}: {error.strerror}") from None
-        return target
+    def save(self, path: str | Path, *, records: Path | None = None) -> Path:
+        """Write as JSON; with the file of the records, the report tells it from data."""
+        named = {} if records is None else {"file": records.name, "file_sha256": digest_of_file(records)}
+        return write_file(path, json_text(self.to_dict() | named, allow_nan=False), REPORT)
 
     def __str__(self) -> str:
         from dxprivacy.wording import plain

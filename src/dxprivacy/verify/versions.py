@@ -53,7 +53,7 @@ def read_versions(rows: list[Row], path: Path) -> list[Version]:
 
 
 def _version(row: Row, number: int, reserved: list[int], where: str) -> Version:
-    data = reading.members(json_object(row, where), where, _MEMBERS)
+    data = reading.members(json_object(row, where), where, _MEMBERS, ("units",))
     for name in ("title", "version"):
         reading.text(data[name], f"{where} {name}")
     universe = _universe(data, where)
@@ -71,7 +71,8 @@ def _version(row: Row, number: int, reserved: list[int], where: str) -> Version:
 
 def _universe(data: dict[str, Any], where: str) -> Universe:
     try:
-        return Universe({"digest": data["universe"], "attributes": data["universe_spec"], "units": {}})
+        units = data.get("units", {})
+        return Universe({"digest": data["universe"], "attributes": data["universe_spec"], "units": units})
     except NotVerified as error:
         raise refuse(f"its {error.where} {error.what}", where) from None
 

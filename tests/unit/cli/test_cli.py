@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from contracts.curator import CURATOR
 from dxprivacy.cli.screen import working
 
 DXP = Path(sys.executable).parent / "dxp"
@@ -95,7 +96,8 @@ def test_the_demo_writes_everything_a_curator_would_have(demo):
 def test_the_plan_of_the_demo_can_be_released_again_at_no_cost(demo, dxp, tmp_path):
     folder = demo[0] / "my demo"
     (plan,) = folder.glob("plan-*.json")
-    called = dxp("release", plan, "--data", folder / "people.parquet", "--out", tmp_path / "out").fine()
+    by = ("--policy", folder / "policy.toml")
+    called = dxp("release", plan, "--data", folder / "people.parquet", *by, "--out", tmp_path / "out").fine()
     assert called.lines[1].startswith("✓ repeated  entry 1 of ")
     (stored,) = folder.glob("release-*.json")
     assert json.loads((tmp_path / "out" / stored.name).read_text()) == json.loads(stored.read_text())
@@ -139,13 +141,13 @@ def test_the_json_of_the_demo_has_the_numbers_of_the_screen(dxp, monkeypatch):
 def test_check_ends_with_a_question_that_can_be_asked(town, dxp):
     called = dxp("check", "policy.toml").fine()
     assert called.lines[0] == "✓ valid · A small town · one record replaced, n public"
-    assert called.lines[-1] == 'Next: dxp plan policy.toml "count by sex"'
+    assert called.lines[-1] == "Next: dxp plan policy.toml 'count by sex'"
     dxp("plan", "policy.toml", "count by sex").fine()
 
 
 def test_check_of_places_proposes_to_count_by_what_groups_them(demo, dxp):
     last = dxp("check", demo[0] / "my demo" / "policy.toml").fine().lines[-1]
-    assert last.endswith('policy.toml\' "count by state"')
+    assert last.endswith("policy.toml' 'count by state'")
 
 
 def test_check_in_json_has_the_numbers_of_the_page(town, dxp):
@@ -181,7 +183,7 @@ def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
     )
     assert any(row.startswith("certified for every pair, exact arithmetic") for row in rows)
     name = rows[0].split()[1]
-    assert rows[-1] == f"Next: dxp release plan-{name}.json --data FILE"
+    assert rows[-1] == f"Next: dxp release plan-{name}.json --data FILE --policy policy.toml"
     assert (town / f"plan-{name}.json").exists()
     assert not (town / "ledger.db").exists()
 
@@ -199,16 +201,15 @@ def test_the_json_of_a_plan_has_the_numbers_of_the_page_and_writes_nothing(town,
     page = dxp("plan", "policy.toml", *questions, "--rows", 400, "--method", "optimal").fine()
     assert page.out.startswith(f"Plan {data['name']} · {len(data['answers'])} answers")
     written = json.loads((town / f"plan-{data['name']}.json").read_text(encoding="utf-8"))
-    assert written.pop("seal") != data.pop("seal")  # the place of the policy is sealed too
-    assert written.pop("policy") == {**data.pop("policy"), "file": "policy.toml"}
     assert written == data
+    assert "file" not in written["policy"]  # a plan names no policy: it carries its digest
     male = next(row for row in squeezed(page.out) if row.startswith("M "))
     assert male.split()[2] == f"{data['answers'][0]['half_width_95']:g}"
 
 
 def test_plan_out_says_where_and_json_can_be_written_too(town, dxp):
     called = dxp("plan", "policy.toml", "count by sex", "--out", "my plan.json").fine()
-    assert called.lines[-1] == "Next: dxp release 'my plan.json' --data FILE"
+    assert called.lines[-1] == "Next: dxp release 'my plan.json' --data FILE --policy policy.toml"
     dxp("plan", "policy.toml", "count by sex", "--out", "other.json", "--json").fine()
     assert (town / "my plan.json").read_text() == (town / "other.json").read_text()
 
@@ -260,44 +261,42 @@ def test_numbers_on_the_page_have_at_most_three_significant_digits_below_a_thous
 
 def test_a_named_ledger_that_does_not_exist_yet_is_pointed_out(town, dxp, planned, known_noise):
     plan = planned("count by sex")
-    called = dxp("release", plan.name, "--data", "people.csv", "--ledger", "ledgr.db").fine()
-    assert called.lines[1].startswith("! new ledger")
-    assert "ledgr.db" in called.lines[1]
+    called = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--ledger", "ledgr.db").fine()
+    assert called.err.startswith("! new ledger")
+    assert "ledgr.db" in called.err
 
 
 def test_a_release_says_which_policy_it_uses_and_when_its_ledger_is_new(town, dxp, planned, known_noise):
     plan = planned("count by sex")
     digest = json.loads(dxp("check", "policy.toml", "--json").fine().out)["metric"]
     using = f"✓ policy    policy.toml · {digest[:8]}"
-    first = dxp("release", plan.name, "--data", "people.csv").fine()
+    first = dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     assert first.lines[0] == using
-    assert first.lines[1] == (
-        f"✓ started   a new ledger, {town / 'ledger.db'}: what was spent elsewhere does not count here"
-    )
-    again = dxp("release", plan.name, "--data", "people.csv").fine()
-    assert again.lines[0] == using
+    assert first.err == f"! new ledger  {town / 'ledger.db'}: what was spent elsewhere does not count here\n"
+    again = dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
+    assert (again.lines[0], again.err) == (using, "")
     assert again.lines[1].startswith("✓ repeated")
     (town / "other").mkdir()
     (town / "other" / "rules.toml").write_text((town / "policy.toml").read_text(encoding="utf-8"), encoding="utf-8")
     for file in town.glob("*.csv"):
         (town / "other" / file.name).write_bytes(file.read_bytes())
-    there = dxp("release", plan.name, "--data", "people.csv", "--policy", "other/rules.toml").fine()
+    there = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--policy", "other/rules.toml").fine()
     assert there.lines[0] == f"✓ policy    other/rules.toml · {digest[:8]}"
-    assert there.lines[1].startswith(f"✓ started   a new ledger, {town / 'other' / 'ledger.db'}:")
+    assert there.err.startswith(f"! new ledger  {town / 'other' / 'ledger.db'}:")
 
 
 def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_noise):
     plan = planned("count by state", "count by sex")
-    called = dxp("release", plan.name, "--data", "people.csv").fine()
+    called = dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     name = plan.stem.removeprefix("plan-")
-    assert called.lines[2:6] == [
+    assert called.lines[1:5] == [
         "✓ reserved  entry 1 in ledger.db, before any noise was drawn",
         "✓ counted   people.csv, n = 400 (public)",
         f"✓ written   release-{name}.json · release-{name}.csv",
         "",
     ]
     rows = squeezed(called.out)
-    assert rows[6] == "released 95 % interval"
+    assert rows[5] == "released 95 % interval"
     assert any(re.fullmatch(r"M 1,177 [\d,]+ – [\d,]+", row) for row in rows)
     assert "Intervals cover privacy noise and cells, not sampling error." in rows
     promise = " ".join(rows[rows.index("Promise") + 1 : -2])
@@ -310,7 +309,7 @@ def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_n
 
 def test_the_files_of_a_release_say_the_same_as_the_screen(town, dxp, planned, known_noise):
     plan = planned("count by state", "count by sex")
-    dxp("release", plan.name, "--data", "people.csv", "--out", "public").fine()
+    dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--out", "public").fine()
     stored = json.loads(next((town / "public").glob("*.json")).read_text(encoding="utf-8"))
     with next((town / "public").glob("*.csv")).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -320,17 +319,18 @@ def test_the_files_of_a_release_say_the_same_as_the_screen(town, dxp, planned, k
     assert stored["records"] == 400
     assert len(stored["promise"]) == 3
     assert {"certificate", "scales", "ledger", "policy", "universe", "questions", "software"} <= set(stored)
-    again = json.loads(dxp("release", plan.name, "--data", "people.csv", "--json").fine().out)
+    again = json.loads(dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--json").fine().out)
     assert again.pop("repeated") is True
     assert again == stored
 
 
-def test_the_release_finds_its_policy_from_the_plan_wherever_it_lies(town, dxp, planned, monkeypatch):
+def test_the_ledger_is_beside_the_policy_wherever_the_plan_lies(town, dxp, planned, monkeypatch):
     plan = planned("count by sex")
     elsewhere = town / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    called = dxp("release", plan, "--data", town / "people.csv").fine()
+    by = ("--policy", town / "policy.toml", "--new-ledger")
+    called = dxp("release", plan, "--data", town / "people.csv", *by).fine()
     assert (town / "ledger.db").exists()  # beside the policy
     assert list(elsewhere.glob("release-*.csv"))
     assert called.lines[-1].startswith("Next: dxp ledger ")
@@ -341,17 +341,18 @@ def test_a_plan_and_its_policy_can_move_together(town, dxp, planned, tmp_path_fa
     moved = tmp_path_factory.mktemp("moved") / "town"
     town.rename(moved)
     (plan,) = moved.glob("plan-*.json")
-    dxp("release", plan, "--data", moved / "people.csv", "--out", moved).fine()
+    by = ("--policy", moved / "policy.toml", "--new-ledger")
+    dxp("release", plan, "--data", moved / "people.csv", *by, "--out", moved).fine()
 
 
 def test_the_same_plan_again_is_repeated_at_no_cost(town, dxp, planned):
     plan = planned("count by sex")
-    first = dxp("release", plan.name, "--data", "people.csv", "--json").fine()
-    second = dxp("release", plan.name, "--data", "people.csv", "--json").fine()
+    first = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--json").fine()
+    second = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--json").fine()
     one, two = json.loads(first.out), json.loads(second.out)
     assert (one.pop("repeated"), two.pop("repeated")) == (False, True)
     assert one == two
-    shown = dxp("release", plan.name, "--data", "people.csv").fine()
+    shown = dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     assert shown.lines[1] == "✓ repeated  entry 1 of ledger.db: answered before, nothing spent"
     assert len(json.loads(dxp("ledger", "ledger.db", "--json").out)["entries"]) == 1
 
@@ -359,8 +360,8 @@ def test_the_same_plan_again_is_repeated_at_no_cost(town, dxp, planned):
 def test_under_another_request_the_same_plan_costs_again_and_keeps_both_files(town, dxp):
     made = dxp("plan", "policy.toml", "count by sex", "--share", "40%", "--method", "optimal").fine()
     plan = made.lines[-1].split()[3]
-    dxp("release", plan, "--data", "people.csv").fine()
-    called = dxp("release", plan, "--data", "people.csv", "--request", "for the press/2").fine()
+    dxp("release", plan, "--data", "people.csv", *CURATOR).fine()
+    called = dxp("release", plan, "--data", "people.csv", *CURATOR, "--request", "for the press/2").fine()
     assert called.lines[1].startswith("✓ reserved  entry 2")
     assert len(list(town.glob("release-*.json"))) == 2
     assert len(list(town.glob("release-*-for-the-press-2.csv"))) == 1
@@ -368,18 +369,18 @@ def test_under_another_request_the_same_plan_costs_again_and_keeps_both_files(to
 
 def test_many_answers_are_cut_on_the_screen_and_complete_in_the_file(town, dxp, planned):
     plan = planned("table sex by age")
-    called = dxp("release", plan.name, "--data", "people.csv").fine()
+    called = dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     name = plan.stem.removeprefix("plan-")
     assert (
         f"  8 more in release-{name}.csv. Intervals cover privacy noise and cells, not sampling error." in called.lines
     )
     assert len((town / f"release-{name}.csv").read_text().splitlines()) == 21
-    full = dxp("release", plan.name, "--data", "people.csv", "--all").fine()
+    full = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--all").fine()
     assert "more in" not in full.out
 
 
 def test_exact_answers_say_so(town, dxp, planned):
-    called = dxp("release", planned("count").name, "--data", "people.csv").fine()
+    called = dxp("release", planned("count").name, "--data", "people.csv", *CURATOR).fine()
     assert any(r.startswith("count 400 exact: the policy calls this public") for r in squeezed(called.out))
 
 
@@ -389,7 +390,7 @@ def test_exact_answers_say_so(town, dxp, planned):
 def test_the_ledger_shows_what_was_spent_and_what_is_left(town, dxp):
     for question, share in (("count by sex", "25%"), ("count by age/5", "40%")):
         plan = dxp("plan", "policy.toml", question, "--share", share, "--method", "optimal").fine().lines[-1].split()[3]
-        dxp("release", plan, "--data", "people.csv").fine()
+        dxp("release", plan, "--data", "people.csv", *CURATOR).fine()
     called = dxp("ledger", "ledger.db").fine()
     rows = squeezed(called.out)
     assert re.fullmatch(r"2 releases · chain intact · worst case so far ε 0\.\d+ of 8\.33", rows[0])
@@ -409,7 +410,7 @@ def test_the_ledger_shows_what_was_spent_and_what_is_left(town, dxp):
 def test_between_two_records_the_ledger_tells_allowed_spent_and_left(town, dxp):
     made = dxp("plan", "policy.toml", "count by age/5", "--share", "40%", "--method", "optimal").fine()
     plan = made.lines[-1].split()[3]
-    dxp("release", plan, "--data", "people.csv").fine()
+    dxp("release", plan, "--data", "people.csv", *CURATOR).fine()
     called = dxp("ledger", "ledger.db", "--between", "age=4", "age=5").fine()
     assert called.lines[0] == "  allowed 0.5 · spent 0.2 (entry 1) · left 0.3"
     assert called.lines[1] == "  Everything released so far shifts the odds between the two by at most a factor 1.22."
@@ -449,7 +450,7 @@ def test_nothing_that_is_piped_has_colours_or_tags(town, dxp, planned):
     for call in (
         ("check", "policy.toml"),
         ("plan", "policy.toml", "count by state"),
-        ("release", plan.name, "--data", "people.csv"),
+        ("release", plan.name, "--data", "people.csv", *CURATOR),
         ("ledger", "ledger.db"),
         ("check", "nothing.toml"),
     ):

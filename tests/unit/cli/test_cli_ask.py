@@ -2,6 +2,8 @@
 
 import json
 
+from contracts.curator import CURATOR
+
 
 def test_files_and_words_are_planned_together_and_files_may_be_several(town, dxp):
     (town / "one.toml").write_text('[[ask]]\ncount = true\nby = "sex"\n')
@@ -19,7 +21,7 @@ def test_a_plan_from_a_file_is_the_plan_in_words_and_releases(town, dxp):
     called = dxp("plan", "policy.toml", "--ask", "one.toml").fine()
     assert called.lines[0].split()[1] == dxp("plan", "policy.toml", "count by sex").fine().lines[0].split()[1]
     dxp("plan", "policy.toml", "--ask", "one.toml", "--out", "plan.json").fine()
-    dxp("release", "plan.json", "--data", "people.csv", "--out", "out").fine()
+    dxp("release", "plan.json", "--data", "people.csv", *CURATOR, "--out", "out").fine()
     (table,) = (town / "out").glob("*.csv")
     assert "By sex" in table.read_text()
 

@@ -8,13 +8,15 @@ def test_without_data_it_shows_what_a_choice_would_be_like_and_spends_nothing(to
     assert "nothing spent, no data read" in called.out
     assert "records off in its rank" in called.out
     assert "limited by" in called.out
-    assert called.lines[-1] == 'Next: dxp choose policy.toml "median age" --share 20% --data FILE'
+    assert called.lines[-1] == "Next: dxp choose policy.toml 'median age' --share 20% --data FILE"
     assert max(map(len, called.lines)) <= 120
     assert not list(town.glob("*.db"))
 
 
 def test_with_data_it_reserves_chooses_and_writes(town, dxp):
-    called = dxp("choose", "policy.toml", "most common sex", "--share", "50%", "--data", "people.csv").fine()
+    called = dxp(
+        "choose", "policy.toml", "most common sex", "--share", "50%", "--data", "people.csv", "--new-ledger"
+    ).fine()
     assert "reserved  entry 1" in called.out
     assert "n = 400 (public)" in called.out
     assert "Promise" in called.out
@@ -22,7 +24,9 @@ def test_with_data_it_reserves_chooses_and_writes(town, dxp):
     (written,) = town.glob("choice-*.json")
     data = json.loads(written.read_text())
     assert data["chosen"]["label"] in ("M", "F")
-    again = dxp("choose", "policy.toml", "most common sex", "--share", "50%", "--data", "people.csv").fine()
+    again = dxp(
+        "choose", "policy.toml", "most common sex", "--share", "50%", "--data", "people.csv", "--new-ledger"
+    ).fine()
     assert "chosen before, nothing spent" in again.out
     listed = dxp("ledger", "ledger.db").fine()
     assert "1 release" in listed.out
@@ -32,7 +36,9 @@ def test_json_has_the_same_fields(town, dxp):
     planned = json.loads(dxp("choose", "policy.toml", "3 bins of age", "--flip", "--json").fine().out)
     assert planned["mechanism"] == "permute-and-flip"
     assert len(planned["candidates"]) == 36
-    chosen = dxp("choose", "policy.toml", "3 bins of age", "--flip", "--data", "people.csv", "--json").fine()
+    chosen = dxp(
+        "choose", "policy.toml", "3 bins of age", "--flip", "--data", "people.csv", "--new-ledger", "--json"
+    ).fine()
     data = json.loads(chosen.out)
     assert (data["format"], data["repeated"]) == ("dxprivacy-choice/1", False)
     assert data["request"] == planned["request"]
@@ -47,8 +53,8 @@ def test_refusals_spend_nothing_and_say_what_to_do(town, dxp):
         (("median age", "--rows", "0"), 2, "rows"),
         (("median age", "--rows", "9", "--data", "people.csv"), 2, "leave --rows out"),
         (("median age", "--share", "0"), 2, "share"),
-        (("median age", "--data", "nobody.csv"), 6, "nobody.csv"),
-        (("median age", "--data", "people.csv", "--out", "policy.toml/x"), 2, "choice-NAME.json"),
+        (("median age", "--data", "nobody.csv", "--new-ledger"), 6, "nobody.csv"),
+        (("median age", "--data", "people.csv", "--new-ledger", "--out", "policy.toml/x"), 2, "choice-NAME.json"),
         (("median age", "--epsilon", "1"), 2, "policy"),
     ]:
         called = dxp("choose", "policy.toml", *arguments)
@@ -58,7 +64,7 @@ def test_refusals_spend_nothing_and_say_what_to_do(town, dxp):
 
 
 def test_the_budget_ends(town, dxp):
-    dxp("choose", "policy.toml", "most common sex", "--data", "people.csv").fine()
-    called = dxp("choose", "policy.toml", "most common sex", "--flip", "--data", "people.csv")
+    dxp("choose", "policy.toml", "most common sex", "--data", "people.csv", "--new-ledger").fine()
+    called = dxp("choose", "policy.toml", "most common sex", "--flip", "--data", "people.csv", "--new-ledger")
     assert called.code == 5
     assert "nothing spent" in called.err

@@ -4,6 +4,8 @@ import re
 import sys
 from html.parser import HTMLParser
 
+from contracts.curator import CURATOR
+
 
 class Reader(HTMLParser):
     """Tags that are open, and the text outside of them."""
@@ -36,7 +38,7 @@ def read(path):
 
 def test_the_page_holds_promise_answers_and_pictures_and_loads_nothing(town, dxp, planned, known_noise):
     plan = planned("count by state", "count by sex")
-    called = dxp("release", plan.name, "--data", "people.csv", "--html").fine()
+    called = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--html").fine()
     name = plan.stem.removeprefix("plan-")
     page = town / f"release-{name}.html"
     assert f"✓ written   release-{name}.json · release-{name}.csv · {page.name}" in called.lines
@@ -57,7 +59,7 @@ def test_the_page_shows_no_true_answer_and_no_record(town, dxp, planned, known_n
     ) as people:  # then 203 are M and 207 are F: no ticks of an axis
         people.write("M,1,1,Planted-Person\n" * 3 + "F,1,1,Planted-Person\n" * 7)
     plan = planned("count by sex")
-    dxp("release", plan.name, "--data", "people.csv", "--html").fine()
+    dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--html").fine()
     text = " ".join(read(next(town.glob("release-*.html"))).words)
     assert "1,180" in text
     assert "Planted-Person" not in text
@@ -66,9 +68,9 @@ def test_the_page_shows_no_true_answer_and_no_record(town, dxp, planned, known_n
 
 def test_the_page_can_be_had_later_at_no_cost(town, dxp, planned):
     plan = planned("count by sex")
-    dxp("release", plan.name, "--data", "people.csv").fine()
+    dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     assert not list(town.glob("*.html"))
-    again = dxp("release", plan.name, "--data", "people.csv", "--html").fine()
+    again = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--html").fine()
     assert "nothing spent" in again.out
     assert len(list(town.glob("*.html"))) == 1
 
@@ -76,7 +78,7 @@ def test_the_page_can_be_had_later_at_no_cost(town, dxp, planned):
 def test_without_the_extra_nothing_is_spent(town, dxp, planned, monkeypatch):
     plan = planned("count by sex")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    refused = dxp("release", plan.name, "--data", "people.csv", "--html")
+    refused = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--html")
     assert refused.code == 2
     assert 'pip install "dxprivacy[plots]"' in refused.err
     assert not (town / "ledger.db").exists()
@@ -84,9 +86,9 @@ def test_without_the_extra_nothing_is_spent(town, dxp, planned, monkeypatch):
 
 def test_a_page_for_machines_needs_a_folder(town, dxp, planned):
     plan = planned("count by sex")
-    refused = dxp("release", plan.name, "--data", "people.csv", "--html", "--json")
+    refused = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--html", "--json")
     assert refused.code == 2
     assert "--out FOLDER" in refused.out + refused.err
     assert not (town / "ledger.db").exists()
-    dxp("release", plan.name, "--data", "people.csv", "--html", "--json", "--out", "public").fine()
+    dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--html", "--json", "--out", "public").fine()
     assert len(list((town / "public").glob("*.html"))) == 1

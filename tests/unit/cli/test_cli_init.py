@@ -6,6 +6,7 @@ from datetime import date
 import pytest
 
 import dxprivacy as dx
+from contracts.curator import CURATOR
 from dxprivacy.errors import PolicyError
 from dxprivacy.policy.skeleton import skeleton
 
@@ -91,7 +92,7 @@ def test_values_of_public_columns_are_listed_marked_and_said_by_check(town, dxp)
     assert "! declared     declared public: the list of values of sex was read from the data" in page.out
     assert dx.Policy.load(town / "new.toml").declared_public == ("sex", "age")
     dxp("plan", "new.toml", "count by sex, age", "--out", "plan.json").fine()
-    dxp("release", "plan.json", "--data", "people.csv", "--out", "out").fine()
+    dxp("release", "plan.json", "--data", "people.csv", *CURATOR, "--policy", "new.toml", "--out", "out").fine()
 
 
 def test_without_public_no_row_is_read_whatever_stands_in_it(town, dxp, monkeypatch):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from contracts.curator import CURATOR
 from dxprivacy.cli.screen import working
 from dxprivacy.planning import METHODS
 
@@ -59,16 +60,16 @@ def test_compare_with_what_it_does_not_do_is_refused(dxp, town, more):
 
 def test_a_plan_inside_a_ledger_fits_where_another_did_not(dxp, town, planned):
     first = planned("count by age/5", "--share", "80%")
-    dxp("release", first, "--data", "people.csv", "--ledger", "ledger.db").fine()
+    dxp("release", first, "--data", "people.csv", *CURATOR, "--ledger", "ledger.db").fine()
     second = planned("count where age=0..4", "--share", "60%")
-    refused = dxp("release", second, "--data", "people.csv", "--ledger", "ledger.db")
+    refused = dxp("release", second, "--data", "people.csv", *CURATOR, "--ledger", "ledger.db")
     assert refused.code == 5
     assert "--ledger LEDGER" in refused.err
     called = dxp("plan", "policy.toml", "count where age=0..4", "count by sex", "--ledger", "ledger.db").fine()
     assert "fits what ledger.db has left on every pair, after 1 release" in called.out
-    assert called.lines[-1].endswith("--data FILE --ledger ledger.db")
+    assert called.lines[-1].endswith("--data FILE --policy policy.toml --ledger ledger.db")
     plan = called.lines[-1].split()[3]
-    dxp("release", plan, "--data", "people.csv", "--ledger", "ledger.db").fine()
+    dxp("release", plan, "--data", "people.csv", *CURATOR, "--ledger", "ledger.db").fine()
     both = json.loads(dxp("plan", "policy.toml", "count by sex", "--ledger", "ledger.db", "--compare", "--json").out)
     assert both["exit_code"] == 5  # nothing is left for sex
 
@@ -76,7 +77,7 @@ def test_a_plan_inside_a_ledger_fits_where_another_did_not(dxp, town, planned):
 def test_a_ledger_that_is_not_there_is_not_started_by_planning(dxp, town):
     called = dxp("plan", "policy.toml", "count by sex", "--ledger", "none.db")
     assert called.code == 7
-    assert "no such ledger" in called.err
+    assert "no ledger here" in called.err
     assert not (town / "none.db").exists()
     (town / "odd.db").write_text("no ledger")
     assert dxp("plan", "policy.toml", "count by sex", "--ledger", "odd.db").code == 7

@@ -7,6 +7,8 @@ import sys
 import pytest
 from test_cli_html import read
 
+from contracts.curator import CURATOR
+
 
 def text_of(path):
     return " ".join(read(path).words)
@@ -39,7 +41,7 @@ def test_plan_writes_its_page_beside_the_plan(town, dxp):
 
 
 def test_plan_in_a_ledger_shows_before_and_after(town, dxp, planned):
-    dxp("release", planned("count by sex").name, "--data", "people.csv").fine()
+    dxp("release", planned("count by sex").name, "--data", "people.csv", *CURATOR).fine()
     called = dxp("plan", "policy.toml", "count by age", "--ledger", "ledger.db", "--html", "--method", "optimal").fine()
     text = text_of(town / f"{called.lines[-1].split()[3].removesuffix('.json')}.html")
     assert "Budget before and after" in text
@@ -51,7 +53,7 @@ def test_ledger_writes_a_page_without_a_true_answer(town, dxp, planned, known_no
     with (town / "people.csv").open("a", encoding="utf-8") as people:
         people.write("M,1,1,Planted-Person\n" * 3 + "F,1,1,Planted-Person\n" * 7)
     plan = planned("count by sex")
-    dxp("release", plan.name, "--data", "people.csv").fine()
+    dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     called = dxp("ledger", "ledger.db", "--html").fine()
     assert "✓ written  ledger-town-1.html" in called.lines
     text = text_of(town / "ledger-town-1.html")

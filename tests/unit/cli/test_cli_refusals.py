@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from contracts.curator import CURATOR
 from dxprivacy.errors import PolicyError
 from dxprivacy.ledger import Ledger
 from dxprivacy.model.canonical import sealed
@@ -58,8 +59,8 @@ def refused(called, code, *words):
         (["plan", "policy.toml", "count", "--method", "magic"], ["no method “magic”", "same-scale"]),
         (["plan", "policy.toml", ""], ["the question is empty", "count by sex"]),
         (["release", "p.json"], ["--data is missing", "dxp release --help"]),
-        (["release", "nothing.json", "--data", "people.csv"], ["cannot read nothing.json"]),
-        (["release", "people.csv", "--data", "people.csv"], ["people.csv is not JSON"]),
+        (["release", "nothing.json", "--data", "people.csv", *CURATOR], ["cannot read nothing.json"]),
+        (["release", "people.csv", "--data", "people.csv", *CURATOR], ["people.csv is not JSON"]),
         (["check", "policy.toml", "--list", "secrets"], ["--list", "'public', 'identical', 'tightened'"]),
         (["check", "policy.toml", "more"], ["unexpected extra argument"]),
     ],
@@ -78,7 +79,12 @@ def test_a_call_that_cannot_be_understood_ends_with_2_and_says_what_to_do(town, 
 def test_an_output_that_cannot_be_written_is_noticed_before_anything_is_spent(town, dxp, planned, target):
     plan = planned("count by sex")
     (town / "file.txt").write_text("not a folder")
-    refused(dxp("release", plan.name, "--data", "people.csv", "--out", target), 2, "cannot write to", "Nothing spent")
+    refused(
+        dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--out", target),
+        2,
+        "cannot write to",
+        "Nothing spent",
+    )
     assert not (town / "ledger.db").exists()
 
 
@@ -88,7 +94,7 @@ def test_a_plan_that_cannot_be_written_says_so(town, dxp):
 
 @pytest.mark.parametrize("record", ["age", "=5", "age=4,age=5", ""])
 def test_a_record_is_written_as_attribute_and_value(town, dxp, planned, record):
-    dxp("release", planned("count by sex").name, "--data", "people.csv").fine()
+    dxp("release", planned("count by sex").name, "--data", "people.csv", *CURATOR).fine()
     refused(dxp("ledger", "ledger.db", "--between", record, "age=5"), 2, "is no record", "age=64")
 
 
@@ -107,14 +113,12 @@ def test_a_missing_policy_ends_with_3(town, dxp):
     refused(dxp("check", "nothing.toml"), 3, "nothing.toml · no such file", "dxp demo --write demo/")
 
 
-def test_a_plan_whose_policy_is_gone_ends_with_3(town, dxp, planned):
+def test_a_policy_that_is_gone_ends_with_3(town, dxp, planned):
     plan = planned("count by sex")
     (town / "policy.toml").rename(town / "moved.toml")
-    refused(
-        dxp("release", plan.name, "--data", "people.csv"), 3, "the plan's policy is not at policy.toml", "--policy FILE"
-    )
-    dxp("release", plan.name, "--data", "people.csv", "--policy", "moved.toml").fine()
-    refused(dxp("ledger", "ledger.db"), 3, "no such file", "--policy FILE")
+    refused(dxp("release", plan.name, "--data", "people.csv", *CURATOR), 3, "policy.toml · no such file")
+    dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--policy", "moved.toml").fine()
+    dxp("ledger", "ledger.db").fine()  # the ledger knows its policy
     dxp("ledger", "ledger.db", "--policy", "moved.toml").fine()
 
 
@@ -164,10 +168,10 @@ def test_a_plan_edited_to_have_less_noise_is_refused(town, dxp, planned):
     data = json.loads(plan.read_text())
     data["scales"] = [(float.fromhex(s) * 0.999).hex() for s in data["scales"]]
     plan.write_text(json.dumps(sealed(data)))
-    refused(dxp("release", plan.name, "--data", "people.csv"), 4, "the scales were changed after planning")
+    refused(dxp("release", plan.name, "--data", "people.csv", *CURATOR), 4, "the scales were changed after planning")
     data["scales"] = ["0x0p+0"] * len(data["scales"])
     plan.write_text(json.dumps(sealed(data)))
-    refused(dxp("release", plan.name, "--data", "people.csv"), 4)
+    refused(dxp("release", plan.name, "--data", "people.csv", *CURATOR), 4)
     assert not (town / "ledger.db").exists()
 
 
@@ -197,7 +201,7 @@ def test_a_plan_edited_to_have_less_noise_is_refused(town, dxp, planned):
 def test_a_damaged_plan_is_refused_before_anything_is_spent(town, dxp, planned, change):
     plan = planned("count by sex")
     plan.write_text(json.dumps(sealed(json.loads(plan.read_text()) | change)))
-    called = dxp("release", plan.name, "--data", "people.csv", "--policy", "policy.toml")
+    called = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--policy", "policy.toml")
     assert called.code in (2, 4), called
     assert called.err.startswith("✗ ")
     assert "unexpected" not in called.err
@@ -210,9 +214,9 @@ def test_less_noise_than_planned_cannot_be_had_by_editing_what_the_plan_says_of_
     data["certificate"] = {"ratio": "0", "rule": "trust me"}
     data["request"] = data["name"] = "0000"
     plan.write_text(json.dumps(data))
-    assert "seal" in dxp("release", plan.name, "--data", "people.csv").err
+    assert "seal" in dxp("release", plan.name, "--data", "people.csv", *CURATOR).err
     plan.write_text(json.dumps(sealed(data)))
-    dxp("release", plan.name, "--data", "people.csv").fine()
+    dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     assert json.loads(dxp("ledger", "ledger.db", "--json").out)["used_by_attribute"]["sex"]["share"] == pytest.approx(1)
 
 
@@ -220,9 +224,9 @@ def test_the_plan_of_another_policy_is_refused(town, dxp, planned):
     plan = planned("count by sex")
     text = (town / "policy.toml").read_text()
     (town / "policy.toml").write_text(text.replace("epsilon = 1.0", "epsilon = 3.0"))
-    refused(dxp("release", plan.name, "--data", "people.csv"), 2, "the plan was made for another policy")
+    refused(dxp("release", plan.name, "--data", "people.csv", *CURATOR), 2, "the plan was made for another policy")
     (town / "policy.toml").write_text(text.replace("town-1", "town-2"))
-    refused(dxp("release", plan.name, "--data", "people.csv"), 2, "the plan was made for another policy")
+    refused(dxp("release", plan.name, "--data", "people.csv", *CURATOR), 2, "the plan was made for another policy")
 
 
 # -- 5: budget ---------------------------------------------------------------------------------------------------------
@@ -230,9 +234,9 @@ def test_the_plan_of_another_policy_is_refused(town, dxp, planned):
 
 def test_a_plan_that_exceeds_what_is_left_ends_with_5_names_the_pair_and_spends_nothing(town, dxp, planned):
     first, second = planned("count by sex"), planned("table sex by age")
-    dxp("release", first.name, "--data", "people.csv").fine()
+    dxp("release", first.name, "--data", "people.csv", *CURATOR).fine()
     before = spent(dxp)
-    called = dxp("release", second.name, "--data", "people.csv")
+    called = dxp("release", second.name, "--data", "people.csv", *CURATOR)
     refused(called, 5, "budget exceeded · nothing spent, no data read", "M – F has 0 left of 1; this plan needs")
     assert spent(dxp) == before
     assert not list(town.glob(f"release-{second.stem.removeprefix('plan-')}*"))
@@ -241,12 +245,14 @@ def test_a_plan_that_exceeds_what_is_left_ends_with_5_names_the_pair_and_spends_
 def test_the_advice_on_an_exceeded_budget_works(town, dxp):
     make = ["plan", "policy.toml", "count by sex", "--share"]
     half = dxp(*make, "60%").fine().lines[-1].split()[3]
-    dxp("release", half, "--data", "people.csv").fine()
+    dxp("release", half, "--data", "people.csv", *CURATOR).fine()
     full = dxp("plan", "policy.toml", "count where sex=F").fine().lines[-1].split()[3]
-    called = refused(dxp("release", full, "--data", "people.csv"), 5, "has 0.4 left of 1; this plan needs 1.", "fits;")
+    called = refused(
+        dxp("release", full, "--data", "people.csv", *CURATOR), 5, "has 0.4 left of 1; this plan needs 1.", "fits;"
+    )
     advice = called.err.split("--share ")[1].split()[0]
     fitting = dxp("plan", "policy.toml", "count where sex=F", "--share", advice).fine().lines[-1].split()[3]
-    dxp("release", fitting, "--data", "people.csv").fine()
+    dxp("release", fitting, "--data", "people.csv", *CURATOR).fine()
 
 
 # -- 6: data -----------------------------------------------------------------------------------------------------------
@@ -266,7 +272,7 @@ def test_missing_and_unreadable_data_ends_with_6_and_spends_nothing(town, dxp, p
         ".": "is a directory",
         "broken.parquet": "broken.parquet",
     }.items():
-        refused(dxp("release", plan.name, "--data", name), 6, words)
+        refused(dxp("release", plan.name, "--data", name, *CURATOR), 6, words)
     assert not (town / "ledger.db").exists()
 
 
@@ -274,10 +280,14 @@ def test_an_unknown_column_ends_with_6_and_is_asked_back(town, dxp, planned):
     plan = planned("count by sex")
     text = (town / "people.csv").read_text()
     (town / "people.csv").write_text(text.replace("sex,age,home,note", "sex,agee,home,note"))
-    called = refused(dxp("release", plan.name, "--data", "people.csv"), 6, "no column “age”", "agee did you mean this?")
+    called = refused(
+        dxp("release", plan.name, "--data", "people.csv", *CURATOR), 6, "no column “age”", "agee did you mean this?"
+    )
     assert "Planted" not in called.err
     (town / "people.csv").write_text(text.partition("\n")[2])
-    called = refused(dxp("release", plan.name, "--data", "people.csv"), 6, "no column", "the first line must name")
+    called = refused(
+        dxp("release", plan.name, "--data", "people.csv", *CURATOR), 6, "no column", "the first line must name"
+    )
     assert "Planted" not in called.err
 
 
@@ -286,7 +296,7 @@ def test_a_column_of_the_wrong_type_ends_with_6_and_only_the_schema_was_read(tow
     table = pa.table({"sex": ["M"], "age": ["Planted"], "home": [1]})
     pq.write_table(table, town / "people.parquet")
     called = refused(
-        dxp("release", plan.name, "--data", "people.parquet"),
+        dxp("release", plan.name, "--data", "people.parquet", *CURATOR),
         6,
         "people.parquet does not fit · column age is text, the policy needs whole numbers",
         "Only the schema was read.",
@@ -298,7 +308,7 @@ def test_single_bad_rows_never_stop_a_release(town, dxp, planned):
     bad = 'X,-5,99,n\n,,,\n"unclosed,1,1\nM,5.5,New York City\n,NaN,inf,a,b,c,d\n\x00,\xff,1\n'
     with (town / "people.csv").open("a", encoding="latin-1") as file:
         file.write(bad)
-    called = dxp("release", planned("count by sex").name, "--data", "people.csv").fine()
+    called = dxp("release", planned("count by sex").name, "--data", "people.csv", *CURATOR).fine()
     assert "n = 406 (public)" in called.out
 
 
@@ -306,33 +316,41 @@ def test_single_bad_rows_never_stop_a_release(town, dxp, planned):
 
 
 def test_a_missing_ledger_ends_with_7(town, dxp):
-    refused(dxp("ledger", "nothing.db"), 7, "nothing.db · no such ledger", "dxp release … starts one")
+    refused(dxp("ledger", "nothing.db"), 7, "nothing.db · no ledger here", "dxp release … --new-ledger starts one")
     assert not (town / "nothing.db").exists()
 
 
 def test_a_ledger_of_another_dataset_ends_with_7(town, dxp, planned):
-    dxp("release", planned("count by sex").name, "--data", "people.csv").fine()
+    dxp("release", planned("count by sex").name, "--data", "people.csv", *CURATOR).fine()
     text = (town / "policy.toml").read_text()
     (town / "other.toml").write_text(text.replace("town-1", "town-2"))
     refused(dxp("ledger", "ledger.db", "--policy", "other.toml"), 7, "belongs to dataset “town-1”, not “town-2”")
     plan = dxp("plan", "other.toml", "count by age").fine().lines[-1].split()[3]
-    refused(dxp("release", plan, "--data", "people.csv", "--ledger", "ledger.db"), 7, "belongs to dataset “town-1”")
+    refused(
+        dxp("release", plan, "--data", "people.csv", "--policy", "other.toml", "--ledger", "ledger.db"),
+        7,
+        "belongs to dataset “town-1”",
+    )
     assert len(spent(dxp)) == 1
 
 
 def test_a_ledger_of_another_version_of_the_policy_ends_with_7(town, dxp, planned):
-    dxp("release", planned("count by sex").name, "--data", "people.csv").fine()
+    dxp("release", planned("count by sex").name, "--data", "people.csv", *CURATOR).fine()
     text = (town / "policy.toml").read_text()
     (town / "looser.toml").write_text(text.replace("epsilon = 1.0", "epsilon = 100.0", 1))
     refused(dxp("ledger", "ledger.db", "--policy", "looser.toml"), 7, "another version of the policy")
     plan = dxp("plan", "looser.toml", "count by sex").fine().lines[-1].split()[3]
-    refused(dxp("release", plan, "--data", "people.csv", "--ledger", "ledger.db"), 7, "another version of the policy")
+    refused(
+        dxp("release", plan, "--data", "people.csv", "--policy", "looser.toml", "--ledger", "ledger.db"),
+        7,
+        "another version of the policy",
+    )
 
 
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "no witness", "witness gone on", "edited", "folder"])
 def test_a_corrupt_ledger_ends_with_7_and_answers_nothing(town, dxp, planned, damage):
     first, second = planned("count by sex"), planned("count by age")
-    dxp("release", first.name, "--data", "people.csv").fine()
+    dxp("release", first.name, "--data", "people.csv", *CURATOR).fine()
     ledger, witness = town / "ledger.db", town / "ledger.db.witness"
     match damage:
         case "garbage":
@@ -351,20 +369,22 @@ def test_a_corrupt_ledger_ends_with_7_and_answers_nothing(town, dxp, planned, da
             ledger.unlink()
             witness.unlink()
             ledger.mkdir()
-    for call in (("release", second.name, "--data", "people.csv"), ("ledger", "ledger.db")):
+    for call in (("release", second.name, "--data", "people.csv", *CURATOR), ("ledger", "ledger.db")):
         refused(dxp(*call), 7, "ledger.db")
     assert not list(town.glob(f"release-{second.stem.removeprefix('plan-')}*"))
 
 
 def test_a_ledger_that_another_process_holds_ends_with_7_after_waiting(town, dxp, planned, monkeypatch):
     first, second = planned("count by sex"), planned("count by age")
-    dxp("release", first.name, "--data", "people.csv").fine()
+    dxp("release", first.name, "--data", "people.csv", *CURATOR).fine()
     impatient = classmethod(functools.partial(Ledger.open.__func__, timeout=0.05))
     monkeypatch.setattr(Ledger, "open", impatient)
     with (town / "ledger.db.witness").open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        refused(dxp("release", second.name, "--data", "people.csv"), 7, "locked by another process", "try again")
-    dxp("release", second.name, "--data", "people.csv").fine()
+        refused(
+            dxp("release", second.name, "--data", "people.csv", *CURATOR), 7, "locked by another process", "try again"
+        )
+    dxp("release", second.name, "--data", "people.csv", *CURATOR).fine()
     assert len(spent(dxp)) == 2
 
 
@@ -372,8 +392,10 @@ def test_a_release_that_crashed_has_spent_and_is_not_answered_by_chance(town, dx
     plan = planned("count by sex")
     with monkeypatch.context() as patch:
         patch.setattr("dxprivacy.session.session.noisy_rows", None)
-        assert dxp("release", plan.name, "--data", "people.csv").code == 1
-    refused(dxp("release", plan.name, "--data", "people.csv"), 7, "reserved but never answered", "--request NAME")
+        assert dxp("release", plan.name, "--data", "people.csv", *CURATOR).code == 1
+    refused(
+        dxp("release", plan.name, "--data", "people.csv", *CURATOR), 7, "reserved but never answered", "--request NAME"
+    )
     assert len(spent(dxp)) == 1
 
 
@@ -409,7 +431,7 @@ def test_an_unexpected_error_ends_with_1_and_its_text_is_not_shown(town, dxp, mo
 
     monkeypatch.setattr("dxprivacy.engines.csv_lines.CsvFile.count", fail)
     for extra in ([], ["--json"]):
-        called = dxp("release", plan, "--data", "people.csv", "--request", f"r{len(extra)}", *extra)
+        called = dxp("release", plan, "--data", "people.csv", *CURATOR, "--request", f"r{len(extra)}", *extra)
         assert called.code == 1
         assert "Planted" not in called.out + called.err
         assert "this is a bug" in called.out + called.err

@@ -10,6 +10,8 @@ from itertools import combinations
 
 import pytest
 
+from contracts.curator import CURATOR
+
 COUNTS = {"1": 10007, "2": 20011, "3": 30011, "4": 40009}  # primes, by home
 STRANGERS = 1009
 PLANTED = "Planted-Person-4711"
@@ -64,18 +66,19 @@ def test_no_output_and_no_file_holds_a_true_answer_or_a_record(town, secret, dxp
     run("check", "policy.toml")
     plan = run("plan", "policy.toml", *questions, "--share", "90%", "--method", "optimal").lines[-1].split()[3]
     run("plan", "policy.toml", *questions, "--share", "90%", "--method", "optimal", "--json")
-    run("release", plan, "--data", "people.csv", "--all", "--out", "public")
-    release = run("release", plan, "--data", "people.csv", "--json")
+    run("release", plan, "--data", "people.csv", *CURATOR, "--all", "--out", "public")
+    release = run("release", plan, "--data", "people.csv", *CURATOR, "--json")
     run("ledger", "ledger.db")
     run("ledger", "ledger.db", "--json")
     run("ledger", "ledger.db", "--between", "home=1", "home=2")
-    run("release", plan, "--data", "people.csv", "--request", "again", code=5)
+    run("release", plan, "--data", "people.csv", *CURATOR, "--request", "again", code=5)
     (town / "wrong.toml").write_text(
         (town / "policy.toml").read_text().replace("[attributes.age]", "[attributes.note]")
     )
     wrong = run("plan", "wrong.toml", "count by note").lines[-1].split()[3]
-    run("release", wrong, "--data", "people.csv", "--ledger", "wrong.db")  # every note is `other`
-    run("release", plan, "--data", "places.csv", code=6)
+    by = ("--policy", "wrong.toml", "--ledger", "wrong.db", "--new-ledger")
+    run("release", wrong, "--data", "people.csv", *by)  # every note is `other`
+    run("release", plan, "--data", "places.csv", *CURATOR, code=6)
 
     written = {p.name: p.read_bytes().decode("utf-8", "replace") for p in town.rglob("*") if p.is_file()}
     for public in ("policy.toml", "wrong.toml", "places.csv", "people.csv"):
@@ -101,7 +104,7 @@ def test_no_output_and_no_file_holds_a_true_answer_or_a_record(town, secret, dxp
 def test_a_crash_leaves_nothing_of_the_data_behind(town, secret, dxp, monkeypatch):
     plan = dxp("plan", "policy.toml", "count by home").fine().lines[-1].split()[3]
     monkeypatch.setattr("dxprivacy.session.session.build_release", None)
-    called = dxp("release", plan, "--data", "people.csv")
+    called = dxp("release", plan, "--data", "people.csv", *CURATOR)
     assert called.code == 1
     texts = [called.out + called.err]
     texts += [p.read_bytes().decode("utf-8", "replace") for p in town.iterdir() if p.name != "people.csv"]
@@ -121,7 +124,7 @@ def test_the_screen_of_a_release_depends_on_the_data_only_through_the_answers(to
     screens = []
     for k, rows in enumerate((["M,1,1,x\n"] * 400, ["F,99,nowhere,y\n"] * 400)):
         (town / "people.csv").write_text("sex,age,home,note\n" + "".join(rows))
-        called = dxp("release", plan, "--data", "people.csv", "--ledger", f"{k}.db").fine()
+        called = dxp("release", plan, "--data", "people.csv", *CURATOR, "--ledger", f"{k}.db").fine()
         text = re.sub(r"[\d,]{3,}", "#", called.out.replace(f"{k}.db", "#.db"))
         screens.append([" ".join(line.split()) for line in text.splitlines()])
     assert screens[0] == screens[1]

@@ -27,13 +27,15 @@ def test_looking_ahead_says_which_method_is_better_and_spends_nothing(town, dxp)
     assert "Nothing spent, no data read." in called.lines
     assert "direct is expected to be better" in called.lines[0]
     assert re.search(r"direct: about \d+ % of the error of guessing uniformly; mwem: about \d+ %", called.out)
-    command = 'Next: dxp synth policy.toml "count by sex" "count by age" --share 50% --data FILE --out synthetic.csv'
+    command = "Next: dxp synth policy.toml 'count by sex' 'count by age' --share 50% --data FILE --out synthetic.csv"
     assert called.lines[-1] == command
     assert {p.name for p in town.iterdir()} == {"policy.toml", "places.csv", "people.csv"}
 
 
 def test_records_a_report_and_a_release_are_written_and_read_back(town, dxp):
-    called = dxp("synth", "policy.toml", *ASKED, "--data", "people.csv", "--method", "direct", "--out", "s.csv").fine()
+    called = dxp(
+        "synth", "policy.toml", *ASKED, "--data", "people.csv", "--new-ledger", "--method", "direct", "--out", "s.csv"
+    ).fine()
     assert "synthetic answers lie within the released 95 % intervals" in called.out
     assert "Promise" in called.out
     assert called.lines[-1] == "Next: dxp ledger ledger.db"
@@ -54,12 +56,24 @@ def test_records_a_report_and_a_release_are_written_and_read_back(town, dxp):
 @pytest.mark.parametrize("method", ["direct", "mwem"])
 def test_the_same_command_again_needs_leave_to_replace_and_costs_nothing(town, dxp, method):
     rounds = ("--rounds", 2) if method == "mwem" else ()
-    call = ("synth", "policy.toml", *SIMPLE, "--data", "people.csv", "--method", method, *rounds, "--out", "s.csv")
+    call = (
+        "synth",
+        "policy.toml",
+        *SIMPLE,
+        "--data",
+        "people.csv",
+        "--new-ledger",
+        "--method",
+        method,
+        *rounds,
+        "--out",
+        "s.csv",
+    )
     dxp(*call).fine()
     first, spent = (town / "s.csv").read_bytes(), entries()
     refused = dxp(*call)
     assert refused.code == 2
-    assert "exists" in refused.err
+    assert "is there already" in refused.err
     assert "--overwrite" in refused.err
     again = dxp(*call, "--overwrite").fine()
     assert "nothing spent" in again.out
@@ -68,7 +82,7 @@ def test_the_same_command_again_needs_leave_to_replace_and_costs_nothing(town, d
 
 
 def test_rounds_are_entries_of_their_own(town, dxp):
-    call = ("synth", "policy.toml", *ASKED, "--data", "people.csv", "--method", "mwem", "--rounds", 3)
+    call = ("synth", "policy.toml", *ASKED, "--data", "people.csv", "--new-ledger", "--method", "mwem", "--rounds", 3)
     called = dxp(*call, "--out", "s.parquet").fine()
     assert "entries 1 – 6 in ledger.db, each before its noise was drawn" in called.out
     assert open_source("s.parquet").rows() == 400
@@ -81,7 +95,7 @@ def test_machines_get_the_report_and_no_file_unless_asked(town, dxp):
     assert ahead["method"] == "direct"
     assert ahead["expected"]["direct"] < ahead["expected"]["mwem"]
     before = {p.name for p in town.iterdir()}
-    call = ("synth", "policy.toml", *SIMPLE, "--data", "people.csv", "--method", "direct", "--json")
+    call = ("synth", "policy.toml", *SIMPLE, "--data", "people.csv", "--new-ledger", "--method", "direct", "--json")
     data = json.loads(dxp(*call).fine().out)
     assert data["records"] == 400
     assert data["files"] == []
@@ -98,7 +112,18 @@ def test_machines_get_the_report_and_no_file_unless_asked(town, dxp):
 
 
 def test_other_numbers_of_records_and_a_picture(town, dxp):
-    call = ("synth", "policy.toml", *SIMPLE, "--data", "people.csv", "--method", "direct", "--out", "s.tsv")
+    call = (
+        "synth",
+        "policy.toml",
+        *SIMPLE,
+        "--data",
+        "people.csv",
+        "--new-ledger",
+        "--method",
+        "direct",
+        "--out",
+        "s.tsv",
+    )
     dxp(*call, "--records", 50, "--plot", "s.svg").fine()
     assert len((town / "s.tsv").read_text(encoding="utf-8").splitlines()) == 51
     assert (town / "s.svg").read_text(encoding="utf-8").startswith("<svg")
@@ -110,9 +135,9 @@ def test_other_numbers_of_records_and_a_picture(town, dxp):
         (("--out", "no/folder.csv"), 2, "no such folder"),
         (("--out", "s.xlsx"), 2, "ends in"),
         (("--out", "."), 2, "ends in"),
-        (("--out", "places.csv"), 2, "exists"),
-        (("--out", "people.csv", "--overwrite"), 2, "made from"),
-        (("--out", "policy.toml", "--overwrite"), 2, "made from|ends in"),
+        (("--out", "places.csv"), 2, "works with"),
+        (("--out", "people.csv", "--overwrite"), 2, "works with"),
+        (("--out", "policy.toml", "--overwrite"), 2, "works with|ends in"),
         (("--plot", "s.gif"), 2, "draw"),
         (("--plot", "no/s.png"), 2, "no such folder"),
         (("--rows", "400"), 2, "taken from the data"),
@@ -129,7 +154,7 @@ def test_other_numbers_of_records_and_a_picture(town, dxp):
 )
 def test_what_cannot_be_done_is_refused_before_anything_is_spent(town, dxp, arguments, code, word):
     before = {p.name: p.read_bytes() for p in town.iterdir()}
-    refused = dxp("synth", "policy.toml", *SIMPLE, "--data", "people.csv", *arguments)
+    refused = dxp("synth", "policy.toml", *SIMPLE, "--data", "people.csv", "--new-ledger", *arguments)
     assert refused.code == code, refused.err
     assert re.search(word, refused.err)
     assert entries() == 0
@@ -143,7 +168,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_spent(town, dxp, argu
         (("policy.toml", "count by sex"), 2, "--rows"),
         (("policy.toml", "count by shoe", "--rows", "400"), 4, "shoe"),
         (("nowhere.toml", "count by sex"), 3, "no such file"),
-        (("policy.toml", "count by sex", "--data", "nowhere.csv"), 6, "no such file"),
+        (("policy.toml", "count by sex", "--data", "nowhere.csv", "--new-ledger"), 6, "no such file"),
         (("policy.toml", "count by sex", "--out", "s.csv"), 2, "without data"),
         (("policy.toml", "count by sex", "--ledger", "l.db"), 2, "without data"),
         (("policy.toml", "count by sex", "--ask", "none.toml"), 4, "no such file"),
@@ -158,13 +183,26 @@ def test_what_is_missing_is_said(town, dxp, call, code, word):
 
 def test_without_the_extra_no_picture_and_nothing_spent(town, dxp, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    refused = dxp("synth", "policy.toml", *ASKED, "--data", "people.csv", "--plot", "s.png")
+    refused = dxp("synth", "policy.toml", *ASKED, "--data", "people.csv", "--new-ledger", "--plot", "s.png")
     assert refused.code == 2
     assert entries() == 0
 
 
 def test_what_does_not_fit_any_more_is_refused_with_a_way_out(town, dxp):
-    call = ("synth", "policy.toml", *ASKED, "--data", "people.csv", "--method", "mwem", "--rounds", 2, "--share", "70%")
+    call = (
+        "synth",
+        "policy.toml",
+        *ASKED,
+        "--data",
+        "people.csv",
+        "--new-ledger",
+        "--method",
+        "mwem",
+        "--rounds",
+        2,
+        "--share",
+        "70%",
+    )
     dxp(*call, "--out", "a.csv").fine()
     refused = dxp(*call, "--out", "b.csv", "--request", "again")
     assert refused.code == 5
@@ -177,7 +215,17 @@ def test_no_screen_and_no_file_shows_a_record_or_a_true_answer(town, dxp, known_
     monkeypatch.setattr(type(known_noise), "step", 111)  # what is alike could cancel out
     with (town / "people.csv").open("a", encoding="utf-8") as people:  # then 203 are M and 207 are F
         people.write("M,1,1,Planted-Person\n" * 3 + "F,1,1,Planted-Person\n" * 7)
-    call = ("synth", "policy.toml", "count by sex", "--data", "people.csv", "--method", "direct", "--all")
+    call = (
+        "synth",
+        "policy.toml",
+        "count by sex",
+        "--data",
+        "people.csv",
+        "--new-ledger",
+        "--method",
+        "direct",
+        "--all",
+    )
     called = dxp(*call, "--out", "s.csv").fine()
     report = (town / "s-report.json").read_text(encoding="utf-8")
     shown = called.out + report + (town / "s.csv").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import dxprivacy as dx
+from contracts.curator import CURATOR
 from dxprivacy.ledger import Ledger
 from dxprivacy.model.costs import SelectionCost
 from dxprivacy.model.questions import gather
@@ -22,7 +23,7 @@ def spent(town, dxp, planned, known_noise):
     """A town with two releases, a new policy and one that cannot follow."""
     for question in ("count by sex", "count by age"):
         plan = planned(question, "--share", "25%")
-        dxp("release", plan.name, "--data", "people.csv").fine()
+        dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     text = (town / "policy.toml").read_text()
     new = text.replace("[attributes.sex]", '[attributes.gender]\ncolumn = "sex"').replace("[0, 9]", "[0, 12]")
     (town / "new.toml").write_text(new.replace('dataset = "town-1"', 'dataset = "town-1"\nversion = "2"'))
@@ -35,18 +36,22 @@ def test_a_new_version_is_shown_first_then_adopted(spent, dxp):
     rows = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--dry-run").fine().lines
     assert rows[0].startswith("○ dry run  “A small town”, version 2 could be adopted in place of")
     assert "2 costs would be carried, exactly" in rows[1]
-    assert rows[-1] == "Next: dxp ledger ledger.db --policy new.toml --adopt"
+    assert rows[-1] == "Next: dxp ledger ledger.db --policy new.toml --adopt --looser"
     dxp("ledger", "ledger.db").fine()  # still the old one
-    rows = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt").fine().lines
+    plain = refused(dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt"), 7, "looser than", "--looser")
+    assert "age: 10 – other were one value, and have ε 3 now." in plain.err
+    assert plain.lines[0] == "version 1 in ledger.db → new.toml · 3 of 4 attributes differ"  # the difference is shown
+    dxp("ledger", "ledger.db").fine()  # still the old one
+    rows = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--looser").fine().lines
     assert rows[0] == "✓ adopted  “A small town”, version 2, in place of “A small town”, version 1, in row 7"
     assert rows[1].startswith("✓ carried  2 costs, exactly; worst case so far ε ")
     table = [row.split() for row in rows[3:6]]
     assert table[0] == ["gender", "was", "called", "sex"]
     assert table[1] == ["age", "10,", "11,", "12", "←", "other"]
     assert table[2] == ["home", "values", "as", "before"]
-    assert any("dxp check new.toml --diff OLD.toml" in row for row in rows)
+    assert "version 1 in ledger.db → new.toml · 3 of 4 attributes differ" in rows
     assert rows[-1] == "Next: dxp ledger ledger.db --policy new.toml"
-    again = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt").fine()
+    again = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt").fine()  # nothing becomes looser now
     assert again.lines[0].startswith("✓ unchanged  the ledger follows “A small town”, version 2 already")
     shown = dxp("ledger", "ledger.db", "--policy", "new.toml").fine().lines
     assert shown[1].startswith("follows “A small town”, version 2 since")
@@ -55,7 +60,7 @@ def test_a_new_version_is_shown_first_then_adopted(spent, dxp):
 
 
 def test_adoption_for_machines(spent, dxp):
-    call = ("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--json")
+    call = ("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--looser", "--json")
     dry = json.loads(dxp(*call, "--dry-run").fine().out)
     done = json.loads(dxp(*call).fine().out)
     again = json.loads(dxp(*call).fine().out)
@@ -91,11 +96,11 @@ def test_a_version_that_cannot_follow_is_refused_and_nothing_changes(spent, dxp)
 
 def test_an_old_plan_is_refused_after_an_upgrade_and_a_new_one_is_released(spent, dxp, planned):
     old = planned("count by state")
-    dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt").fine()
-    refused(dxp("release", old.name, "--data", "people.csv"), 7, "older version of the policy")
+    dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--looser").fine()
+    refused(dxp("release", old.name, "--data", "people.csv", *CURATOR), 7, "older version of the policy")
     called = dxp("plan", "new.toml", "count by gender", "--share", "10%").fine()
     plan = called.lines[-1].split()[3]
-    released = dxp("release", plan, "--data", "people.csv", "--ledger", "ledger.db").fine()
+    released = dxp("release", plan, "--data", "people.csv", "--ledger", "ledger.db").fine()  # which knows its policy
     assert "entry 3 in ledger.db" in released.out
 
 

@@ -12,6 +12,7 @@ from dxprivacy.model.attributes import Integers, Points, Values
 from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 from dxprivacy.synthesis.records import Records, require_savable
+from dxprivacy.synthesis.report import Report
 
 ODD = (
     "",
@@ -137,12 +138,31 @@ def test_an_existing_file_is_replaced_only_if_asked_for(tmp_path):
     records = Records(universe, np.array([1, 0, 0]))
     path = tmp_path / "people.csv"
     path.write_text("precious")
-    with pytest.raises(UsageError, match="exists"):
+    with pytest.raises(UsageError, match="is there already"):
         records.save(path)
+    with pytest.raises(UsageError, match="no file of synthetic records that dxp wrote"):
+        records.save(path, overwrite=True)
     assert path.read_text() == "precious"
-    records.save(path, overwrite=True)
-    assert path.read_text() == "Sex of person\nM\n"
     assert [p.name for p in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_records_are_replaced_if_the_report_beside_them_knows_them(tmp_path):
+    universe = Universe([KINDS["values"]])
+    path = Records(universe, np.array([1, 0, 0])).save(tmp_path / "people.csv")
+    report = Report((), 1, {})
+    report.save(tmp_path / "people-report.json", records=path)
+    more = Records(universe, np.array([2, 0, 0]))
+    with pytest.raises(UsageError, match="is there already"):
+        more.save(path)
+    more.save(path, overwrite=True)
+    assert path.read_text() == "Sex of person\nM\nM\n"
+    with pytest.raises(UsageError, match="no file of synthetic records"):
+        more.save(path, overwrite=True)  # the report knows the other file
+    report.save(tmp_path / "people-report.json", records=path)
+    path.write_text("Sex of person\nF\n")  # somebody's data under our name
+    with pytest.raises(UsageError, match="no file of synthetic records"):
+        more.save(path, overwrite=True)
+    assert path.read_text() == "Sex of person\nF\n"
 
 
 @pytest.mark.parametrize(
@@ -192,10 +212,12 @@ def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path, 
     def broken(*_):
         raise OSError(28, "No space left on device")
 
+    records = Records(Universe([KINDS["values"]]), np.array([1, 0, 0]))
+    path = records.save(tmp_path / "a.csv")
+    old = path.read_text()
+    Report((), 1, {}).save(tmp_path / "a-report.json", records=path)
     monkeypatch.setattr(module, "write_csv", broken)
-    path = tmp_path / "a.csv"
-    path.write_text("old")
     with pytest.raises(UsageError, match="No space left"):
-        Records(Universe([KINDS["values"]]), np.array([1, 0, 0])).save(path, overwrite=True)
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+        records.save(path, overwrite=True)
+    assert path.read_text() == old
+    assert {p.name for p in tmp_path.iterdir()} == {"a.csv", "a-report.json"}

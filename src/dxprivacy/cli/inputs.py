@@ -1,0 +1,48 @@
+"""What a command reads: files that no output may ever replace."""
+
+import glob
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dxprivacy.outputs import ledger_files
+
+if TYPE_CHECKING:
+    from dxprivacy.policy import Policy
+
+
+def policy_files(file: Path | None, policy: "Policy | None" = None) -> list[Path]:
+    """A policy's file, and the files that it names."""
+    if file is None:
+        return []
+    tables = policy.file.tables.get("attributes", {}).values() if policy is not None else ()
+    named = [table.get(key) for table in tables if isinstance(table, dict) for key in ("points", "graph")]
+    return [file, *(file.parent / name for name in named if isinstance(name, str))]
+
+
+def data_files(data: Iterable[str]) -> list[Path]:
+    """The files of `--data`: paths, patterns, tables of databases.
+
+    >>> [str(path) for path in data_files(["people.csv", "survey.duckdb::people"])]
+    ['people.csv', 'survey.duckdb::people', 'survey.duckdb', 'survey.duckdb.wal']
+    """
+    found: list[Path] = []
+    for text in data:
+        found += [Path(text), *map(Path, glob.glob(text, recursive=True))]  # noqa: PTH207 - it may be absolute
+        database, mark, _ = text.rpartition("::")
+        if mark:
+            found += [Path(database), Path(f"{database}.wal")]
+    return found
+
+
+def command_files(
+    policy: Path | None = None,
+    loaded: "Policy | None" = None,
+    *,
+    ledger: Path | None = None,
+    data: Iterable[str] = (),
+    more: Iterable[Path] = (),
+) -> list[Path]:
+    """Everything that a command reads."""
+    book = [] if ledger is None else ledger_files(ledger)
+    return [*policy_files(policy, loaded), *book, *data_files(data), *more]
