@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dxprivacy.errors import QuestionError
 from dxprivacy.model import metrics
 from dxprivacy.model.attributes import Integers, Points, Property, Values
 from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric, alone
@@ -178,7 +179,12 @@ def _question(rng, universe: Universe):
             return table(*by)
         chosen = rng.choice(numeric)
         of = f"{chosen.name}.{rng.choice(list(chosen.properties))}" if chosen.kind == "series" else chosen.name
-        return ask(of, by=by if rng.random() < 0.5 else (), where=where if rng.random() < 0.5 else None)
+        asked = ask(of, by=by if rng.random() < 0.5 else (), where=where if rng.random() < 0.5 else None)
+        try:
+            asked.on(universe)
+        except QuestionError:  # groups and conditions leave nothing valid to take the mean of
+            return sum_of(of)
+        return asked
     rows = rng.randint(1, 3)
     entries = [[rng.choice([0, 0, 1, -2, 0.5, 3]) for _ in range(universe.cells)] for _ in range(rows)]
     if rng.random() < 0.3:

@@ -226,7 +226,7 @@ def another_elevation(data):
 
 
 def other_counts_otherwise(data):
-    data["universe"]["attributes"][1]["other_value"] = "0"
+    data["universe"]["attributes"][1]["other_value"] = "3"
 
 
 def understated_ratio(data):

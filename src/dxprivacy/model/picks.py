@@ -56,7 +56,8 @@ class Largest:
                 hints=[("largest sum …", "a sum is linear")],
             )
         factors = {r.factor for _, r in linear}
-        if len(factors) > 1 or len({r.per_record for _, r in linear}) > 1:
+        asks = {q.ask for q in self.questions.questions if isinstance(q, Question)}
+        if len(factors) > 1 or len(asks) > 1 or len({r.per_record for _, r in linear}) > 1:
             raise QuestionError("answers in different units cannot be compared", where=f"choice “{self}”")
         _require_few(len(linear), MOST_CANDIDATES, str(self))
         counts = all(isinstance(q, Question) and q.ask == "count" for q in self.questions.questions)

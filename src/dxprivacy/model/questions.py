@@ -246,7 +246,8 @@ def assemble(
         raise QuestionError(f"{ask} take no condition", hints=[("count where …", "for conditions")])
     usual = MISSING.get(ask, "")
     if missing not in (None, "", usual):
-        raise QuestionError(f"{ask} does not know how missing entries count: {str(missing)[:40]!r}")
+        hint = (f'missing = "{usual}"', "how missing entries count") if usual else ("no missing", "entries all count")
+        raise QuestionError(f"{ask} does not know how missing entries count: {str(missing)[:40]!r}", hints=[hint])
     return Question(
         ask, of, tuple(by), tuple(where), within, unit, weight, title, usual if missing is None else missing
     )

@@ -112,14 +112,22 @@ def test_too_many_ranges_are_refused():
 def test_decimals_stay_exact_on_the_grid():
     w = sum_of("elevation").on(survey())
     numbers = {int(a) * w.units[0] for a in w.dense()[0]}
-    assert numbers == {50, F("60.5"), -3, F("28.75")}  # the last is the middle, for `other`
+    assert numbers == {50, F("60.5"), -3, 0}  # the last is for `other`
     assert w.answers[0].unit == "m"
 
 
-def test_other_weighs_the_middle_in_sums():
+def test_other_weighs_nothing_in_sums():
     u = survey()
     row = sum_of("age").on(u).dense()[0].reshape(u.shape)
-    assert row[0, 100, 0] * sum_of("age").on(u).units[0] == F(99, 2)
+    assert row[0, 100, 0] == 0
+    assert row[0, 99, 0] * sum_of("age").on(u).units[0] == 99
+
+
+def test_other_weighed_the_middle_in_sums_of_old_files():
+    u = survey()
+    asked = from_dict({"ask": "sum", "of": "age"})
+    row = asked.on(u).dense()[0].reshape(u.shape)
+    assert row[0, 100, 0] * asked.on(u).units[0] == F(99, 2)
 
 
 def test_a_mean_by_group_needs_a_sum_and_a_count():

@@ -248,7 +248,8 @@ def test_a_large_universe_is_no_matter_as_long_as_the_attributes_asked_about_are
 
 def test_an_average_is_released_from_a_ledger_and_verified(tmp_path):
     (tmp_path / "policy.toml").write_text(
-        'title = "T"\ndataset = "t"\n[attributes.age]\nintegers = [0, 9]\nepsilon = 0.1\nper = 1\nat_most = 0.3\n'
+        'title = "T"\ndataset = "t"\n[attributes.age]\nintegers = [0, 9]\ncomplete = true\n'
+        "epsilon = 0.1\nper = 1\nat_most = 0.3\n"
         '[attributes.vote]\nvalues = ["no", "yes"]\nepsilon = 0.5\n'
     )
     (tmp_path / "people.csv").write_text("age,vote\n" + "3,yes\n8,no\n" * 6)

@@ -122,9 +122,12 @@ def test_plans_and_releases_say_how_missing_numbers_count(tmp_path):
     loaded = policy('[attributes.age]\nintegers = [0, 50]\nunit = "years"\nepsilon = 9\nper = 1\n', tmp_path)
     with dx.Session(loaded, tmp_path / "p.csv", ledger=tmp_path / "l.db") as session:
         plan = session.plan("mean age", share="50%")
-        note = "a missing or invalid age counts as 25 years in sums and means"
+        note = "records whose age is missing or invalid are left out of means of age"
         assert note in str(plan)
-        assert note in str(session.release(plan))
+        release = session.release(plan)
+        assert note in str(release)
+        assert abs(release.rows()[0]["value"] - 20) < 2
+        assert "a missing or invalid age counts as 0 years in sums" in str(session.plan("sum age", share="10%"))
         only = session.plan("mean age where age=0..50", share="50%")
         assert note not in str(only)
         assert abs(session.release(only).rows()[0]["value"] - 20) < 2
