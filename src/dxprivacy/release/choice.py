@@ -84,6 +84,12 @@ def build_choice(
     return ChoiceRelease(choice.name, str(choice.pick), label, index, words, public, facts)
 
 
+def rehearse_choice(choice: Choice, records: int, *, ledger: str, request: str, so_far: float) -> None:
+    """Make the text of a release once, as if the first candidate had been chosen: what can fail fails here."""
+    now = "2000-01-01T00:00:00.000+00:00"
+    build_choice(choice, 0, records, ledger=ledger, entry=1, at=now, request=request, so_far=so_far).to_json()
+
+
 def choice_from_json(text: str) -> ChoiceRelease:
     """A released choice back from its JSON text."""
     data = json.loads(text)

@@ -8,8 +8,7 @@ from dxprivacy.ledger import Entry
 from dxprivacy.mechanisms import Noise, public_records
 from dxprivacy.mechanisms.selection import chosen
 from dxprivacy.planning.choice import Choice
-from dxprivacy.release.build import promise_of
-from dxprivacy.release.choice import ChoiceRelease, build_choice, choice_from_json
+from dxprivacy.release.choice import ChoiceRelease, build_choice, choice_from_json, rehearse_choice
 
 if TYPE_CHECKING:
     from dxprivacy.session.session import Session
@@ -36,7 +35,9 @@ def choose(session: "Session", choice: Choice, noise: Noise, *, request: str = "
     # Everything that can fail from public numbers fails here, before anything is spent.
     choice.require_room(session.rows)
     name = f"{choice.request[:16]} {request}".strip()
-    promise_of(choice.metric, choice.worst_epsilon, session.rows, ledger.path.name, ledger.worst_case(choice.cost))
+    worst = ledger.worst_case(choice.cost)
+    rehearse_choice(choice, session.rows, ledger=ledger.path.name, request=name, so_far=worst)
+    ledger.verify_on_disk()
     entry = ledger.reserve(choice.cost, choice.candidates.questions, request=name)
     if not isinstance(entry, Entry):
         stored = choice_from_json(entry)

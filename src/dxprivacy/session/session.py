@@ -14,7 +14,7 @@ from dxprivacy.model.picks import Pick
 from dxprivacy.planning import Plan, load_plan, make_plan
 from dxprivacy.planning.choice import Choice, make_choice
 from dxprivacy.policy import Policy
-from dxprivacy.release import Release, build_release, from_json, promise
+from dxprivacy.release import Release, build_release, from_json, rehearse
 from dxprivacy.release.choice import ChoiceRelease
 from dxprivacy.session.choices import ChoiceOutcome, choose
 from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
@@ -112,14 +112,15 @@ class Session:
         plan.certificate.require(at_most=plan.share)
         # Everything that can fail from public numbers fails here, before anything is spent.
         require_room(plan.counted.largest, self.rows, where="release")
-        _ = plan.errors  # also the way back from other rows to those asked for
         if plan.measured is not None and plan.measured.shifts is not None and self.rows > (plan.rows or 0):
             raise UsageError(
                 f"the plan moves answers on purpose, for {plan.rows or 0:,} records, and there are {self.rows:,}",
                 hints=[(f"--rows {self.rows}", "plans for that many"), ('method="optimal"', "moves nothing")],
             )
-        promise(plan, self.rows, self.ledger.path.name, self.ledger.worst_case(plan.cost))
         name = f"{plan.request[:16]} {request}".strip()
+        worst = self.ledger.worst_case(plan.cost)
+        rehearse(plan, self.rows, ledger=self.ledger.path.name, request=name, so_far=worst)
+        self.ledger.verify_on_disk()
         entry = self.ledger.reserve(plan.cost, plan.put, asked=plan.questions, request=name)
         if not isinstance(entry, Entry):
             stored = from_json(entry)

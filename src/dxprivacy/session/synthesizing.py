@@ -34,7 +34,7 @@ from dxprivacy.synthesis.records import Records
 from dxprivacy.synthesis.report import Report, compare
 from dxprivacy.synthesis.small import small_histogram
 from dxprivacy.synthesis.synthetic import Synthetic
-from dxprivacy.wording import percent
+from dxprivacy.wording import json_text, percent
 
 if TYPE_CHECKING:
     from dxprivacy.session.session import Session
@@ -125,6 +125,7 @@ def _direct(session: "Session", plan: Plan, request: str) -> _Made:
 def _mwem(session: "Session", plan: MwemPlan, noise: Noise, request: str, progress: Progress | None) -> _Made:
     """Round by round, every step an entry of its own."""
     _require_number(session, plan.records)
+    json_text(plan.to_dict())  # what the report says of it can be said
     run = _Run(session, plan.request, request)
     if not run.before:
         _require_budget(session, plan)
@@ -139,6 +140,7 @@ def _mwem(session: "Session", plan: MwemPlan, noise: Noise, request: str, progre
 def _smalldb(session: "Session", plan: SmallDbPlan, noise: Noise, request: str) -> _Made:
     """One choice among all small databases."""
     _require_number(session, plan.records)
+    json_text(plan.to_dict())  # what the report says of it can be said
     run = _Run(session, plan.request, request)
     small = small_database(plan, run.count, noise, run.spend)
     released = bounded_rows(plan.workload, small.answers, plan.bounds)
@@ -152,6 +154,7 @@ class _Run:
         # One word, by which the ledger shows the steps of a run together.
         self.name = f"synth-{digest[:16]}" + (f"-{quote(request, safe='')}" if request else "")
         self.session = session
+        session.ledger.verify_on_disk()
         self.spend = Recorded(session.ledger, self.name)
         self.before = self.entries()
 

@@ -126,13 +126,22 @@ class Table(Block):
             yield self.weights[axis]
 
     def reach(self, weights: Sequence[float], *, absent: bool) -> float:
-        """Twice the largest weight, over the least scale."""
+        """Twice the largest weight, over the least scale of a row in which anybody counts."""
         largest = math.prod(max(map(abs, w)) for w in self.weights.values())
         if not absent and not any(len({self.moving(a, v) for v in range(len(self.groups[a]))}) > 1 for a in self.axes):
             return 0.0
         one_sign = all(min(w) >= 0 for w in self.weights.values())
-        top = max(weights[self.first : self.first + self.rows])
-        return top * largest * (1 if self.rows == 1 and one_sign else 2)
+        top = max((weights[self.first + row] for row in self._counted()), default=0.0)
+        return top * largest * (1 if self.rows == 1 and one_sign else 2) if top else 0.0
+
+    def _counted(self) -> Iterator[int]:
+        """The rows in which some record counts."""
+        rows = [0]
+        for axis in self.axes:
+            paired = zip(self.groups[axis], self.weights[axis], strict=True)
+            groups = sorted({g for g, w in paired if g >= 0 and w})
+            rows = [row + g * self.strides[axis] for row in rows for g in groups]
+        return iter(rows)
 
     def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:
         """Entries are products of weights; 0 for whoever counts in another row, or nowhere."""

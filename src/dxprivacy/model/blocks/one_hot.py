@@ -185,13 +185,13 @@ class OneHot(Block):
         return out
 
     def reach(self, weights: Floats) -> float:
-        """Two rows lose and gain at most their largest entry each; within one row of one sign, once."""
+        """Two rows lose and gain at most the largest weight each; within one row of one sign, once."""
         one_sign = all((f.values >= 0).all() for f in self.factors.values())
         varies = self.universe.absent is not None or any(self.moving(axis).any() for axis in self._axes)
         counted = np.flatnonzero(self.peak_of_row)  # in no other row anything can change, however it is weighed
         if not varies or not len(counted):
             return 0.0
-        return float((weights[counted] * self.peak_of_row[counted]).max()) * (1 if self.rows == 1 and one_sign else 2)
+        return float(weights[counted].max()) * self.largest * (1 if self.rows == 1 and one_sign else 2)
 
     @cached_property
     def peak_of_row(self) -> Ints:
