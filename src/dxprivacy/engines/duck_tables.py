@@ -22,7 +22,7 @@ from dxprivacy.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-_WHOLE = "tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint bignum"
+_WHOLE = "tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint"
 _KINDS = dict.fromkeys(_WHOLE.split(), Kind.WHOLE) | {
     "float": Kind.FLOAT,
     "double": Kind.FLOAT,
@@ -49,6 +49,9 @@ _WORDS = {
     "struct": "nested records",
     "map": "nested maps",
     "uuid": "UUIDs",
+    "json": "JSON documents",
+    # The engine's own casts stop at some of them.
+    "bignum": "whole numbers of any length, which must be stored as HUGEINT or smaller here",
 }
 
 
@@ -255,10 +258,11 @@ def _by_position(rows: str, columns: int, wanted: Sequence[Wanted]) -> str:
 def described(con: "Connection", name: str, select: str, parameters: dict[str, Any]) -> Column:
     """The kind of the one column of a SELECT, which is bound but not run over any row."""
     declared: Any = con.sql(f"{select} LIMIT 0", params=parameters).types[0]
-    kind = _KINDS.get(declared.id)
+    named = "json" if str(declared) == "JSON" else str(declared.id)  # JSON calls itself text
+    kind = _KINDS.get(named)
     if kind:
-        return Column(name, kind, native=declared.id.upper())
-    simple = declared.id.partition(" ")[0].partition("_")[0]
+        return Column(name, kind, native=str(declared) if kind is Kind.DECIMAL else named.upper())
+    simple = named.partition(" ")[0].partition("_")[0]
     return Column(name, None, _WORDS.get(simple, f"of type {simple}"))
 
 
