@@ -94,6 +94,7 @@ _FIXED = {
     "float16": pa.float16(), "float32": pa.float32(), "float64": pa.float64(),
     "decimal32": pa.decimal32(9, 2), "decimal64": pa.decimal64(18, 0), "decimal128": pa.decimal128(38, 10),
     "decimal128 of few digits": pa.decimal128(4, 1), "decimal128 all decimals": pa.decimal128(38, 38),
+    "decimal64 of few digits": pa.decimal64(4, 1), "decimal32 of few digits": pa.decimal32(2, 0),
     "decimal128 negative scale": pa.decimal128(10, -5), "decimal256": pa.decimal256(76, 10),
     "decimal256 of few digits": pa.decimal256(20, 2),
     "date32": pa.date32(), "date64": pa.date64(),
@@ -251,7 +252,9 @@ def pandas_columns(rng: random.Random, n: int) -> Iterator[tuple[str, pd.Series]
     for name, na in (("string", pd.NA), ("str", np.nan)):
         held = pd.arrays.ArrowStringArray(pa.chunked_array([_variable(pa.large_string(), rng, n)]), dtype=pd.StringDtype("pyarrow", na_value=na))  # fmt: skip
         yield f"{name} held by pyarrow", pd.Series(held)
-    yield "category of text", pd.Series(pd.Categorical(odd))
+    several = pd.Index(sorted({w for w in odd if w}), dtype=object)
+    codes = [rng.randrange(-1, len(several)) for _ in range(n)]
+    yield "category of text", pd.Series(pd.Categorical.from_codes(codes, several))
     yield "category of numbers", pd.Series(pd.Categorical([rng.choice(WHOLES) for _ in range(n)]))
     yield "category of floats", pd.Series(pd.Categorical([rng.choice(FLOATS) for _ in range(n)]))
     yield "category of days", pd.Series(pd.Categorical(pd.Series(values)))

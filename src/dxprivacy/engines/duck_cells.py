@@ -115,16 +115,22 @@ def _whole(read: Read, sql_type: str, written: str = "") -> str:
     if kind is Kind.FLOAT:
         return f"CASE WHEN {raw} = trunc({raw}) THEN TRY_CAST({raw} AS {sql_type}) END"
     if kind is Kind.DECIMAL:
-        whole = rf"regexp_full_match(CAST({raw} AS VARCHAR), '[^.]*(\.0*)?')"
-        return f"CASE WHEN {_sound(read)} THEN CASE WHEN {whole} THEN TRY_CAST({raw} AS {sql_type}) END END"
+        sound = _sound(read)
+        whole = rf"regexp_full_match(CAST({sound} AS VARCHAR), '[^.]*(\.0*)?')"
+        return f"CASE WHEN {whole} THEN TRY_CAST({sound} AS {sql_type}) END"
     return _NULL
 
 
 def _sound(read: Read) -> str:
-    """Whether a decimal has no more digits than its type: bits can hold more, and the engine has no text for them."""
+    """A decimal that has no more digits than its type, or NULL: bits can hold more, and the engine has no text for them.
+
+    NULL before the cast, not a cast under a condition: of a column that lists its different entries once, as Parquet
+    does, the engine casts all of them.
+    """
     digits, scale = map(int, re.findall("[0-9]+", read.column.native))
     most = "9" * (digits - scale) + "." + "9" * scale
-    return f"{read.raw} BETWEEN CAST('-{most}' AS {read.column.native}) AND CAST('{most}' AS {read.column.native})"
+    low, high = f"CAST('-{most}' AS {read.column.native})", f"CAST('{most}' AS {read.column.native})"
+    return f"(CASE WHEN {read.raw} BETWEEN {low} AND {high} THEN {read.raw} END)"
 
 
 def short(raw: str) -> str:
@@ -149,7 +155,7 @@ def _number(read: Read, entry: Numbers) -> str:
         plain, condition = _plain(raw, NumberFormat.of(entry.format))
         return f"CASE WHEN {condition} THEN TRY_CAST({plain} AS DOUBLE) END"
     if kind is Kind.DECIMAL:  # through text: a division by a power of ten may round twice
-        return f"CASE WHEN {_sound(read)} THEN TRY_CAST(CAST({raw} AS VARCHAR) AS DOUBLE) END"
+        return f"TRY_CAST(CAST({_sound(read)} AS VARCHAR) AS DOUBLE)"
     return f"TRY_CAST({raw} AS DOUBLE)"
 
 

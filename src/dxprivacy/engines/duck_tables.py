@@ -187,6 +187,7 @@ class DatabaseTable:
         # Two tables of one file share its place in the database.
         self._alias = "opened_" + hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
         self._names: list[str] = []
+        self._generated: set[int] = set()
         self._rows = ""
 
     def names(self, con: "Connection") -> list[str]:
@@ -195,11 +196,12 @@ class DatabaseTable:
             at = quoted(str(self._path.absolute()))
             con.execute(f"ATTACH IF NOT EXISTS {at} AS {self._alias} (TYPE duckdb, READ_ONLY)")
             schema, table = self._find(con)
-            sql = """SELECT column_name FROM duckdb_columns()
-                     WHERE database_name = $alias AND schema_name = $schema AND table_name = $table
-                     ORDER BY column_index"""
+            sql = """SELECT column_name, is_generated = 'ALWAYS' FROM information_schema.columns
+                     WHERE table_catalog = $alias AND table_schema = $schema AND table_name = $table
+                     ORDER BY ordinal_position"""
             found = con.execute(sql, {"alias": self._alias, "schema": schema, "table": table}).fetchall()
-            self._names = [str(name) for (name,) in found]
+            self._names = [str(name) for name, _ in found]
+            self._generated = {k for k, (_, generated) in enumerate(found) if generated}
             self._rows = f"{self._alias}.{identifier(schema)}.{identifier(table)}"
         return self._names
 
@@ -232,8 +234,11 @@ class DatabaseTable:
         return table if schema == "main" else f"{schema}.{table}"
 
     def column(self, con: "Connection", position: int) -> Column:
-        """One column of the schema."""
-        return described(con, self.names(con)[position], self.select(con, [Wanted(position)]), {})
+        """One column of the schema; one that is computed is refused, as views are: its expression may do anything."""
+        name = self.names(con)[position]
+        if position in self._generated:
+            return Column(name, None, "generated: computed when it is read, and not stored")
+        return described(con, name, self.select(con, [Wanted(position)]), {})
 
     def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
         """Columns by position."""
