@@ -20,25 +20,43 @@ from dxprivacy.model.attributes import Attribute, Integers, Points, Values
 from dxprivacy.model.ordered import Dates, Numbers, Series
 
 ATTRIBUTES: dict[str, Attribute] = {
-    "texts": Values(name="x", values=("M", "F", "été", "1", "true")),
-    "numbers as values": Values(name="x", values=("1", "-7", "12345678901234567890123")),
-    "points": Points(name="x", ids=("1", "M"), coordinates=np.zeros((2, 2))),
-    "integers": Integers(name="x", low=-5, high=5),
-    "large integers": Integers(name="x", low=2**40, high=2**40 + 3),
-    "integers in text": Integers(name="x", low=-5, high=5, format="1.234,5"),
-    "numbers": Numbers(name="x", low=0, high=1, step=Decimal("0.1")),
-    "clamped numbers": Numbers(name="x", low=-1, high=1, step=1, clamp=True),
-    "numbers in text": Numbers(name="x", low=0, high=1, step=Decimal("0.1"), format="1 234.5"),
-    "days": Dates(name="x", first="2026-01-01", last="2026-01-03"),
-    "days in a zone": Dates(name="x", first="1969-12-30", last="1970-01-03", timezone="Europe/Berlin"),
-    "days before nanoseconds": Dates(name="x", first="1600-01-01", last="1600-12-31", timezone="America/New_York"),
-    "days after nanoseconds": Dates(name="x", first="2300-01-01", last="2300-12-31", timezone="America/New_York"),
-    "the last days of nanoseconds": Dates(name="x", first="2262-04-01", last="2262-05-01", timezone="Asia/Tokyo"),
-    "the first days of nanoseconds": Dates(name="x", first="1677-09-01", last="1677-10-01", timezone="Asia/Tokyo"),
-    "the first days of all": Dates(name="x", first="0001-01-01", last="0001-12-31", timezone="Asia/Tokyo"),
-    "the last days of all": Dates(name="x", first="9999-01-01", last="9999-12-31", timezone="America/New_York"),
-    "days as written": Dates(name="x", first="2026-01-01", last="2026-01-03", format="%d.%m.%Y"),
-    "a series": Series(name="s", columns=("x", "x2"), entry=Integers(name="s", low=0, high=2)),
+    "texts": Values(name="texts", column="x", values=("M", "F", "été", "1", "true")),
+    "numbers as values": Values(name="numbers as values", column="x", values=("1", "-7", "12345678901234567890123")),
+    "points": Points(name="points", column="x", ids=("1", "M"), coordinates=np.zeros((2, 2))),
+    "integers": Integers(name="integers", column="x", low=-5, high=5),
+    "large integers": Integers(name="large integers", column="x", low=2**40, high=2**40 + 3),
+    "integers in text": Integers(name="integers in text", column="x", low=-5, high=5, format="1.234,5"),
+    "numbers": Numbers(name="numbers", column="x", low=0, high=1, step=Decimal("0.1")),
+    "clamped numbers": Numbers(name="clamped numbers", column="x", low=-1, high=1, step=1, clamp=True),
+    "numbers in text": Numbers(
+        name="numbers in text", column="x", low=0, high=1, step=Decimal("0.1"), format="1 234.5"
+    ),
+    "days": Dates(name="days", column="x", first="2026-01-01", last="2026-01-03"),
+    "days in a zone": Dates(
+        name="days in a zone", column="x", first="1969-12-30", last="1970-01-03", timezone="Europe/Berlin"
+    ),
+    "days before nanoseconds": Dates(
+        name="days before nanoseconds", column="x", first="1600-01-01", last="1600-12-31", timezone="America/New_York"
+    ),
+    "days after nanoseconds": Dates(
+        name="days after nanoseconds", column="x", first="2300-01-01", last="2300-12-31", timezone="America/New_York"
+    ),
+    "the last days of nanoseconds": Dates(
+        name="the last days of nanoseconds", column="x", first="2262-04-01", last="2262-05-01", timezone="Asia/Tokyo"
+    ),
+    "the first days of nanoseconds": Dates(
+        name="the first days of nanoseconds", column="x", first="1677-09-01", last="1677-10-01", timezone="Asia/Tokyo"
+    ),
+    "the first days of all": Dates(
+        name="the first days of all", column="x", first="0001-01-01", last="0001-12-31", timezone="Asia/Tokyo"
+    ),
+    "the last days of all": Dates(
+        name="the last days of all", column="x", first="9999-01-01", last="9999-12-31", timezone="America/New_York"
+    ),
+    "days as written": Dates(
+        name="days as written", column="x", first="2026-01-01", last="2026-01-03", format="%d.%m.%Y"
+    ),
+    "a series": Series(name="a series", columns=("x", "x2"), entry=Integers(name="s", low=0, high=2)),
 }
 
 TEXTS = [
@@ -98,7 +116,8 @@ _FIXED = {
     "decimal128 negative scale": pa.decimal128(10, -5), "decimal256": pa.decimal256(76, 10),
     "decimal256 of few digits": pa.decimal256(20, 2),
     "date32": pa.date32(), "date64": pa.date64(),
-    "time32 s": pa.time32("s"), "time32 ms": pa.time32("ms"), "time64 us": pa.time64("us"), "time64 ns": pa.time64("ns"),
+    "time32 s": pa.time32("s"), "time32 ms": pa.time32("ms"),
+    "time64 us": pa.time64("us"), "time64 ns": pa.time64("ns"),
     "duration s": pa.duration("s"), "duration ns": pa.duration("ns"), "interval": pa.month_day_nano_interval(),
     "binary of 16": pa.binary(16),
     **{f"timestamp {u}{' ' + z if z else ''}": pa.timestamp(u, z or None)
@@ -167,7 +186,8 @@ ARROW: dict[str, Callable[[random.Random, int], pa.Array]] = {
     "bool8": lambda rng, n: pa.ExtensionArray.from_storage(pa.bool8(), _fixed(pa.int8(), rng, n)),
     "json": lambda rng, n: pa.ExtensionArray.from_storage(pa.json_(pa.string()), _variable(pa.string(), rng, n)),
     "union": lambda rng, n: pa.UnionArray.from_sparse(
-        pa.array([rng.randrange(2) for _ in range(n)], pa.int8()), [_fixed(pa.int64(), rng, n), _variable(pa.string(), rng, n)]
+        pa.array([rng.randrange(2) for _ in range(n)], pa.int8()),
+        [_fixed(pa.int64(), rng, n), _variable(pa.string(), rng, n)],
     ),
 }  # fmt: skip
 
@@ -245,13 +265,15 @@ def pandas_columns(rng: random.Random, n: int) -> Iterator[tuple[str, pd.Series]
         yield f"datetime64 {unit} in Tokyo", pd.Series(values).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
         yield f"timedelta {unit}", pd.Series(values.astype("int64").astype(f"timedelta64[{unit}]"))
     yield "object", pd.Series(
-        [rng.choice([w, 1, 2.0, True, date(2026, 1, 2), datetime(2026, 1, 2, tzinfo=UTC), b"1", [1]]) for w in odd], dtype=object
+        [rng.choice([w, 1, 2.0, True, date(2026, 1, 2), datetime(2026, 1, 2, tzinfo=UTC), b"1", [1]]) for w in odd],
+        dtype=object,
     )  # fmt: skip
     yield "string held by python", pd.Series(odd, dtype=pd.StringDtype("python"))
     yield "str held by python", pd.Series(odd, dtype=pd.StringDtype("python", na_value=np.nan))
     for name, na in (("string", pd.NA), ("str", np.nan)):
-        held = pd.arrays.ArrowStringArray(pa.chunked_array([_variable(pa.large_string(), rng, n)]), dtype=pd.StringDtype("pyarrow", na_value=na))  # fmt: skip
-        yield f"{name} held by pyarrow", pd.Series(held)
+        held = pa.chunked_array([_variable(pa.large_string(), rng, n)])
+        declared = pd.StringDtype("pyarrow", na_value=na)
+        yield f"{name} held by pyarrow", pd.Series(pd.arrays.ArrowStringArray(held, dtype=declared))
     several = pd.Index(sorted({w for w in odd if w}), dtype=object)
     codes = [rng.randrange(-1, len(several)) for _ in range(n)]
     yield "category of text", pd.Series(pd.Categorical.from_codes(codes, several))

@@ -122,7 +122,7 @@ def _whole(read: Read, sql_type: str, written: str = "") -> str:
 
 
 def _sound(read: Read) -> str:
-    """A decimal that has no more digits than its type, or NULL: bits can hold more, and the engine has no text for them.
+    """A decimal that has no more digits than its type, or NULL: bits can hold more, which the engine cannot write.
 
     NULL before the cast, not a cast under a condition: of a column that lists its different entries once, as Parquet
     does, the engine casts all of them.

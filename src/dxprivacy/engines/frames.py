@@ -134,8 +134,8 @@ def declared_by_arrow(declared: Any) -> tuple[Kind | None, str]:
 def handed_over(column: Any) -> Any:
     """An Arrow column in a form that the engine reads entry by entry, whatever its bits are.
 
-    Instants become points in time of UTC without a zone.  Decimals get all digits that a decimal can have: where an entry
-    has more than its type declares, the engine would take what stood there before.
+    Instants become points in time of UTC without a zone.  Decimals get all digits that a decimal can have: where an
+    entry has more than its type declares, the engine would take what stood there before.
     """
     arrow = sys.modules["pyarrow"]  # where there is an Arrow column, there is pyarrow
     if getattr(column.type, "tz", None):
