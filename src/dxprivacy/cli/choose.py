@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dxprivacy.cli.counting import counting_options
+
 if TYPE_CHECKING:
     from dxprivacy.policy import Policy
     from dxprivacy.session.choices import ChoiceOutcome
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for choice-NAME.json [here].")
+@counting_options
 @click.option("--request", default="", help="Choose anew under this name, at the full cost.")
 @click.option("--json", "as_json", is_flag=True, help="The same for machines; writes no file unless --out.")
 def command(
@@ -35,6 +38,8 @@ def command(
     data: tuple[str, ...],
     ledger: Path | None,
     out: Path | None,
+    pace: str | None,
+    no_spill: bool,
     request: str,
     as_json: bool,
 ) -> None:
@@ -61,12 +66,12 @@ def command(
     from dxprivacy.planning.choice_words import choice_lines
     from dxprivacy.policy import Policy
 
-    if not data and (ledger is not None or request or out is not None):
+    if not data and (ledger is not None or request or out is not None or pace or no_spill):
         raise UsageError("nothing is chosen without data", hints=[("--data FILE", "reserves the budget and chooses")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
     if data:
-        _choose(policy, what, share, flip, data, ledger, out, request, as_json)
+        _choose(policy, what, share, flip, data, ledger, out, request, as_json, pace=pace, spill=not no_spill)
         return
     with working("planning"):
         loaded = Policy.load(policy)
@@ -91,6 +96,9 @@ def _choose(
     out: Path | None,
     request: str,
     as_json: bool,
+    *,
+    pace: str | None,
+    spill: bool,
 ) -> None:
     from dxprivacy.cli.release import require_writable, started
     from dxprivacy.cli.screen import next_step, show, show_json, working
@@ -105,7 +113,8 @@ def _choose(
         loaded = Policy.load(policy)
         book = ledger or policy.parent / "ledger.db"
         fresh = not book.exists()
-        with Session(loaded, data[0] if len(data) == 1 else list(data), ledger=book) as session:
+        source = data[0] if len(data) == 1 else list(data)
+        with Session(loaded, source, ledger=book, pace=pace, spill=spill) as session:
             choice = session.plan_choice(what, share=share, flip=flip)
             outcome = session.chosen(choice, request=request)
             counted = session.source.name

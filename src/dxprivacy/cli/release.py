@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dxprivacy.cli.counting import counting_options
+
 if TYPE_CHECKING:
     from dxprivacy.planning import Plan
     from dxprivacy.policy import Policy
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
+@counting_options
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
 @click.option("--json", "as_json", is_flag=True, help="The release for machines; writes no file unless --out.")
 def command(
@@ -36,6 +39,8 @@ def command(
     out: Path | None,
     request: str,
     as_page: bool,
+    pace: str | None,
+    no_spill: bool,
     everything: bool,
     as_json: bool,
 ) -> None:
@@ -65,7 +70,8 @@ def command(
         planned = read_plan(plan, loaded)
         book = ledger or policy_file.parent / "ledger.db"
         fresh = not book.exists()
-        with Session(loaded, data[0] if len(data) == 1 else list(data), ledger=book) as session:
+        source = data[0] if len(data) == 1 else list(data)
+        with Session(loaded, source, ledger=book, pace=pace, spill=not no_spill) as session:
             outcome = session.answer(planned, request=request)
             counted = session.source.name
     release = outcome.release

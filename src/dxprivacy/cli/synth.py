@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dxprivacy.cli.counting import counting_options
+
 if TYPE_CHECKING:
     from dxprivacy.policy import Policy
     from dxprivacy.session.synthesizing import Synthesis
@@ -33,6 +35,7 @@ _GOOD = "⟦good⟧✓⟦/⟧"
 @click.option("--records", type=click.IntRange(min=1), help="How many records to write [as many as there are].")
 @click.option("--out", type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file [synthetic-NAME.csv].")
 @click.option("--overwrite", is_flag=True, help="Replace that file.")
+@counting_options
 @click.option("--request", default="", help="Do the same anew under this name, at its full cost.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the comparison: a .png, .svg, .html or .json file.")
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
@@ -51,6 +54,8 @@ def command(
     records: int | None,
     out: Path | None,
     overwrite: bool,
+    pace: str | None,
+    no_spill: bool,
     request: str,
     plot: Path | None,
     everything: bool,
@@ -78,7 +83,7 @@ def command(
     if not questions and not files:
         hints = [("dxp synth --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
-    if not data and (ledger or records or out or plot or overwrite or request):
+    if not data and (ledger or records or out or plot or overwrite or request or pace or no_spill):
         raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
@@ -98,6 +103,7 @@ def command(
     _make(
         loaded, policy, asked, data, book, wanted, places,
         request=request, records=records, named=ledger is not None, everything=everything, as_json=as_json,
+        pace=pace, spill=not no_spill,
     )  # fmt: skip
 
 
@@ -144,6 +150,8 @@ def _make(
     named: bool,
     everything: bool,
     as_json: bool,
+    pace: str | None,
+    spill: bool,
 ) -> None:
     """Reserve, make, write, compare."""
     from dxprivacy.cli.release import started
@@ -156,7 +164,8 @@ def _make(
 
     fresh = not book.exists()
     source = data[0] if len(data) == 1 else list(data)
-    with working("making synthetic records") as tell, Session(loaded, source, ledger=book) as session:
+    opened = Session(loaded, source, ledger=book, pace=pace, spill=spill)
+    with working("making synthetic records") as tell, opened as session:
         plan = session.plan_synthesis(*asked, **wanted)
         made = session.synthesize(
             plan, request=request, records=records, progress=lambda k, of: tell(f"round {k} of {of}")

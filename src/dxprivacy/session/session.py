@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from dxprivacy.policy import Policy
 from dxprivacy.release import Release, build_release, from_json, promise
 from dxprivacy.release.choice import ChoiceRelease
 from dxprivacy.session.choices import ChoiceOutcome, choose
+from dxprivacy.session.pace import paced, period
 from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
 from dxprivacy.synthesis.plan import SynthesisPlan, plan_synthesis
 
@@ -35,14 +37,24 @@ class Outcome:
 class Session:
     """A policy, its data and its ledger.
 
-    Planning looks at nothing but the policy and the public number of records; releasing reserves first.
+    Planning looks at nothing but the policy and the public number of records; releasing reserves first.  With a `pace`
+    ("1s", or "auto") answers leave at whole multiples of that period; `spill=False` keeps rows off the disk.
     """
 
     def __init__(
-        self, policy: Policy | str | Path, data: object, *, ledger: str | Path, noise: Noise | None = None
+        self,
+        policy: Policy | str | Path,
+        data: object,
+        *,
+        ledger: str | Path,
+        noise: Noise | None = None,
+        pace: str | float | None = None,
+        spill: bool = True,
     ) -> None:
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
-        self.source = open_source(data)
+        self._pace = pace
+        period(pace, self.policy.universe, 1)  # refuses what is none
+        self.source = open_source(data, spill=spill)
         self.source.check(self.policy.universe)
         self.ledger = Ledger.open(ledger, self.policy)
         self._noise: Noise = noise or SystemNoise()
@@ -57,6 +69,10 @@ class Session:
         if self._rows is None:
             self._rows = self.source.rows()
         return self._rows
+
+    def pacing(self) -> AbstractContextManager[None]:
+        """Around everything that looks at the data: leaves at whole multiples of the session's period."""
+        return paced(period(self._pace, self.policy.universe, self.rows) if self._pace is not None else 0.0)
 
     def plan(
         self,
@@ -118,8 +134,9 @@ class Session:
         if not isinstance(entry, Entry):
             stored = from_json(entry)
             return Outcome(stored, True, int(stored.facts["ledger"]["entry"]))
-        histogram = self.source.count(self.policy.universe)
-        z = noisy_rows(plan, histogram, self._noise)
+        with self.pacing():
+            histogram = self.source.count(self.policy.universe)
+            z = noisy_rows(plan, histogram, self._noise)
         release = build_release(
             plan,
             z,

@@ -152,7 +152,7 @@ class _Run:
         # One word, by which the ledger shows the steps of a run together.
         self.name = f"synth-{digest[:16]}" + (f"-{quote(request, safe='')}" if request else "")
         self.session = session
-        self.spend = Recorded(session.ledger, self.name)
+        self.spend = Recorded(session.ledger, self.name, session.pacing)
         self.before = self.entries()
 
     def entries(self) -> tuple[int, ...]:
