@@ -29,14 +29,18 @@ _KINDS = {
     multiple=True,
     help="You declare that it may be known which values occur in this column: they are read and listed.",
 )
+@click.option("--header", is_flag=True, help="The first line names the columns, even where it looks like a record.")
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Columns and types for machines; writes nothing.")
-def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_json: bool) -> None:
+def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwrite: bool, as_json: bool) -> None:
     """Write a policy to fill in, from column names and types only.
 
     No row is read: which values may occur, and how far they may be told apart, is yours to say. Every attribute is
     commented out until you have said it. Only for columns named with --public are rows read, and their values listed;
     the policy says so.
+
+    A CSV file or a sheet must name its columns in its first line: one that looks like a record (numbers, dates, empty
+    or repeated names) is refused, and not shown.
 
     \b
     Examples: dxp init people.parquet
@@ -46,11 +50,15 @@ def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_
     from dxprivacy.cli.screen import next_step, show, show_json
     from dxprivacy.engines import open_source
     from dxprivacy.engines.distinct import public_values
+    from dxprivacy.engines.header import require_header
+    from dxprivacy.engines.source import Kind
     from dxprivacy.errors import UsageError
     from dxprivacy.policy.skeleton import skeleton
 
     source = open_source(data)
     columns = source.columns()
+    if not header and all(column.kind in (Kind.UNTYPED, Kind.OBJECT) for column in columns):
+        require_header(source.name, [column.name for column in columns])
     if not as_json and out.exists() and not overwrite:
         raise UsageError(
             f"{out} is there already", hints=[("--out FILE", "another name"), ("--overwrite", "replaces it")]

@@ -17,6 +17,7 @@ from dxprivacy.planning import Plan, load_plan, make_plan
 from dxprivacy.planning.choice import Choice, make_choice
 from dxprivacy.planning.watch import SECONDS
 from dxprivacy.policy import Policy
+from dxprivacy.policy.files import read_text
 from dxprivacy.release import Release, build_release, from_json, promise
 from dxprivacy.release.choice import ChoiceRelease
 from dxprivacy.session.choices import ChoiceOutcome, choose
@@ -250,7 +251,7 @@ def policy_of(plan: str | Path) -> Path:
 def read_json(path: str | Path) -> Any:
     """A JSON file, or our error."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(read_text(path, encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, RecursionError):
