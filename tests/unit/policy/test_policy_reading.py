@@ -1,4 +1,4 @@
-"""Files that a policy names: regular, of a sensible size, and not quoted before they are known to be what they should."""
+"""Files that a policy names: regular, of a sensible size, and quoted only where they are what they should be."""
 
 import os
 
@@ -31,7 +31,7 @@ def refusal(tmp_path, content, what="points", more="per = 1"):
     "content",
     [
         f"{SECRET}\ndaemon:*:1\n",
-        f"id,{SECRET}\nhunter2,1\n",
+        f"id,{SECRET}\nhunter2,\n",
         f"id,{SECRET},b,c\nhunter2,1,2,3\n",
         f"{SECRET}\n",
         f"{SECRET},{SECRET}\n1,hunter2\n",
