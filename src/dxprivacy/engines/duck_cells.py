@@ -107,9 +107,9 @@ def _whole(read: Read, sql_type: str, written: str = "") -> str:
     """The whole number in a raw column, NULL where there is none; a cast alone would round 1.5 to 2."""
     raw, kind = read.raw, read.column.kind
     if kind in TEXTS:
-        plain, guard = _plain(raw, NumberFormat.of(written)) if written else (raw, short(raw))
-        digits = f"regexp_extract({plain}, '^{WHOLE_NUMBER}$', 1)"
-        return f"CASE WHEN {guard} THEN TRY_CAST({digits} AS {sql_type}) END"
+        plain, guard = _plain(short(raw), NumberFormat.of(written)) if written else (short(raw), "")
+        number = f"TRY_CAST(regexp_extract({plain}, '^{WHOLE_NUMBER}$', 1) AS {sql_type})"
+        return f"CASE WHEN {guard} THEN {number} END" if guard else number
     if kind is Kind.WHOLE:
         return f"TRY_CAST({raw} AS {sql_type})"
     if kind is Kind.FLOAT:
@@ -134,8 +134,8 @@ def _sound(read: Read) -> str:
 
 
 def short(raw: str) -> str:
-    """Whether a text is short enough to be looked at; bytes first, which are counted already."""
-    return f"strlen({raw}) <= {4 * LONGEST_TEXT} AND length({raw}) <= {LONGEST_TEXT}"
+    """A text that is short enough to be looked at, or NULL; by its bytes, which are counted already."""
+    return f"(CASE WHEN strlen({raw}) <= {LONGEST_TEXT} THEN {raw} END)"
 
 
 def _plain(raw: str, written: NumberFormat) -> tuple[str, str]:
@@ -145,14 +145,14 @@ def _plain(raw: str, written: NumberFormat) -> tuple[str, str]:
         plain = f"replace({plain}, {quoted(written.thousands)}, '')"
     if written.decimal != ".":
         plain = f"replace({plain}, {quoted(written.decimal)}, '.')"
-    return plain, f"{short(raw)} AND regexp_full_match({raw}, {quoted(written.pattern)})"
+    return plain, f"regexp_full_match({raw}, {quoted(written.pattern)})"
 
 
 def _number(read: Read, entry: Numbers) -> str:
     """The nearest float64 to a number."""
     raw, kind = read.raw, read.column.kind
     if kind in TEXTS:
-        plain, condition = _plain(raw, NumberFormat.of(entry.format))
+        plain, condition = _plain(short(raw), NumberFormat.of(entry.format))
         return f"CASE WHEN {condition} THEN TRY_CAST({plain} AS DOUBLE) END"
     if kind is Kind.DECIMAL:  # through text: a division by a power of ten may round twice
         return f"TRY_CAST(CAST({_sound(read)} AS VARCHAR) AS DOUBLE)"
@@ -191,8 +191,8 @@ def _day(read: Read, entry: Dates) -> str:
         written = DateFormat.of(entry.format)
         names = {written.year: "y", written.month: "m", written.day: "d"}
         wanted = ", ".join(f"'{names[group]}'" for group in (1, 2, 3))
-        found = f"regexp_extract({raw}, {quoted(f'^(?:{written.pattern})$')}, [{wanted}])"
-        return f"CASE WHEN {short(raw)} THEN TRY_CAST(concat_ws('-', {found}.y, {found}.m, {found}.d) AS DATE) END"
+        found = f"regexp_extract({short(raw)}, {quoted(f'^(?:{written.pattern})$')}, [{wanted}])"
+        return f"TRY_CAST(concat_ws('-', {found}.y, {found}.m, {found}.d) AS DATE)"
     if kind is Kind.CLOCK:
         inside = _between(raw, native, entry.first, entry.last)
         return f"CASE WHEN {inside} THEN CAST(make_timestamp({_microseconds(raw, native)}) AS DATE) END"

@@ -41,10 +41,7 @@ def count_sql(rows: str, universe: Universe, reads: Sequence[Reads]) -> str:
 
 def _shortened(rows: str, raw: Reads, others: Reads) -> str:
     """The rows without text that is too long to be anything but `other`: not even its groups are made."""
-    columns = [
-        f"CASE WHEN {short(read.raw)} THEN {read.raw} END AS {read.raw}" if read.column.kind in TEXTS else read.raw
-        for read in raw
-    ]
+    columns = [f"{short(read.raw)} AS {read.raw}" if read.column.kind in TEXTS else read.raw for read in raw]
     return f"SELECT {', '.join([*columns, *(read.raw for read in others)])} FROM ({rows})" if raw else rows
 
 

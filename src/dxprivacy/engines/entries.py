@@ -30,7 +30,7 @@ WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 """A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""
 
 LONGEST_TEXT = 1 << 16
-"""Characters of a number or a date written as text; what is longer is `other`, without being read."""
+"""Bytes of a number or a date written as text; what is longer is `other`, without being read."""
 
 _LONGEST_NUMBER = 19  # digits; more than any bound of an attribute has
 _WHOLE = re.compile(WHOLE_NUMBER)
@@ -73,11 +73,11 @@ def entry_reader(entry: Attribute) -> Reader:
     else:
         position = {text: k for k, text in enumerate(listed_texts(entry))}
         place = partial(_place_text, position, entry.listed)
-    other, most = entry.listed, longest(listed_texts(entry)) or LONGEST_TEXT
+    other, most = entry.listed, longest(listed_texts(entry))
 
     def read(value: object) -> int:
         try:
-            too_long = isinstance(value, (str, bytes)) and len(value) > most
+            too_long = isinstance(value, (str, bytes)) and (len(value) > most if most else _is_long(value))
             return other if too_long else place(value)
         except Exception:  # an object may do anything, and one row must never stop a release
             return other
@@ -92,6 +92,13 @@ def longest(texts: Sequence[str]) -> int:
     5
     """
     return max((len(text.encode("utf-8", errors="surrogatepass")) for text in texts), default=0)
+
+
+def _is_long(text: str | bytes) -> bool:
+    """Whether a number or a date has more bytes than are looked at; they are counted only where it may."""
+    if isinstance(text, bytes) or 4 * len(text) <= LONGEST_TEXT or len(text) > LONGEST_TEXT:
+        return len(text) > LONGEST_TEXT
+    return len(text.encode("utf-8", errors="replace")) > LONGEST_TEXT
 
 
 def _place_text(position: dict[str, int], other: int, value: object) -> int:
