@@ -86,6 +86,7 @@ class _Files:
 
 def main() -> None:
     """Answer until the pipe closes."""
+    os.umask(0o077)  # whatever is written here, rows above all, is nobody else's
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints goes nowhere
     questions: queue.Queue[bytes | None] = queue.Queue()
