@@ -128,6 +128,10 @@ class Undecided(DxError):
     exit_code = 9
 
 
+class Unexpected(DxError):
+    """What should not have happened: a bug of ours. Its own text is withheld, for it may quote data."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> list[Hint]:
     """At most one suggestion for a misspelt name.
 

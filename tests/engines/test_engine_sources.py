@@ -387,19 +387,7 @@ def workbook(path, **sheets):
     return path
 
 
-def test_a_sheet_without_its_reader_says_what_to_do(tmp_path):
-    path = workbook(tmp_path / "people.xlsx", people=[["sex", "age"], ["M", 1]])
-    program = (
-        "import sys; sys.modules['python_calamine'] = None; from dxprivacy.engines import open_source\n"
-        f"try: open_source({str(path)!r})\nexcept Exception as error: print(error)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "is read with python-calamine, which is not installed" in done.stdout
-    assert "save the sheet as CSV" in done.stdout
-
-
 def test_an_empty_row_of_a_sheet_is_no_record_wherever_it_stands(tmp_path):
-    pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
     universe = Universe([Values(name="sex", values=("M", "F"))])
     for empty in ([], [None], [""], ["", None]):
         for rows in (
@@ -417,30 +405,100 @@ def test_an_empty_row_of_a_sheet_is_no_record_wherever_it_stands(tmp_path):
     assert "is empty" in refusal(lambda: open_source(nothing)).what
 
 
-def test_error_values_of_a_sheet_count_as_other_and_those_the_reader_lacks_are_refused_without_their_text(tmp_path):
-    pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
+def with_cell(path, cell):
+    """A workbook of three rows, the second of which holds this XML in place of a cell."""
+    workbook(path, people=[["sex", "id"], ["M", 1], ["SWAP", 2], ["F", 3]])
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name).decode() for name in book.namelist()}
+    plain = '<c t="inlineStr"><is><t xml:space="preserve">SWAP</t></is></c>'
+    assert plain in parts["xl/worksheets/sheet1.xml"]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        for name, text in parts.items():
+            book.writestr(name, text.replace(plain, cell))
+    return path
+
+
+BROKEN_CELLS = [
+    *(f'<c t="e"><v>{error}</v></c>' for error in ("#N/A", "#DIV/0!", "#REF!", "#SPILL!", "#CALC!", "#NEW!", "")),
+    f'<c t="n"><v>{PLANTED}</v></c>', "<c><v>1e999</v></c>", "<c><v>nan</v></c>", '<c t="s"><v>4711</v></c>',
+    '<c t="s"><v>-1</v></c>', '<c t="s"><v>M</v></c>', '<c t="b"><v>2</v></c>', '<c t="new"><v>M</v></c>',
+    '<c s="999"><v>M</v></c>', '<c s="x"><v>1</v></c>', '<c s="1"><v>60</v></c>', '<c s="1"><v>1e300</v></c>',
+    '<c s="1"><v>-1e300</v></c>', '<c t="d"><v>2026-99-99</v></c>', '<c r="XFD1048576"><v>1</v></c>', "<c/>",
+    '<c r="ZZZZZZZZZZ1"><v>1</v></c>', '<c r="&#x661;"><v>1</v></c>', "<c><v>" + "9" * 100_000 + "</v></c>",
+    '<c t="str"><v>' + "M" * 100_000 + "</v></c>", "<c><f>1/0</f></c>", "<c><v><v>M</v></v></c>",
+    '<c t="inlineStr"><is><rPh><t>M</t></rPh></is></c>',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", BROKEN_CELLS, ids=lambda cell: cell[:40])
+def test_a_cell_that_says_nothing_we_know_counts_as_other(cell, tmp_path):
     universe = Universe([Values(name="sex", values=("M", "F"))])
+    source = open_source(with_cell(tmp_path / "people.xlsx", cell))
+    assert source.rows() == 3
+    assert source.count(universe).counts.tolist() == [1, 1, 1]
 
-    def holding(cell):
-        path = workbook(tmp_path / "people.xlsx", people=[["sex", "id"], ["M", 1], ["SWAP", 2], ["F", 3]])
-        with zipfile.ZipFile(path) as book:
-            parts = {name: book.read(name).decode() for name in book.namelist()}
-        plain = '<c t="inlineStr"><is><t xml:space="preserve">SWAP</t></is></c>'
-        assert plain in parts["xl/worksheets/sheet1.xml"]
-        with zipfile.ZipFile(path, "w") as book:
-            for name, text in parts.items():
-                book.writestr(name, text.replace(plain, cell))
-        return path
 
-    for known in ("#N/A", "#DIV/0!", "#REF!", "#VALUE!"):
-        assert open_source(holding(f'<c t="e"><v>{known}</v></c>')).count(universe).counts.tolist() == [1, 1, 1]
-    error = refusal(lambda: open_source(holding(f'<c t="n"><v>{PLANTED}</v></c>')))
-    assert PLANTED not in str(error)
-    assert "save the sheet as CSV in UTF-8" in str(error)
+def test_a_workbook_is_read_as_another_reader_reads_it(tmp_path):
+    """Days, truths, numbers and texts of all kinds; with numbers of days, both are asked for the day."""
+    calamine = pytest.importorskip("python_calamine")
+    cells = [
+        None,
+        "",
+        "x",
+        "é&lt;&amp;&gt;",
+        True,
+        False,
+        1,
+        1.5,
+        -3,
+        1e300,
+        (46023, 1),
+        (46024.75, 1),
+        (1, 1),
+        (59, 1),
+        (61, 1),
+    ]
+    cells += [(2958465, 1), 12345678901234567890, 0.1, "2026-01-02", " blank "]
+    path = workbook(tmp_path / "people.xlsx", people=[["id", "x"], *([k, cell] for k, cell in enumerate(cells))])
+    theirs = calamine.CalamineWorkbook.from_path(path).get_sheet_by_index(0).to_python()[1:]
+    from dxprivacy.engines.entries import clean_text
+    from dxprivacy.engines.workbook import Workbook
+
+    book = Workbook(path)
+    ours = list(book.rows("people"))[1:]
+    book.close()
+    for (_, their), row in zip(theirs, ours, strict=True):
+        assert clean_text(row.get(1, "")) == clean_text(their)
+
+
+def test_a_workbook_of_one_far_cell_and_one_that_would_fill_the_memory_are_read_in_little(tmp_path):
+    """1.4 KB that took 512 GiB; and a text of 80 MB, in 80 KB."""
+    far = workbook(tmp_path / "far.xlsx", people=[["sex"], ["M"]])
+    with zipfile.ZipFile(far) as book:
+        parts = {name: book.read(name).decode() for name in book.namelist()}
+    one = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+    with zipfile.ZipFile(far, "w") as book:
+        for name, text in parts.items():
+            book.writestr(name, text.replace("</sheetData>", one))
+    long = with_cell(tmp_path / "long.xlsx", '<c t="str"><v>' + "M" * 80_000_000 + "</v></c>")
+    program = (
+        "import sys, resource\n"
+        "from dxprivacy.engines import open_source\n"
+        "from dxprivacy.model.attributes import Values\n"
+        "from dxprivacy.model.universe import Universe\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "for name in sys.argv[1:]:\n"
+        "    found = open_source(name).count(Universe([Values(name='sex', values=('M', 'F'))])).counts\n"
+        "    print(name[-8:], found.tolist())\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, far, long], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["far.xlsx [1, 0, 1]", "ong.xlsx [1, 1, 1]"]
+    assert int(lines[2]) < 50_000  # KB
 
 
 def test_a_sheet_is_read_cell_by_cell(tmp_path):
-    pytest.importorskip("python_calamine", reason="python-calamine is the optional extra “excel”")
     from engine_kinds import moved
 
     from dxprivacy.model.ordered import Dates, Numbers

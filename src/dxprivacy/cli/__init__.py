@@ -77,7 +77,7 @@ def dxp(ctx: click.Context, debug: bool) -> None:  # noqa: ARG001
 
 def main() -> NoReturn:
     """Run, and turn every error into one clear message and the right exit code."""
-    from dxprivacy.errors import DxError, UsageError
+    from dxprivacy.errors import DxError, Unexpected, UsageError
 
     arguments = [a for a in sys.argv[1:] if a != "--debug"]  # understood anywhere
     debug, as_json = len(arguments) < len(sys.argv) - 1, "--json" in arguments
@@ -104,17 +104,30 @@ def main() -> NoReturn:
         error = wrong
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as wrong:
+        if debug:
+            raise
+        error = _unusable(wrong)
     except MemoryError:
         error = UsageError("there is not enough memory for this", hints=["use fewer or coarser attributes"])
     except Exception:
         if debug:
             raise
         # Whatever it was, its text may quote data.
-        error = DxError("something unexpected happened; this is a bug", hints=[("dxp --debug …", "shows where")])
+        error = Unexpected("something unexpected happened; this is a bug", hints=[("dxp --debug …", "shows where")])
     from dxprivacy.cli.screen import show_error
 
     show_error(error, as_json=as_json)
     sys.exit(error.exit_code)
+
+
+def _unusable(wrong: OSError) -> "UsageError":
+    """A path that the system refuses, wherever it was met: too long, no folder, no room.  Paths are public."""
+    from dxprivacy.errors import UsageError
+    from dxprivacy.wording import short
+
+    name = wrong.filename if isinstance(wrong.filename, str) else "a file"
+    return UsageError(f"cannot use {short(name, 100)}: {wrong.strerror or 'the system refuses it'}")
 
 
 def _unknown_option(wrong: click.NoSuchOption) -> "UsageError":

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dxprivacy.cli.counting import Counting, counting_options
+
 if TYPE_CHECKING:
     from dxprivacy.session.choices import ChoiceOutcome
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
 @click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for choice-NAME.json [here].")
+@counting_options
 @click.option("--request", default="", help="Choose anew under this name, at the full cost.")
 @click.option("--json", "as_json", is_flag=True, help="The same for machines; writes no file unless --out.")
 def command(
@@ -35,6 +38,8 @@ def command(
     ledger: Path | None,
     new_ledger: bool,
     out: Path | None,
+    pace: str | None,
+    no_spill: bool,
     request: str,
     as_json: bool,
 ) -> None:
@@ -61,12 +66,13 @@ def command(
     from dxprivacy.planning.choice_words import choice_lines
     from dxprivacy.policy import Policy
 
-    if not data and (ledger is not None or new_ledger or request or out is not None):
+    if not data and (ledger is not None or new_ledger or request or out is not None or pace or no_spill):
         raise UsageError("nothing is chosen without data", hints=[("--data FILE", "reserves the budget and chooses")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
     if data:
-        _choose(policy, what, share, flip, data, ledger, new_ledger, out, request, as_json)
+        counting = Counting(pace, spill=not no_spill)
+        _choose(policy, what, share, flip, data, ledger, new_ledger, out, request, as_json, counting)
         return
     with working("planning"):
         loaded = Policy.load(policy)
@@ -92,6 +98,7 @@ def _choose(
     out: Path | None,
     request: str,
     as_json: bool,
+    counting: Counting,
 ) -> None:
     from dxprivacy.cli.deciding import decide
     from dxprivacy.cli.folders import require_folder, stem
@@ -106,7 +113,7 @@ def _choose(
     if folder is not None:
         require_folder(folder, files="choice-NAME.json")
     read = command_files(policy, deciding.policy, ledger=deciding.ledger, data=data)
-    with deciding.open(data) as session, working("choosing"):
+    with deciding.open(data, counting) as session, working("choosing"):
         choice = session.plan_choice(what, share=share, flip=flip)
         target = None if folder is None else folder / f"{stem('choice', choice.name, request)}.json"
         if target is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dxprivacy.cli.counting import Counting
 from dxprivacy.cli.pages import command_line
 from dxprivacy.wording import quoted
 
@@ -41,13 +42,20 @@ class Deciding:
         beside = self.file is None or self.file == self.ledger.parent / "policy.toml"
         return () if beside else ("--policy", self.file or "")
 
-    def open(self, data: tuple[str, ...]) -> "Session":
+    def open(self, data: tuple[str, ...], counting: Counting) -> "Session":
         """The session; what a new ledger means is said before anything is counted."""
         from dxprivacy.cli.screen import show
         from dxprivacy.session import Session
 
         source = data[0] if len(data) == 1 else list(data)
-        session = Session(self.policy, source, ledger=self.ledger, new_ledger=self.new_ledger)
+        session = Session(
+            self.policy,
+            source,
+            ledger=self.ledger,
+            new_ledger=self.new_ledger,
+            pace=counting.pace,
+            spill=counting.spill,
+        )
         if session.ledger.is_new:
             told = f"{self.ledger.resolve()}: what was spent elsewhere does not count here"
             show([f"⟦warn⟧! new ledger⟦/⟧  {told}"], err=True)

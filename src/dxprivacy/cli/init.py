@@ -29,14 +29,18 @@ _KINDS = {
     multiple=True,
     help="You declare that it may be known which values occur in this column: they are read and listed.",
 )
+@click.option("--header", is_flag=True, help="The first line names the columns, even where it looks like a record.")
 @click.option("--overwrite", is_flag=True, help="Replace a policy that dxp init wrote there.")
 @click.option("--json", "as_json", is_flag=True, help="Columns and types for machines; writes nothing.")
-def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_json: bool) -> None:
+def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwrite: bool, as_json: bool) -> None:
     """Write a policy to fill in, from column names and types only.
 
     No row is read: which values may occur, and how far they may be told apart, is yours to say. Every attribute is
     commented out until you have said it. Only for columns named with --public are rows read, and their values listed;
     the policy says so.
+
+    A CSV file or a sheet must name its columns in its first line: one that looks like a record (numbers, dates, empty
+    or repeated names) is refused, and not shown.
 
     \b
     Examples: dxp init people.parquet
@@ -47,6 +51,8 @@ def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_
     from dxprivacy.cli.screen import next_step, show, show_json
     from dxprivacy.engines import open_source
     from dxprivacy.engines.distinct import public_values
+    from dxprivacy.engines.header import require_header
+    from dxprivacy.engines.source import Kind
     from dxprivacy.outputs import POLICY, require_place, write_file
     from dxprivacy.policy.skeleton import skeleton
 
@@ -55,6 +61,8 @@ def command(data: Path, out: Path, public: tuple[str, ...], overwrite: bool, as_
         require_place(out, POLICY, inputs=read, overwrite=overwrite)
     source = open_source(data)
     columns = source.columns()
+    if not header and all(column.kind in (Kind.UNTYPED, Kind.OBJECT) for column in columns):
+        require_header(source.name, [column.name for column in columns])
     values = {column: public_values(source, column) for column in public}
     if as_json:
         shown = ({"values": list(values[c.name])} if c.name in values else {} for c in columns)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dxprivacy.cli.counting import Counting, counting_options
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
+@counting_options
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
 @click.option("--json", "as_json", is_flag=True, help="The release for machines; writes no file unless --out.")
 def command(
@@ -42,6 +45,8 @@ def command(
     out: Path | None,
     request: str,
     as_page: bool,
+    pace: str | None,
+    no_spill: bool,
     everything: bool,
     as_json: bool,
 ) -> None:
@@ -77,7 +82,7 @@ def command(
     # Under the plan's own name, which is a digest: a name that stands in a file is never a path.
     files = _Files(folder, stem("release", planned.name, request), as_page, read)
     files.require()
-    with deciding.open(data) as session, working("releasing"):
+    with deciding.open(data, Counting(pace, spill=not no_spill)) as session, working("releasing"):
         outcome = session.answer(planned, request=request)
         counted = session.source.name
     release = outcome.release

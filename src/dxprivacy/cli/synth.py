@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dxprivacy.cli.counting import Counting, counting_options
+
 if TYPE_CHECKING:
     from dxprivacy.cli.deciding import Deciding
     from dxprivacy.policy import Policy
@@ -34,6 +36,7 @@ _GOOD = "⟦good⟧✓⟦/⟧"
 @click.option("--records", type=click.IntRange(min=1), help="How many records to write [as many as there are].")
 @click.option("--out", type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file [synthetic-NAME.csv].")
 @click.option("--overwrite", is_flag=True, help="Replace synthetic records that dxp wrote there before.")
+@counting_options
 @click.option("--request", default="", help="Do the same anew under this name, at its full cost.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the comparison: a .png, .svg, .html or .json file.")
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
@@ -53,6 +56,8 @@ def command(
     records: int | None,
     out: Path | None,
     overwrite: bool,
+    pace: str | None,
+    no_spill: bool,
     request: str,
     plot: Path | None,
     everything: bool,
@@ -83,7 +88,7 @@ def command(
     if not questions and not files:
         hints = [("dxp synth --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
-    if not data and (ledger or new_ledger or records or out or plot or overwrite or request):
+    if not data and (ledger or new_ledger or records or out or plot or overwrite or request or pace or no_spill):
         raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
@@ -107,6 +112,7 @@ def command(
     _make(
         deciding, asked, data, wanted, places,
         request=request, records=records, everything=everything, as_json=as_json,
+        counting=Counting(pace, spill=not no_spill),
     )  # fmt: skip
 
 
@@ -151,6 +157,7 @@ def _make(
     records: int | None,
     everything: bool,
     as_json: bool,
+    counting: Counting,
 ) -> None:
     """Reserve, make, write, compare."""
     from dxprivacy.cli.screen import next_step, show, show_json, working
@@ -160,7 +167,7 @@ def _make(
     from dxprivacy.wording import tag
 
     book = deciding.ledger
-    with deciding.open(data) as session, working("making synthetic records") as tell:
+    with deciding.open(data, counting) as session, working("making synthetic records") as tell:
         plan = session.plan_synthesis(*asked, **wanted)
         places.require_named(plan.made.name)
         made = session.synthesize(

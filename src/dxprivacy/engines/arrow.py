@@ -5,6 +5,7 @@ asks for it.
 """
 
 import importlib
+import importlib.util
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,10 +109,14 @@ def read_arrow_file(path: Path) -> ArrowTable:
 
 def pyarrow(what: str) -> Any:
     """The package, or an error that says what needs it."""
-    try:
-        return importlib.import_module("pyarrow")
-    except ImportError:
-        pass
+    require_pyarrow(what)
+    return importlib.import_module("pyarrow")
+
+
+def require_pyarrow(what: str) -> None:
+    """Refuse what needs the package where it is not installed; does not load it."""
+    if importlib.util.find_spec("pyarrow") is not None:
+        return
     raise DataError(
         "is read with pyarrow, which is not installed",
         where=what,

@@ -119,16 +119,16 @@ class DuckSource:
         import duckdb
 
         interrupted = False
-        with self._database.cursor() as con:
-            con.execute("SET enable_progress_bar = false")  # on by default in notebooks
-            try:
+        try:
+            with self._database.cursor() as con:
+                con.execute("SET enable_progress_bar = false")  # on by default in notebooks
                 return action(con)
-            except DataError:
-                raise
-            except duckdb.InterruptException:
-                interrupted = True
-            except Exception:
-                pass
+        except DataError:
+            raise
+        except duckdb.InterruptException:
+            interrupted = True
+        except Exception:
+            pass
         if interrupted:
             raise KeyboardInterrupt
         raise DataError(

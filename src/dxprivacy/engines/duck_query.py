@@ -1,13 +1,13 @@
-"""The SQL of counting: which steps come before the GROUP BY, which after it, and which domains are joined.
+"""The SQL of counting: entries are placed, listed texts by a join, and rows are grouped by their cell.
 
-What may have as many different entries as rows (numbers, points in time) is placed first, so that ten million numbers
-make no ten million groups.  What has few (listed texts, whole numbers, dates) is grouped as it is and placed on the
-groups: that is several times faster.
+Grouping by what is written would be faster where few entries differ, and many times slower where all do: the time would
+tell how many different entries there are.  It is done for numbers and dates written as text alone, whose patterns take
+far longer than anything else.
 """
 
 from collections.abc import Sequence
 
-from dxprivacy.engines.duck_cells import Read, inside, parsed, place, shown
+from dxprivacy.engines.duck_cells import TEXTS, Read, inside, parsed, place, short, shown, text_of
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.model.attributes import Attribute, Values
 from dxprivacy.model.ordered import Series
@@ -18,21 +18,31 @@ Reads = Sequence[Read]
 
 def count_sql(rows: str, universe: Universe, reads: Sequence[Reads]) -> str:
     """How many rows fall into each cell, as (cell, n); joins the domains of `domains`."""
-    early = [not all(read.is_grouped_raw for read in mine) for mine in reads]
     terms = [
         f"{stride} * coalesce({_index(attribute, mine)}, {attribute.listed})"
         for attribute, stride, mine in zip(universe.attributes, universe.strides, reads, strict=True)
     ]
-    before = " + ".join(term for term, first in zip(terms, early, strict=True) if first) or "0"
-    after = " + ".join(["p", *(term for term, first in zip(terms, early, strict=True) if not first)])
-    first_reads = [read for mine, first in zip(reads, early, strict=True) if first for read in mine]
-    later_reads = [read for mine, first in zip(reads, early, strict=True) if not first for read in mine]
-    raw = [read.raw for read in later_reads]
-    groups = ", ".join([f"CAST({before} AS BIGINT) AS p", *raw, "count(*) AS n"])
+    late = [any(read.is_grouped_raw for read in mine) for mine in reads]
+    placed = [read for mine, later in zip(reads, late, strict=True) if not later for read in mine]
+    raw = [read for mine, later in zip(reads, late, strict=True) if later for read in mine]
+    known = " + ".join(term for term, later in zip(terms, late, strict=True) if not later) or "0"
+    names = [read.raw for read in raw]
+    groups = f"""
+        SELECT CAST({known} AS BIGINT) AS p, {"".join(f"{name}, " for name in names)}count(*) AS n
+        FROM ({_steps(_shortened(rows, raw, placed), placed, names)}) {_joins(placed)} GROUP BY ALL"""
+    if not raw:
+        return f"SELECT p AS cell, n FROM ({groups})"
+    cell = " + ".join(["p", *(term for term, later in zip(terms, late, strict=True) if later)])
     return f"""
-        WITH groups AS MATERIALIZED (SELECT {groups} FROM ({_steps(rows, first_reads, raw)}) GROUP BY ALL)
-        SELECT CAST({after} AS BIGINT) AS cell, CAST(sum(n) AS BIGINT) AS n
-        FROM ({_steps("FROM groups", later_reads, ["p", "n"])}) {_joins(later_reads)} GROUP BY cell"""
+        WITH groups AS MATERIALIZED ({groups})
+        SELECT CAST({cell} AS BIGINT) AS cell, CAST(sum(n) AS BIGINT) AS n
+        FROM ({_steps("FROM groups", raw, ["p", "n"])}) GROUP BY cell"""
+
+
+def _shortened(rows: str, raw: Reads, others: Reads) -> str:
+    """The rows without text that is too long to be anything but `other`: not even its groups are made."""
+    columns = [f"{short(read.raw)} AS {read.raw}" if read.column.kind in TEXTS else read.raw for read in raw]
+    return f"SELECT {', '.join([*columns, *(read.raw for read in others)])} FROM ({rows})" if raw else rows
 
 
 def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[str]) -> str:
@@ -49,7 +59,7 @@ def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[st
 def distinct_sql(rows: str, column: Column, at_most: int) -> str:
     """The different texts of the one column of `rows`, as `values` are compared with them; a few more than wanted."""
     untyped = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
-    text = parsed(Read(Values(name="any", values=("",)), untyped, "r0"))
+    text = text_of(Read(Values(name="any", values=("",)), untyped, "r0"))
     return f"SELECT DISTINCT {text} FROM ({rows}) LIMIT {at_most + 2}"
 
 

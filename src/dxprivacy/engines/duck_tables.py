@@ -22,7 +22,7 @@ from dxprivacy.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-_WHOLE = "tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint bignum"
+_WHOLE = "tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint"
 _KINDS = dict.fromkeys(_WHOLE.split(), Kind.WHOLE) | {
     "float": Kind.FLOAT,
     "double": Kind.FLOAT,
@@ -49,6 +49,9 @@ _WORDS = {
     "struct": "nested records",
     "map": "nested maps",
     "uuid": "UUIDs",
+    "json": "JSON documents",
+    # The engine's own casts stop at some of them.
+    "bignum": "whole numbers of any length, which must be stored as HUGEINT or smaller here",
 }
 
 
@@ -184,6 +187,7 @@ class DatabaseTable:
         # Two tables of one file share its place in the database.
         self._alias = "opened_" + hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
         self._names: list[str] = []
+        self._generated: set[int] = set()
         self._rows = ""
 
     def names(self, con: "Connection") -> list[str]:
@@ -192,11 +196,12 @@ class DatabaseTable:
             at = quoted(str(self._path.absolute()))
             con.execute(f"ATTACH IF NOT EXISTS {at} AS {self._alias} (TYPE duckdb, READ_ONLY)")
             schema, table = self._find(con)
-            sql = """SELECT column_name FROM duckdb_columns()
-                     WHERE database_name = $alias AND schema_name = $schema AND table_name = $table
-                     ORDER BY column_index"""
+            sql = """SELECT column_name, is_generated = 'ALWAYS' FROM information_schema.columns
+                     WHERE table_catalog = $alias AND table_schema = $schema AND table_name = $table
+                     ORDER BY ordinal_position"""
             found = con.execute(sql, {"alias": self._alias, "schema": schema, "table": table}).fetchall()
-            self._names = [str(name) for (name,) in found]
+            self._names = [str(name) for name, _ in found]
+            self._generated = {k for k, (_, generated) in enumerate(found) if generated}
             self._rows = f"{self._alias}.{identifier(schema)}.{identifier(table)}"
         return self._names
 
@@ -229,8 +234,11 @@ class DatabaseTable:
         return table if schema == "main" else f"{schema}.{table}"
 
     def column(self, con: "Connection", position: int) -> Column:
-        """One column of the schema."""
-        return described(con, self.names(con)[position], self.select(con, [Wanted(position)]), {})
+        """One column of the schema; one that is computed is refused, as views are: its expression may do anything."""
+        name = self.names(con)[position]
+        if position in self._generated:
+            return Column(name, None, "generated: computed when it is read, and not stored")
+        return described(con, name, self.select(con, [Wanted(position)]), {})
 
     def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
         """Columns by position."""
@@ -255,10 +263,11 @@ def _by_position(rows: str, columns: int, wanted: Sequence[Wanted]) -> str:
 def described(con: "Connection", name: str, select: str, parameters: dict[str, Any]) -> Column:
     """The kind of the one column of a SELECT, which is bound but not run over any row."""
     declared: Any = con.sql(f"{select} LIMIT 0", params=parameters).types[0]
-    kind = _KINDS.get(declared.id)
+    named = "json" if str(declared) == "JSON" else str(declared.id)  # JSON calls itself text
+    kind = _KINDS.get(named)
     if kind:
-        return Column(name, kind, native=declared.id.upper())
-    simple = declared.id.partition(" ")[0].partition("_")[0]
+        return Column(name, kind, native=str(declared) if kind is Kind.DECIMAL else named.upper())
+    simple = named.partition(" ")[0].partition("_")[0]
     return Column(name, None, _WORDS.get(simple, f"of type {simple}"))
 
 

@@ -5,7 +5,8 @@ The rules, which the SQL of `duck_cells` repeats for typed columns:
 - values and points: the text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`);
 - whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or as the declared format writes it;
 - numbers: rounded to float64, then placed; NaN and what overflows is `other`;
-- dates: the day as written; instants in the attribute's zone; text as 2026-01-31 or as the declared format writes it.
+- dates: the day as written; instants in the attribute's zone; text as 2026-01-31 or as the declared format writes it;
+- text that is longer than anything that could count is `other`, and not looked at further.
 
 A reader never raises, whatever it is given, and depends on nothing but its entry.
 """
@@ -27,6 +28,9 @@ from dxprivacy.model.reading import listed_texts
 
 WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 """A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""
+
+LONGEST_TEXT = 1 << 16
+"""Bytes of a number or a date written as text; what is longer is `other`, without being read."""
 
 _LONGEST_NUMBER = 19  # digits; more than any bound of an attribute has
 _WHOLE = re.compile(WHOLE_NUMBER)
@@ -69,15 +73,32 @@ def entry_reader(entry: Attribute) -> Reader:
     else:
         position = {text: k for k, text in enumerate(listed_texts(entry))}
         place = partial(_place_text, position, entry.listed)
-    other = entry.listed
+    other, most = entry.listed, longest(listed_texts(entry))
 
     def read(value: object) -> int:
         try:
-            return place(value)
+            too_long = isinstance(value, (str, bytes)) and (len(value) > most if most else _is_long(value))
+            return other if too_long else place(value)
         except Exception:  # an object may do anything, and one row must never stop a release
             return other
 
     return read
+
+
+def longest(texts: Sequence[str]) -> int:
+    """The bytes of the longest of the listed texts: an entry with more is none of them.
+
+    >>> longest(["M", "été"])
+    5
+    """
+    return max((len(text.encode("utf-8", errors="surrogatepass")) for text in texts), default=0)
+
+
+def _is_long(text: str | bytes) -> bool:
+    """Whether a number or a date has more bytes than are looked at; they are counted only where it may."""
+    if isinstance(text, bytes) or 4 * len(text) <= LONGEST_TEXT or len(text) > LONGEST_TEXT:
+        return len(text) > LONGEST_TEXT
+    return len(text.encode("utf-8", errors="replace")) > LONGEST_TEXT
 
 
 def _place_text(position: dict[str, int], other: int, value: object) -> int:
@@ -97,6 +118,8 @@ def _place_whole(entry: Integers, written: NumberFormat | None, value: object) -
         number = int(value) if math.isfinite(value) and value == int(value) else None
     elif isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
         number = int(value)
+    if number is not None and entry.clamp and abs(number) < 10**24:  # so many digits as a whole number may have
+        number = min(max(number, entry.low), entry.high)
     return number - entry.low if number is not None and entry.low <= number <= entry.high else entry.listed
 
 

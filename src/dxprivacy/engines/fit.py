@@ -130,7 +130,8 @@ def needed(attribute: Attribute) -> str:
     written = f', written like "{entry.format}"' if entry.format else ""
     every = "in every column " if isinstance(attribute, Series) else ""
     if isinstance(entry, Integers):
-        return f"{every}a whole number from {entry.low:,} to {entry.high:,}{written}"
+        ends = "" if entry.clamp else f" from {entry.low:,} to {entry.high:,}"
+        return f"{every}a whole number{ends}{written}"
     if isinstance(entry, Numbers):
         ends = f"a number from {number_text(entry.low)} to {number_text(entry.high)}"
         inside = "a finite number" if entry.clamp else ends

@@ -74,7 +74,28 @@ class PandasFrame:
                 changed[f"c{k}"] = np.fromiter((clean_text(x) for x in column.array), dtype=object, count=len(column))
             elif _has_zone(dtype):
                 changed[f"c{k}"] = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        return part.assign(**changed) if changed else part
+        part = part.assign(**changed) if changed else part
+        return _all_in_arrow(part) if any(map(_held_by_arrow, part.dtypes)) else part
+
+
+def _held_by_arrow(dtype: Any) -> bool:
+    return getattr(dtype, "storage", "") == "pyarrow" or hasattr(dtype, "pyarrow_dtype")
+
+
+def _all_in_arrow(frame: Any) -> Any:
+    """A frame of which Arrow holds some columns, as an Arrow table: handed over as a frame, the engine would turn the
+    entries of short ones into Python's, and stop at text that is not UTF-8.
+    """
+    arrow = sys.modules["pyarrow"]  # where there is an Arrow column, there is pyarrow
+    texts = {name: arrow.string() for name, dtype in frame.dtypes.items() if str(dtype) in ("object", "str", "string")}
+    arrays = [
+        arrow.array(column.array)
+        if _held_by_arrow(column.dtype)
+        else arrow.array(column, type=texts.get(name), from_pandas=True)
+        for name, column in frame.items()
+    ]
+    table = arrow.table(arrays, names=list(frame.columns))
+    return arrow.table([handed_over(column) for column in table.columns], names=table.column_names)
 
 
 def _has_zone(dtype: Any) -> bool:
@@ -100,7 +121,7 @@ class ArrowTable:
     def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:  # noqa: ARG002
         """The columns at these positions as c0, c1, ..."""
         table = self._table if rows else self._table.slice(0, 0)
-        columns = [without_zone(table.column(p)) for p in positions]
+        columns = [handed_over(table.column(p)) for p in positions]
         return type(self._table).from_arrays(columns, names=[f"c{k}" for k in range(len(columns))])
 
 
@@ -110,12 +131,26 @@ def declared_by_arrow(declared: Any) -> tuple[Kind | None, str]:
     return kind, f"of type {declared}"
 
 
-def without_zone(column: Any) -> Any:
-    """A column of Arrow instants as of UTC without a zone, any other as it is; copies nothing."""
-    if not getattr(column.type, "tz", None):
-        return column
+def handed_over(column: Any) -> Any:
+    """An Arrow column in a form that the engine reads entry by entry, whatever its bits are.
+
+    Instants become points in time of UTC without a zone.  Decimals get all digits that a decimal can have: where an
+    entry has more than its type declares, the engine would take what stood there before.
+    """
     arrow = sys.modules["pyarrow"]  # where there is an Arrow column, there is pyarrow
-    return column.cast(arrow.int64()).cast(arrow.timestamp(column.type.unit))
+    if getattr(column.type, "tz", None):
+        return column.cast(arrow.int64()).cast(arrow.timestamp(column.type.unit))
+    if not str(column.type).startswith("decimal"):
+        return column
+    scale, width = column.type.scale, column.type.bit_width
+    if width > 128 or not 0 <= scale <= 38:
+        raise TypeError("the engine has no such decimals")
+    wide = arrow.decimal128(38, scale)
+    chunks = column.chunks
+    if width < 128:
+        whole = arrow.int32() if width == 32 else arrow.int64()
+        chunks = [chunk.view(whole).cast(arrow.decimal128(38, 0)) for chunk in chunks]
+    return arrow.chunked_array([chunk.view(wide) for chunk in chunks], wide)
 
 
 class PolarsFrame:

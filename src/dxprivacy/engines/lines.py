@@ -5,6 +5,7 @@ moves many others.  Here a row is what stands between two line feeds:
 
 - one carriage return before the line feed is dropped; an empty line is a row; nothing after the last line feed is not;
 - bytes that are not UTF-8 become U+FFFD;
+- of a line its first million characters are looked at: what it says behind them is `other`, and takes no memory;
 - a file may be compressed: its name then ends in .gz, .bz2, .xz or .zst.
 """
 
@@ -26,6 +27,10 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".zst": "compressio
 """The modules that open compressed files, by the last ending of a name."""
 
 CHUNK = 8 << 20
+LONGEST_LINE = 1 << 20
+"""Characters.  A longer line is cut there, and ends in a mark, so that what was cut is not taken for whole."""
+
+_CUT = "\ufffd"
 
 
 class LineFile(PlacedSource):
@@ -101,15 +106,19 @@ class LineFile(PlacedSource):
     def _texts(self, handle: BinaryIO) -> Iterator[str]:
         """Whole lines, some megabytes at a time, without the line feed of the last one."""
         pieces: list[bytes] = []
+        room = 4 * LONGEST_LINE + 1  # no character has more than four bytes
         while chunk := self._read(handle):
             cut = chunk.rfind(b"\n")
             if cut < 0:
-                pieces.append(chunk)
+                pieces.append(chunk[:room])
+                room -= len(pieces[-1])
                 continue
-            pieces.append(chunk[:cut])
+            first = chunk.find(b"\n")
+            pieces += [chunk[: min(first, room)], chunk[first:cut]]
             # A line feed is never part of a longer UTF-8 sequence, valid or not: no replacement reaches the next row.
             yield b"".join(pieces).decode("utf-8", errors="replace")
             pieces = [chunk[cut + 1 :]]
+            room = max(0, 4 * LONGEST_LINE + 1 - len(pieces[0]))
         rest = b"".join(pieces)
         if rest:
             yield rest.decode("utf-8", errors="replace")
@@ -119,7 +128,11 @@ def _distinct(block: str) -> "Counter[str]":
     """The lines of a block and how often each stands there; one carriage return before each line feed is dropped."""
     if "\r" in block:
         block = block.replace("\r\n", "\n").removesuffix("\r")
-    return Counter(block.split("\n"))
+    lines = Counter(block.split("\n"))
+    if len(block) > LONGEST_LINE:
+        for line in [line for line in lines if len(line) > LONGEST_LINE]:
+            lines[line[:LONGEST_LINE] + _CUT] += lines.pop(line)
+    return lines
 
 
 def _readable() -> list[str]:

@@ -1,8 +1,10 @@
 """Which engine reads what: by the name of a file, or by the class of an object.  Opening reads no row."""
 
 import glob
+import itertools
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,19 +23,37 @@ _DATABASES = (".duckdb", ".db")
 _TABLE = "::"
 
 
-def open_source(data: object) -> Source:
-    """The data behind a path, a list of paths or a frame, ready to be checked and counted; opens it, reads no row."""
+_groups = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class _Together:
+    """What all parts of one source share: the database for frames, and its like in the process apart."""
+
+    database: "Database"
+    group: int
+    spill: bool
+
+
+def open_source(data: object, *, spill: bool = True) -> Source:
+    """The data behind a path, a list of paths or a frame, ready to be checked and counted; opens it, reads no row.
+
+    `spill=False` keeps rows that do not fit into memory off the disk; counting them then fails.
+    """
     from dxprivacy.engines.duck_database import Database
 
-    return _open(data, Database())
+    together = _Together(Database(spill=spill), next(_groups), spill)
+    source = _open(data, together)
+    together.database.lock([])
+    return source
 
 
-def _open(data: object, database: "Database") -> Source:
-    """As `open_source`; all parts that need a database share this one, which opens on first use."""
+def _open(data: object, together: _Together) -> Source:
+    """As `open_source`; all parts that need a database share one, which opens on first use."""
     if isinstance(data, (str, os.PathLike)):
-        return _open_path(os.fsdecode(data), database)
+        return _open_path(os.fsdecode(data), together)
     if isinstance(data, (list, tuple)):
-        return _open_several(list(_leaves(data)), database)
+        return _open_several(list(_leaves(data)), together)
     from dxprivacy.engines.duck import DuckSource
     from dxprivacy.engines.duck_tables import FrameTable
     from dxprivacy.engines.frames import as_frame
@@ -41,32 +61,32 @@ def _open(data: object, database: "Database") -> Source:
     frame = as_frame(data)
     if frame is None:
         raise DataError(f"cannot read data from a {type(data).__name__}", details=_KNOWN)
-    return DuckSource(FrameTable(frame), database)
+    return DuckSource(FrameTable(frame), together.database)
 
 
-def _open_path(given: str, database: "Database") -> Source:
+def _open_path(given: str, together: _Together) -> Source:
     """One file, one table of a file, or all files of a pattern; a file of exactly this name comes first."""
     from dxprivacy.engines import sheets
 
     if not _is_file(given):
         file, sign, part = given.rpartition(_TABLE)
         if sign and Path(file).suffix.lower() in (*_DATABASES, *sheets.ENDINGS):
-            return _open_file(Path(file), part, database)
+            return _open_file(Path(file), part, together)
         if glob.has_magic(given):
             found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 - the pattern may be absolute
             if not found:
                 raise DataError("no file matches", where=given, hints=[f"looked from {Path.cwd()}"])
-            return _open_several(found, database, name=given)
-    return _open_file(Path(given), "", database)
+            return _open_several(found, together, name=given)
+    return _open_file(Path(given), "", together)
 
 
-def _open_several(given: Sequence[object], database: "Database", name: str = "") -> Source:
+def _open_several(given: Sequence[object], together: _Together, name: str = "") -> Source:
     from dxprivacy.engines.joined import Joined
 
     if not given:
         raise DataError("the list of files is empty", details=_KNOWN)
     _refuse_twice(given)
-    sources = [_open(part, database) for part in given]
+    sources = [_open(part, together) for part in given]
     count = f"{len(sources):,} files"
     return sources[0] if len(sources) == 1 else Joined(f"{name} ({count})" if name else count, sources)
 
@@ -113,7 +133,7 @@ def _place(part: object) -> tuple[object, str]:
     return (stat.st_dev, stat.st_ino), table
 
 
-def _open_file(path: Path, part: str, database: "Database") -> Source:
+def _open_file(path: Path, part: str, together: _Together) -> Source:
     from dxprivacy.engines import arrow, csv_lines, json_lines, lines, sheets
 
     ending = path.suffix.lower()
@@ -129,15 +149,12 @@ def _open_file(path: Path, part: str, database: "Database") -> Source:
         return json_lines.JsonLines(path)
     if ending in sheets.ENDINGS:
         return sheets.Sheet(path, part)
-    from dxprivacy.engines.duck import DuckSource
-    from dxprivacy.engines.duck_tables import DatabaseTable, FrameTable, ParquetTable
+    if ending in (".parquet", *_DATABASES, *arrow.ENDINGS):
+        from dxprivacy.engines.apart import ApartSource
 
-    if ending == ".parquet":
-        return DuckSource(ParquetTable(path), database)
-    if ending in _DATABASES:
-        return DuckSource(DatabaseTable(path, part), database)
-    if ending in arrow.ENDINGS:
-        return DuckSource(FrameTable(arrow.read_arrow_file(path)), database)
+        if ending in arrow.ENDINGS:
+            arrow.require_pyarrow(path.name)
+        return ApartSource(path, part, together.group, spill=together.spill)
     hints: list[Hint] = [("convert it to Parquet", "")]
     if ending == ".json":
         hints = [("write one JSON object in each line", "and call the file .jsonl")]

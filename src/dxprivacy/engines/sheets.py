@@ -1,14 +1,12 @@
-"""Excel workbooks (`.xlsx`), cell by cell, with python-calamine where it is installed (the extra `excel`).
+"""Excel workbooks (`.xlsx`), cell by cell.
 
 Each cell has a type of its own and is read by itself; the first row of the sheet that is not empty names the columns.
 A row with nothing in it is never a record, wherever it stands: so whether a row counts depends on that row alone, and
 not on the rows behind it.
 """
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +31,7 @@ class Sheet(PlacedSource):
         header = next(self._read(), None)
         if header is None:
             raise DataError("the sheet is empty", where=self.name, hints=["the first row must name the columns"])
-        self._columns = [clean_text(cell) or "" for cell in header]
+        self._columns = [clean_text(header.get(k)) or "" for k in range(max(header) + 1)]
 
     def columns(self) -> list[Column]:
         """The names in the first row; types are up to each cell."""
@@ -55,7 +53,7 @@ class Sheet(PlacedSource):
         columns: list[list[object]] = [[] for _ in positions]
         for row in rows:
             for column, position in zip(columns, positions, strict=True):
-                column.append(_entry(row[position]) if position < len(row) else "")
+                column.append(row.get(position, ""))
             if len(columns[0]) == _ROWS:
                 yield Block(np.ones(_ROWS, dtype=np.int64), columns)
                 columns = [[] for _ in positions]
@@ -67,20 +65,23 @@ class Sheet(PlacedSource):
         hint = "" if is_header else "the first row must name the columns"
         return find_columns(self.name, self._columns, universe, list_names=is_header, hint=hint)
 
-    def _read(self) -> Iterator[list[object]]:
+    def _read(self) -> Iterator[dict[int, object]]:
         """The rows of the sheet that are not empty."""
-        calamine = _calamine(self._path.name)
-        names, rows = None, None
+        from dxprivacy.engines.workbook import Workbook
+
+        names: list[str] = []
         try:
-            with self._path.open("rb") as handle, calamine.CalamineWorkbook.from_filelike(handle) as book:
-                names = list(book.sheet_names)
+            book = Workbook(self._path)
+            try:
+                names = book.sheets
                 if not self._sheet or self._sheet in names:
-                    rows = list(book.get_sheet_by_name(self._sheet or names[0]).iter_rows())
-        except Exception:  # whatever the reader says may quote a cell
-            pass
-        if rows is not None:
-            return (row for row in rows if any(cell not in ("", None) for cell in row))
-        if names is not None and self._sheet and self._sheet not in names:
+                    yield from filter(None, book.rows(self._sheet or names[0]))
+                    return
+            finally:
+                book.close()
+        except Exception:  # damaged archives raise errors of many classes
+            names = []
+        if names:
             raise DataError(
                 f"no sheet “{self._sheet}”",
                 where=self._path.name,
@@ -90,23 +91,5 @@ class Sheet(PlacedSource):
         raise DataError(
             "cannot be read: it is no .xlsx workbook, or it is damaged",
             where=self._path.name,
-            # Public: it says what the reader cannot do, not what is in the file.
-            hints=[("save the sheet as CSV in UTF-8", "newer kinds of cells, such as #SPILL!, stop the reader")],
+            hints=[("save the sheet as CSV in UTF-8", "")],
         )
-
-
-def _entry(cell: object) -> object:
-    """A cell that can be looked up: True must not be taken for 1."""
-    return ("true" if cell else "false") if isinstance(cell, bool) else cell
-
-
-def _calamine(where: str) -> Any:
-    try:
-        return importlib.import_module("python_calamine")
-    except ImportError:
-        pass
-    raise DataError(
-        "is read with python-calamine, which is not installed",
-        where=where,
-        hints=[("save the sheet as CSV in UTF-8", ""), ("pip install 'dxprivacy[excel]'", "")],
-    )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.errors import DxError
+from dxprivacy.errors import Unexpected
 from dxprivacy.paper.experiment import Settings, experiment, measure
 from dxprivacy.paper.folder import REPORT, Finished, Folder
 from dxprivacy.paper.names import chosen
@@ -102,7 +102,7 @@ def _workers(processes: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BrokenProcessPool:
-        raise DxError(
+        raise Unexpected(
             "a process was ended from outside; finished figures are kept",
             hints=[("dxp reproduce …", "goes on from there")],
         ) from None

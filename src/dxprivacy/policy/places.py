@@ -1,8 +1,14 @@
-"""Files that a policy names: points (an id, coordinates, further columns as public properties), and edges."""
+"""Files that a policy names: points (an id, coordinates, further columns as public properties), and edges.
+
+A policy may name any file, by mistake or by malice, and messages are shown to people who may not read it: what stands
+in a file is quoted only once its header has shown that it is one of points.
+"""
 
 import csv
+import io
 import math
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +17,7 @@ import numpy as np
 from dxprivacy.errors import PolicyError, did_you_mean
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.attributes import OTHER, Property
+from dxprivacy.policy.files import read_text
 
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 
@@ -30,8 +37,8 @@ def read_places(path: Path, units: Mapping[str, str], identifier: str = "") -> P
     The id is the column named `id` (or as told), else the first; coordinates are latitude and longitude, or x, y (z).
     """
     table = _read(path)
-    key = _identifier(table.header, identifier, path)
     names, geographic = _coordinate_names(table.header, path)
+    key = _identifier(table.header, identifier, path)
     _require_ids(table, key)
     bounds = (90.0, 360.0) if geographic else (math.inf,) * len(names)
     coordinates = np.column_stack([_numbers(table, n, most) for n, most in zip(names, bounds, strict=True)])
@@ -68,12 +75,11 @@ class _Table(NamedTuple):
 def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude") -> _Table:
     rows, lines = [], []
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            for fields in reader:
-                if fields:  # an empty line is none
-                    rows.append(fields)
-                    lines.append(reader.line_num)
+        reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+        for fields in reader:
+            if fields:  # an empty line is none
+                rows.append(fields)
+                lines.append(reader.line_num)
     except FileNotFoundError:
         raise PolicyError("no such file", where=str(path), hints=["paths are relative to the policy file"]) from None
     except OSError as error:
@@ -107,7 +113,17 @@ def read_edge_rows(path: Path) -> list[tuple[str, ...]]:
     for number, edge in enumerate(edges):
         if not edge[0] or not edge[1]:
             raise table.error("an edge needs its two nodes", number, "a,b")
+        if len(edge) == 3 and not _is_number(edge[2]):
+            raise table.error("the length of an edge is a number", number, "a,b,0.5")
     return edges
+
+
+def _is_number(text: str) -> bool:
+    try:
+        Decimal(text)
+    except InvalidOperation:
+        return False
+    return True
 
 
 def _identifier(header: list[str], wanted: str, path: Path) -> str:
@@ -145,9 +161,8 @@ def _coordinate_names(header: list[str], path: Path) -> tuple[list[str], bool]:
     if plane:
         return plane, False
     raise PolicyError(
-        "no coordinates",
+        "no coordinates in its first line",
         where=f"{path}:1",
-        details=[f"there are: {', '.join(header)}"],
         hints=["columns latitude and longitude, or x and y, are needed"],
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
+from dxprivacy.policy.files import read_text
 from dxprivacy.wording import UNPRINTABLE as UNPRINTABLE
 
 _SHOWN = 100
@@ -49,17 +50,18 @@ class TomlFile:
         """Read a file."""
         file = Path(path)
         try:
-            text = file.read_text(encoding="utf-8-sig")
+            text = read_text(file)
         except FileNotFoundError:
-            raise cls.failure("no such file", where=str(file), hints=[cls.missing]) from None
+            raise cls.failure("no such file", where=_short(str(file)), hints=[cls.missing]) from None
         except UnicodeDecodeError:
-            raise cls.failure("not UTF-8 text", where=str(file), hints=[f"save the {cls.noun} as UTF-8"]) from None
+            hint = f"save the {cls.noun} as UTF-8"
+            raise cls.failure("not UTF-8 text", where=_short(str(file)), hints=[hint]) from None
         except OSError as error:
             what = f"cannot be read: {error.strerror}"
             hint = f"name a {cls.noun} file, such as {cls.noun}.toml"
-            raise cls.failure(what, where=str(file), hints=[hint]) from None
+            raise cls.failure(what, where=_short(str(file)), hints=[hint]) from None
         except ValueError:  # a NUL in the path
-            raise cls.failure("cannot be a file name", where=repr(str(file))) from None
+            raise cls.failure("cannot be a file name", where=_short(repr(str(file)))) from None
         return cls.parse(text, file)
 
     @classmethod

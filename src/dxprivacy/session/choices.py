@@ -42,8 +42,9 @@ def choose(session: "Session", choice: Choice, noise: Noise, *, request: str = "
     if not isinstance(entry, Entry):
         stored = choice_from_json(entry)
         return ChoiceOutcome(stored, True, int(stored.facts["ledger"]["entry"]))
-    histogram = session.source.count(policy.universe)
-    index = chosen(choice, histogram, noise)
+    with session.pacing():
+        histogram = session.source.count(policy.universe)
+        index = chosen(choice, histogram, noise)
     release = build_choice(
         choice,
         index,

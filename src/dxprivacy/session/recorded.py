@@ -1,6 +1,7 @@
 """Steps that a ledger pays for: reserved durably before anything is drawn, kept, and replayed after a crash."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms.spending import StepCost
@@ -14,8 +15,10 @@ class Recorded:
     step that was reserved but never answered is refused by the ledger, as for any release: its budget is spent.
     """
 
-    def __init__(self, ledger: Ledger, request: str) -> None:
-        self.ledger, self.request = ledger, request
+    def __init__(
+        self, ledger: Ledger, request: str, pacing: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
+        self.ledger, self.request, self._pacing = ledger, request, pacing
 
     def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:
         """Reserve, act, store."""
@@ -23,6 +26,7 @@ class Recorded:
         entry = self.ledger.reserve(cost, questions, request=request)
         if not isinstance(entry, Entry):
             return entry
-        text = act()
+        with self._pacing():
+            text = act()
         self.ledger.finish(request, text)
         return text

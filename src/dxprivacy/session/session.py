@@ -1,6 +1,7 @@
 """The whole path: policy, plan, ledger, count, noise, release - in that order, and in no other."""
 
 import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from dxprivacy.model.picks import Pick
 from dxprivacy.planning import Plan, load_plan, make_plan
 from dxprivacy.planning.choice import Choice, make_choice
 from dxprivacy.policy import Policy
+from dxprivacy.policy.files import read_text
 from dxprivacy.release import Release, build_release, from_json, rehearse
 from dxprivacy.release.choice import ChoiceRelease
 from dxprivacy.session.choices import ChoiceOutcome, choose
+from dxprivacy.session.pace import paced, period
 from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
 from dxprivacy.synthesis.plan import SynthesisPlan, plan_synthesis
 
@@ -35,7 +38,8 @@ class Session:
 
     Planning looks at nothing but the policy and the public number of records; releasing reserves first.  Both are the
     curator's to name: nothing in a plan chooses them.  A ledger that is not there is started, unless `new_ledger` is
-    False.
+    False.  With a `pace` ("1s", or "auto") answers leave at whole multiples of that period; `spill=False` keeps rows
+    off the disk.
     """
 
     def __init__(
@@ -46,9 +50,13 @@ class Session:
         ledger: str | Path,
         new_ledger: bool = True,
         noise: Noise | None = None,
+        pace: str | float | None = None,
+        spill: bool = True,
     ) -> None:
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
-        self.source = open_source(data)
+        self._pace = pace
+        period(pace, self.policy.universe, 1)  # refuses what is none
+        self.source = open_source(data, spill=spill)
         self.source.check(self.policy.universe)
         self.ledger = Ledger.open(ledger, self.policy, create=new_ledger)
         self._noise: Noise = noise or SystemNoise()
@@ -63,6 +71,10 @@ class Session:
         if self._rows is None:
             self._rows = self.source.rows()
         return self._rows
+
+    def pacing(self) -> AbstractContextManager[None]:
+        """Around everything that looks at the data: leaves at whole multiples of the session's period."""
+        return paced(period(self._pace, self.policy.universe, self.rows) if self._pace is not None else 0.0)
 
     def plan(
         self,
@@ -125,8 +137,9 @@ class Session:
         if not isinstance(entry, Entry):
             stored = from_json(entry)
             return Outcome(stored, True, int(stored.facts["ledger"]["entry"]))
-        histogram = self.source.count(self.policy.universe)
-        z = noisy_rows(plan, histogram, self._noise)
+        with self.pacing():
+            histogram = self.source.count(self.policy.universe)
+            z = noisy_rows(plan, histogram, self._noise)
         release = build_release(
             plan,
             z,
@@ -218,7 +231,7 @@ def read_plan(path: str | Path, policy: Policy) -> Plan:
 def read_json(path: str | Path) -> Any:
     """A JSON file, or our error."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(read_text(path, encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, RecursionError):

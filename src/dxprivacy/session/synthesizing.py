@@ -155,7 +155,7 @@ class _Run:
         self.name = f"synth-{digest[:16]}" + (f"-{quote(request, safe='')}" if request else "")
         self.session = session
         session.ledger.verify_on_disk()
-        self.spend = Recorded(session.ledger, self.name)
+        self.spend = Recorded(session.ledger, self.name, session.pacing)
         self.before = self.entries()
 
     def entries(self) -> tuple[int, ...]:

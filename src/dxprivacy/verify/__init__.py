@@ -16,11 +16,16 @@ from dxprivacy.verify.release import RELEASES, verify_release
 
 __all__ = ["Check", "verify", "verify_data"]
 
+_MOST_BYTES = 1 << 30
+
 
 def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check]:
     """Check a plan or release file, a release also against its ledger."""
     try:
-        text = Path(path).read_bytes().decode("utf-8")
+        file = Path(path)
+        if file.exists() and not (file.is_file() and file.stat().st_size <= _MOST_BYTES):  # a device has no end
+            raise UsageError(f"is no file of at most {_MOST_BYTES >> 20} MB", where=str(path))
+        text = file.read_bytes().decode("utf-8")
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from None
     except UnicodeDecodeError:

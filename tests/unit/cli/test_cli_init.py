@@ -139,3 +139,31 @@ def test_declared_public_is_true_or_false_and_only_for_values(given):
     assert caught.value.where == "policy.toml:6"
     with pytest.raises(PolicyError, match="“declared_public” means nothing here"):
         dx.Policy.parse(text.format("integers = [1, 2]", "true"))
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "Ada,36,F", "36,Ada,F", "Ada,1815-12-10,F", "Ada,10.12.1815,F", "Ada,10:15,F", "name,age,", ",age,sex",
+        "name,age,name", "name, ,sex", "true,age,sex", "N/A,age,sex", "1.5,age,sex", "-,age,sex", "ada@example.org,a,b",
+        "Ada,+44 1,F", "name,.5,sex", "Ada,1e5,F", "x,50%,y", "2019,2020,2021", "name," + "x" * 400 + ",sex",
+    ],
+)  # fmt: skip
+def test_a_first_line_that_cannot_be_a_header_is_refused_and_not_shown(first, tmp_path, monkeypatch, dxp):
+    (tmp_path / "people.csv").write_text(f"{first}\nBob,40,M\n")
+    monkeypatch.chdir(tmp_path)
+    for more in ([], ["--json"], ["--public", "sex"]):
+        done = dxp("init", "people.csv", *more)
+        assert done.code == 6
+        assert "the first line is no header" in done.out + done.err
+        for entry in ("Ada", "36", "1815", "ada@", "2019", "xxx"):
+            assert entry not in done.out + done.err
+    assert not (tmp_path / "policy.toml").exists()
+
+
+def test_a_header_that_looks_like_a_record_can_be_declared_one(tmp_path, monkeypatch, dxp):
+    (tmp_path / "people.csv").write_text("name,2019,2020\nAda,1,2\n")
+    monkeypatch.chdir(tmp_path)
+    assert dxp("init", "people.csv").code == 6
+    assert dxp("init", "people.csv", "--header").code == 0
+    assert "attributes.2019" in (tmp_path / "policy.toml").read_text()

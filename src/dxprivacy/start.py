@@ -1,0 +1,15 @@
+"""Where the command line begins: nothing is loaded before Ctrl-C is understood."""
+
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Load the commands and run; whoever stops that, even while it loads, sees one word and no traceback."""
+    try:
+        from dxprivacy.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,127 @@
+"""Rows that do not fit into memory: in a private folder, which is removed, also after a kill."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import duckdb
+import pandas as pd
+import pytest
+
+from dxprivacy.engines import open_source, spill
+from dxprivacy.engines.duck import DuckSource
+from dxprivacy.engines.duck_database import Database
+from dxprivacy.engines.duck_tables import ParquetTable
+from dxprivacy.errors import DataError
+from dxprivacy.model.attributes import Integers
+from dxprivacy.model.universe import Universe
+
+CELLS = 1 << 22
+COUNT = f"""
+import sys
+from pathlib import Path
+from dxprivacy.engines.duck import DuckSource
+from dxprivacy.engines.duck_database import Database
+from dxprivacy.engines.duck_tables import ParquetTable
+from dxprivacy.model.attributes import Integers
+from dxprivacy.model.universe import Universe
+source = DuckSource(ParquetTable(Path(sys.argv[1])), Database(memory="50MB"))
+while True:
+    source.count(Universe([Integers(name="x", low=0, high={CELLS - 1})]))
+"""
+SWEEP = "import pandas; from dxprivacy.engines import open_source; open_source(pandas.DataFrame({'x': [1]})).rows()"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """As many different cells as rows, more than fit into the memory that the tests allow."""
+    path = tmp_path_factory.mktemp("spill") / "many.parquet"
+    with duckdb.connect() as con:
+        con.execute(f"COPY (SELECT i AS x FROM range({CELLS}) AS r(i)) TO '{path}'")
+    return path
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A place for temporary files that nobody else uses."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    yield folder
+    monkeypatch.undo()
+
+
+def test_what_a_killed_count_leaves_is_private_and_swept_at_the_next_start(many, here):
+    child = subprocess.Popen([sys.executable, "-c", COUNT, many])
+    try:
+        deadline = time.monotonic() + 60
+        while not (files := [f for f in here.rglob("duckdb_temp*") if f.stat().st_size]):
+            assert child.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        [folder] = here.iterdir()
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert files
+        spill.sweep()
+        assert folder.exists()  # its owner lives
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert list(folder.rglob("duckdb_temp*"))  # raw rows, left behind
+    os.utime(folder, (time.time() - 120,) * 2)
+    subprocess.run([sys.executable, "-c", SWEEP], check=True)
+    assert list(here.iterdir()) == []
+
+
+def test_nothing_is_left_where_a_count_ends_by_itself(many, here):
+    source = DuckSource(ParquetTable(many), Database(memory="50MB"))
+    assert source.count(Universe([Integers(name="x", low=0, high=CELLS - 1)])).total == CELLS
+    assert list(here.iterdir())
+    del source
+    assert list(here.iterdir()) == []
+
+
+def test_without_a_spill_no_row_reaches_the_disk_and_too_little_memory_is_one_error(many, here):
+    source = DuckSource(ParquetTable(many), Database(spill=False, memory="50MB"))
+    with pytest.raises(DataError):
+        source.count(Universe([Integers(name="x", low=0, high=CELLS - 1)]))
+    assert source.count(Universe([Integers(name="x", low=0, high=9)])).total == CELLS
+    assert open_source(pd.DataFrame({"x": [1]}), spill=False).rows() == 1
+    assert list(here.iterdir()) == []
+
+
+def test_the_sweep_touches_nothing_that_is_not_ours_dead_and_old(here):
+    def folder(name, mode=0o700, files=("owner.lock", "duckdb_temp_storage-0.tmp"), age=200_000.0):
+        (here / name).mkdir()
+        for file in files:
+            (here / name / file).write_bytes(b"rows")
+        (here / name).chmod(mode)
+        os.utime(here / name, (time.time() - age,) * 2)
+        return here / name
+
+    gone = [folder("dxprivacy-dead"), folder("dxprivacy-unlocked", files=("duckdb_temp_storage-0.tmp",))]
+    kept = [
+        folder("dxprivacy-open", mode=0o755),
+        folder("dxprivacy-mine", files=("owner.lock", "thesis.txt")),
+        folder("dxprivacy-young", age=1.0),
+        folder("dxprivacy-starting", files=(), age=100.0),
+        folder("else"),
+        folder("dxprivacy-a-b"),
+    ]
+    target = folder("target")
+    (here / "dxprivacy-link").symlink_to(target)
+    linked = folder("dxprivacy-linked", files=())
+    (linked / "owner.lock").symlink_to(target / "owner.lock")
+    os.utime(linked, (time.time() - 200_000,) * 2)
+    live = spill.Spill()
+    os.utime(live.path, (time.time() - 200_000,) * 2)
+    spill.sweep()
+    assert not [f for f in gone if f.exists()]
+    assert all(f.exists() for f in [*kept, target, live.path, linked])
+    assert sorted(f.name for f in target.iterdir()) == ["duckdb_temp_storage-0.tmp", "owner.lock"]
+    live.remove()
+    assert not live.path.exists()
