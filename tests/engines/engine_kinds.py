@@ -173,6 +173,8 @@ def expected_index(attribute: Attribute, *values: object) -> int:
         return other if attribute.entry.listed in entries else radix
     if isinstance(attribute, Integers):
         found = whole(value)
+        if found is not None and attribute.clamp and abs(found) < 10**24:
+            found = min(max(found, attribute.low), attribute.high)
         return found - attribute.low if found is not None and attribute.low <= found <= attribute.high else other
     if isinstance(attribute, Numbers):
         at = number(value)

@@ -90,6 +90,14 @@ UNIVERSES = {
             Numbers(name="age", low=-4, high=12, step=8),
         ]
     ),
+    "clamped whole numbers": Universe(
+        [
+            Integers(name="age", low=0, high=5, clamp=True),
+            Integers(name="score", low=-2, high=2, clamp=True),
+            Integers(name="price", low=0, high=3, clamp=True),
+            Integers(name="small", low=2, high=9, clamp=True),
+        ]
+    ),
     "dates": Universe([Dates(name=name, first="2026-01-01", last="2026-01-31") for name in ("visit", "start", "sent")]),
     "series": Universe(
         [

@@ -32,7 +32,7 @@ WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 LONGEST_TEXT = 1 << 16
 """Bytes of a number or a date written as text; what is longer is `other`, without being read."""
 
-_LONGEST_NUMBER = 19  # digits; more than any bound of an attribute has
+_LONGEST_NUMBER = 24  # digits; more than any bound of an attribute has
 _WHOLE = re.compile(WHOLE_NUMBER)
 
 Reader = Callable[[object], int]
