@@ -14,6 +14,7 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import BUILD, COMMON, KINDS
 from dxprivacy.policy.recoding import recoding_of, was_version
+from dxprivacy.policy.skeleton import OPEN
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 _TOP = (
@@ -34,6 +35,16 @@ class Compiled:
     metric: Metric
     recoded: dict[str, Recoding]
     was_version: str
+
+
+_EXAMPLES = {
+    "integers": "integers = [0, 120]",
+    "numbers": "numbers = [0, 200000]",
+    "step": "step = 1000",
+    "dates": 'dates = ["2026-01-01", "2026-12-31"]',
+    "values": 'values = ["M", "F"]',
+    "per": "per = 10",
+}
 
 
 def compile_policy(file: PolicyFile) -> Compiled:
@@ -164,6 +175,7 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
             hints=[("integers = [0, 120]", "whole numbers have distances")],
         )
     file.only(table, (kind, *COMMON, *KINDS[kind]), section)
+    _require_filled_in(file, section, name, table)
     if "epsilon" not in table:
         raise file.error(
             f"{name} has no epsilon", section=section, hints=[("epsilon = 1.0", "how far its values may be told apart")]
@@ -177,6 +189,16 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
         raise file.error(
             error.what, section=section, key=kind, details=(*details, *error.details), hints=list(error.hints)
         ) from None
+
+
+def _require_filled_in(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> None:
+    """What `dxp init` leaves open is for a person to say: a range that nobody thought about makes answers wrong."""
+    for key, value in table.items():
+        if OPEN in (value if isinstance(value, list) else [value]):
+            example = _EXAMPLES.get(key, "")
+            raise file.error(
+                f"{name}: {key} is not filled in yet", section=section, key=key, hints=[example] if example else []
+            )
 
 
 def _kind(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> str:

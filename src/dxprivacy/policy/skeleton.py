@@ -6,8 +6,11 @@ The exception is a column whose values its curator declares public: they are giv
 import re
 from collections.abc import Mapping, Sequence
 
+OPEN = "…"
+"""What stands where a person has to decide; a policy that still holds it is refused."""
+
 _HEAD = """\
-# How far may answers tell any two records apart?  Fill in what the dots leave open, remove what you do not publish.
+# How far may answers tell any two records apart?  Fill in every “…”, and remove what you do not publish.
 # docs/policy.md explains every key; dxp check explains what the finished file means.
 title = "{title}"
 dataset = "{dataset}"
@@ -15,26 +18,26 @@ unit = "replace"                  # one record is replaced by another; the numbe
 """
 _KINDS = {
     "whole": """\
-integers = [0, 100]               # the least and the largest number that may occur; others count as “other”
+integers = ["…", "…"]             # the least and the largest number that may occur, as [0, 120]; others are “other”
 epsilon = 1.0
-per = 10                          # ε 1 for every 10 apart
+per = "…"                         # per = 10: ε 1 for every 10 apart
 """,
     "number": """\
-numbers = [0, 1000]               # the least and the largest number that may occur; others count as “other”
-step = 10                         # the width of a cell: numbers are counted, and summed, by cells
+numbers = ["…", "…"]              # the least and the largest number that may occur, as [0, 1000]; others are “other”
+step = "…"                        # step = 10: the width of a cell; numbers are counted, and summed, by cells
 epsilon = 1.0
-per = 100                         # ε 1 for every 100 apart
+per = "…"                         # per = 100: ε 1 for every 100 apart
 """,
     "date": """\
-dates = ["2026-01-01", "2026-12-31"]   # the first and the last day that may occur; others count as “other”
+dates = ["…", "…"]                # the first and the last day that may occur, as ["2026-01-01", "2026-12-31"]
 epsilon = 1.0
-per = "7 days"                    # ε 1 for every 7 days apart
+per = "…"                         # per = "7 days": ε 1 for every 7 days apart
 """,
     "instant": """\
-dates = ["2026-01-01", "2026-12-31"]   # the first and the last day that may occur; others count as “other”
+dates = ["…", "…"]                # the first and the last day that may occur, as ["2026-01-01", "2026-12-31"]
 timezone = "UTC"                  # the zone whose days are meant
 epsilon = 1.0
-per = "7 days"                    # ε 1 for every 7 days apart
+per = "…"                         # per = "7 days": ε 1 for every 7 days apart
 """,
     "truth": """\
 values = [true, false]

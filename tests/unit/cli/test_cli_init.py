@@ -34,11 +34,11 @@ def test_every_column_gets_its_place_and_no_row_is_read(parquet, dxp):
     text = (parquet / "new.toml").read_text()
     assert "5 columns" in called.out
     assert "no row was read" in called.out
-    assert "# [attributes.age]\n# integers = [0, 100]" in text
+    assert '# [attributes.age]\n# integers = ["…", "…"]' in text
     assert 'column = "se\\"x"' in text
     assert "# values = [true, false]" in text
-    assert '# [attributes.day]\n# dates = ["2026-01-01", "2026-12-31"]' in text
-    assert "# numbers = [0, 1000]" in text
+    assert '# [attributes.day]\n# dates = ["…", "…"]' in text
+    assert '# numbers = ["…", "…"]' in text
     assert "secret" not in text + called.out
 
 
@@ -50,7 +50,22 @@ def test_the_filled_in_skeleton_is_a_policy(parquet, dxp):
     filled = "\n".join(
         line.removeprefix("# ") for line in text.splitlines() if not line.startswith(("# How", "# docs", "# column “"))
     )
-    policy = dx.Policy.parse(filled.replace('"…", "…"', '"a", "b"'))
+    steps = [  # what is open, in the order in which a person is told of it, and what they write
+        ('integers = ["…", "…"]', "integers = [0, 120]"),
+        ('per = "…"                         # per = 10', "per = 10 #"),
+        ('values = ["…", "…"]', 'values = ["a", "b"]'),
+        ('dates = ["…", "…"]', 'dates = ["2026-01-01", "2026-12-31"]'),
+        ('per = "…"                         # per = "7 days"', 'per = "7 days" #'),
+        ('numbers = ["…", "…"]', "numbers = [0, 1000]"),
+        ('step = "…"', "step = 10"),
+        ('per = "…"                         # per = 100', "per = 100 #"),
+    ]
+    for still_open, written in steps:
+        with pytest.raises(PolicyError, match=f"{still_open.split(' ')[0]} is not filled in yet"):
+            dx.Policy.parse(filled)
+        assert still_open in filled
+        filled = filled.replace(still_open, written, 1)
+    policy = dx.Policy.parse(filled)
     assert policy.universe.names == ("age", "se_x", "ok", "day", "größe")
     assert [a.kind for a in policy.universe.attributes] == ["integers", "values", "values", "dates", "numbers"]
     assert policy.universe.attributes[1].column == 'se"x'
