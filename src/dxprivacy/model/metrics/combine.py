@@ -201,7 +201,7 @@ class AttributeMax(AttributeSum):
 
     @cached_property
     def _is_grid(self) -> bool:
-        lines = [m for m in self._axes if isinstance(m, Line) and (np.diff(m.positions) == 1).all()]
+        lines = [m for m in self._axes if isinstance(m, Line) and m.consecutive]
         equal = len(lines) == len(self._axes) and len({m.per_unit for m in lines}) == 1
         # With many short axes the king's moves would be more than all pairs.
         return equal and lines[0].per_unit < math.inf and 3 ** len(lines) < self.universe.size

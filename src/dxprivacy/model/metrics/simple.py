@@ -84,10 +84,29 @@ class Line(Metric):
 
     def __init__(self, universe: Universe, positions: "list[int] | range | Ints", per_unit: Exact) -> None:
         super().__init__(universe)
-        self.positions = np.asarray(positions, dtype=np.int64)
-        if len(self.positions) != universe.size:
-            raise MetricError(f"{len(self.positions)} positions for {universe.size} elements")
+        if len(positions) != universe.size:
+            raise MetricError(f"{len(positions)} positions for {universe.size} elements")
+        self._given = positions
         self.per_unit = per_unit
+
+    @cached_property
+    def positions(self) -> Ints:
+        """Where each value stands."""
+        if isinstance(self._given, range):
+            return np.arange(self._given.start, self._given.stop, self._given.step, dtype=np.int64)
+        return np.asarray(self._given, dtype=np.int64)
+
+    @cached_property
+    def consecutive(self) -> bool:
+        """Whether each value stands one step behind the one before: then nothing has to be looked up."""
+        if isinstance(self._given, range):
+            return self._given.step == 1 or len(self._given) == 1
+        return bool((np.diff(self.positions) == 1).all())
+
+    def _steps(self, i: Ints, j: Ints) -> Ints:
+        """How many steps lie between two values."""
+        steps = i - j if self.consecutive else self.positions[i] - self.positions[j]
+        return np.asarray(np.abs(steps), dtype=np.int64)
 
     @property
     def tick(self) -> Fraction | None:
@@ -96,21 +115,21 @@ class Line(Metric):
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
         """The difference of the positions."""
-        steps = np.abs(self.positions[i] - self.positions[j])
+        steps = self._steps(i, j)
         if self.per_unit == math.inf:
             return np.asarray(-np.sign(steps))
         return np.asarray(steps * np.int64(self.per_unit != 0))
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """Steps times the price of a step."""
-        steps = np.abs(self.positions[i] - self.positions[j]).astype(np.float64)
+        steps = self._steps(i, j).astype(np.float64)
         if self.per_unit == math.inf:
             return np.where(steps > 0, np.inf, 0.0)
         return np.asarray(steps * float(self.per_unit))
 
     def exact(self, i: int, j: int) -> Exact:
         """Steps times the price of a step."""
-        steps = abs(int(self.positions[i]) - int(self.positions[j]))
+        steps = abs(int(self._given[i]) - int(self._given[j]))
         return steps * self.per_unit if steps else Fraction(0)
 
     @cached_property
@@ -119,18 +138,25 @@ class Line(Metric):
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
         """Neighbours: the way from u to v along them has exactly the length of the direct step."""
+        if self.consecutive:
+            last = self.universe.size - 1
+            for a in range(0, last, block):
+                first = np.arange(a, min(a + block, last), dtype=np.int64)
+                yield first, first + 1
+            return
         for a in range(0, len(self._order) - 1, block):
             yield self._order[a : a + block][: len(self._order) - 1 - a], self._order[a + 1 : a + 1 + block]
 
     @property
     def generator_count(self) -> int:
         """Neighbours."""
-        return len(self.positions) - 1
+        return self.universe.size - 1
 
     @cached_property
     def farthest(self) -> Extreme | None:
         """The two ends."""
-        i, j = int(self._order[0]), int(self._order[-1])
+        ends = (0, self.universe.size - 1) if self.consecutive else (self._order[0], self._order[-1])
+        i, j = int(ends[0]), int(ends[1])
         d = float(self.exact(i, j))
         return Extreme(d, (i, j)) if 0 < d < math.inf else None
 
@@ -141,7 +167,6 @@ class Line(Metric):
 
     def spec(self) -> dict[str, Any]:
         """Positions and price; of consecutive positions the first and the last."""
-        first, last = int(self.positions[0]), int(self.positions[-1])
-        steps = bool((np.diff(self.positions) == 1).all())
-        where = {"range": [first, last]} if steps else {"positions": self.positions.tolist()}
+        first, last = int(self._given[0]), int(self._given[-1])
+        where = {"range": [first, last]} if self.consecutive else {"positions": self.positions.tolist()}
         return {"kind": self.kind, "per_unit": str(self.per_unit), **where}
