@@ -291,13 +291,15 @@ def test_a_new_ledger_needs_a_word_and_is_announced_before_anything_is_counted(h
 
 
 def test_an_announcement_comes_before_the_count(house, monkeypatch, capsys):
+    from dxprivacy.cli.counting import Counting
     from dxprivacy.cli.deciding import decide
     from dxprivacy.engines import csv_lines
 
     curator, _, _ = house
     monkeypatch.chdir(curator)
     monkeypatch.setattr(csv_lines.CsvFile, "count", lambda *_: pytest.fail("counted"))
-    with decide(Path("policy.toml"), None, new_ledger=True).open(("people.csv",)) as session:
+    deciding = decide(Path("policy.toml"), None, new_ledger=True)
+    with deciding.open(("people.csv",), Counting(None, spill=True)) as session:
         assert session.ledger.is_new
     assert "! new ledger" in capsys.readouterr().err
 

@@ -143,12 +143,14 @@ _DENIED = _Trouble("may not be read or written", "check the permissions of the f
 _NO_PATH = _Trouble("no such file or directory", "make the directory, or correct the path")
 _DISK = _Trouble("the disk reports an error; no answer was released", "check the disk", "earlier answers are kept")
 _DAMAGED = _Trouble("not a ledger, or damaged", "restore the newest copy", "with its witness")
+_TOO_LONG = _Trouble("cannot be opened: File name too long", "a shorter path")
 _CLOSED = _Trouble("closed, or opened by another thread", "open it again")
 
 _BY_ERRNO = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _DENIED),
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), _NO_PATH),
+    errno.ENAMETOOLONG: _TOO_LONG,
 }
 _BY_SQLITE_CODE = {
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), _LOCKED),

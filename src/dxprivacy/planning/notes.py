@@ -32,7 +32,7 @@ def notes(plan: Plan) -> list[str]:
     if sizes and plan.rows:
         size = plan.rows // max(sizes)
         private = f"groups of {size:,} records, whose sizes are private" if max(sizes) > 1 else f"{size:,} records"
-        which = "means by group or condition" if plan.metric.universe.absent is None else "means"
+        which = "means by group" if max(sizes) > 1 and plan.metric.universe.absent is None else "means"
         found[f"{which}: errors are for {private}; half as many records mean twice the error"] = None
     if plan.metric.universe.absent is not None:
         found["how many records there are is private too: “count” is answered with noise"] = None

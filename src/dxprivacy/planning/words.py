@@ -224,7 +224,7 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
         "" if target is None else f"{digits(float(target))} {unit}".rstrip() + (tag("warn", " !") if missed else "")
     )
     if all(_reached(a, e) for a, e in zip(answers, errors, strict=True)):
-        assumed = any(isinstance(a.recipe, Ratio) for a in answers)
+        assumed = any(isinstance(a.recipe, Ratio) and a.groups for a in answers)
         why = tag("dim", "nothing: target reached" + (" for groups of that size" if assumed else ""))
     elif target is not None and all(e.good_enough(target) for e in errors):
         why = tag("dim", f"what its steps hide: {_span([e.hidden for e in errors], unit)}")

@@ -45,6 +45,7 @@ class Release:
     promise: tuple[str, ...]
     records: int | None  # None where it is private
     facts: Mapping[str, Any]
+    format: str = FORMAT  # of an older version where it was made by one: its numbers mean what they meant
 
     def rows(self) -> list[dict[str, Any]]:
         """The answers as plain dictionaries; `groups` maps what they are grouped by to their label there."""
@@ -74,7 +75,7 @@ class Release:
         """For JSON, sealed."""
         return sealed(
             {
-                "format": FORMAT,
+                "format": self.format,
                 "name": self.name,
                 "records": self.records,
                 "answers": [
@@ -158,4 +159,4 @@ def from_json(text: str) -> Release:
         for r in data["answers"]
     )
     facts = {key: value for key, value in data.items() if key not in known}
-    return Release(data["name"], answers, tuple(data["promise"]), data["records"], facts)
+    return Release(data["name"], answers, tuple(data["promise"]), data["records"], facts, data["format"])

@@ -147,7 +147,8 @@ def _check_notes(data: Any, claim: Claim) -> None:
     sizes = [a.siblings for a in claim.asked.answers if a.recipe.count is not None]
     if sizes and claim.records:
         records = f"{claim.records // max(sizes):,} records"
-        which = "means" if private else "means by group or condition"
+        which = "means by group" if max(sizes) > 1 and not private else "means"
+        which = "means by group or condition" if claim.edition == 2 and not private else which
         these = f"groups of {records}, whose sizes are private" if max(sizes) > 1 else records
         wanted.append(f"{which}: errors are for {these}; half as many records mean twice the error")
     if private:

@@ -26,18 +26,19 @@ def test_stopping_while_modules_load_shows_one_word_and_no_traceback(module, tmp
 
 
 LONG = "a" * 5_000
+POLICY = 'title = "t"\ndataset = "d"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1.0\n'
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ["check", LONG],
-        ["init", LONG],
+        ["init", LONG, "--out", "new.toml"],
         ["init", "people.csv", "--out", LONG],
         ["ledger", LONG],
         ["ledger", f"x/{LONG}/y"],
         ["verify", LONG],
-        ["release", LONG, "--data", "people.csv"],
+        ["release", LONG, "--data", "people.csv", "--policy", "policy.toml", "--new-ledger"],
         ["inspect", LONG, "--policy", "policy.toml"],
         ["plan", "policy.toml", "count by sex", "--rows", "9", "--out", LONG],
     ],
@@ -45,9 +46,7 @@ LONG = "a" * 5_000
 )
 def test_a_path_that_is_too_long_is_one_clear_error(arguments, tmp_path):
     (tmp_path / "people.csv").write_text("sex\nM\n")
-    (tmp_path / "policy.toml").write_text(
-        'title = "t"\ndataset = "d"\n[attributes.sex]\nvalues = ["M"]\nepsilon = 1.0\n'
-    )
+    (tmp_path / "policy.toml").write_text(POLICY)
     done = dxp(*arguments, cwd=tmp_path)
     assert done.returncode in (2, 3, 6, 7)
     assert "File name too long" in done.stderr or "cannot be opened" in done.stderr
@@ -55,10 +54,20 @@ def test_a_path_that_is_too_long_is_one_clear_error(arguments, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["check {}", "plan {} x", "release {} --data d.csv", "verify {}", "init {}"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check {}",
+        "plan {} x",
+        "release {} --data d.csv --policy policy.toml --new-ledger",
+        "verify {}",
+        "init {} --out new.toml",
+    ],
+)
 @pytest.mark.parametrize("file", ["/dev/zero", "pipe"])
 def test_a_file_that_never_ends_or_never_begins_is_refused_at_once(command, file, tmp_path):
     os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "policy.toml").write_text(POLICY)
     done = dxp(*command.format(file).split(), cwd=tmp_path)
     assert done.returncode in (2, 3, 6)
     assert "regular file" in done.stderr or "is no file of at most" in done.stderr
@@ -70,10 +79,8 @@ def test_a_pace_and_a_spill_are_options_of_every_command_that_counts(tmp_path):
         assert "--pace PERIOD" in done.stdout
         assert "--no-spill" in done.stdout
     (tmp_path / "people.csv").write_text("sex\n" + "M\nF\n" * 50)
-    (tmp_path / "policy.toml").write_text(
-        'title = "t"\ndataset = "d"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1.0\n'
-    )
-    given = ["policy.toml", "most common sex", "--data", "people.csv", "--ledger", "l.db"]
+    (tmp_path / "policy.toml").write_text(POLICY)
+    given = ["policy.toml", "most common sex", "--data", "people.csv", "--ledger", "l.db", "--new-ledger"]
     done = dxp("choose", *given, "--pace", "soon", cwd=tmp_path)
     assert done.returncode == 2
     assert "a period up to an hour is needed" in done.stderr
