@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("questions", nargs=-1)
 @click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
 @click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published; means need it.")
-@click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option(
     "--method",
     default="auto",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [the version that --ledger holds].")
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside --policy].")
 @click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
+@click.option("--anyway", is_flag=True, help="Release even what is no better than a guess.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
@@ -39,6 +40,7 @@ def command(
     policy: Path | None,
     ledger: Path | None,
     new_ledger: bool,
+    anyway: bool,
     out: Path | None,
     request: str,
     as_page: bool,
@@ -60,6 +62,8 @@ def command(
     from dxprivacy.cli.folders import require_folder, stem
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.worth import require_worth
+    from dxprivacy.planning.worth import plan_warning
     from dxprivacy.release import release_lines
     from dxprivacy.session import read_json, read_plan
 
@@ -77,8 +81,15 @@ def command(
     # Under the plan's own name, which is a digest: a name that stands in a file is never a path.
     files = _Files(folder, stem("release", planned.name, request), as_page, read)
     files.require()
-    with deciding.open(data) as session, working("releasing"):
-        outcome = session.answer(planned, request=request)
+    with deciding.open(data) as session:
+        useless, whole = plan_warning(planned, session.rows)
+        require_worth(
+            useless if whole else "",
+            anyway=anyway,
+            recorded=lambda: session.is_recorded(planned, request=request),
+        )
+        with working("releasing"):
+            outcome = session.answer(planned, request=request)
         counted = session.source.name
     release = outcome.release
     written = files.write(release, planned, deciding.policy)

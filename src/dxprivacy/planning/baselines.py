@@ -1,80 +1,229 @@
-"""What plain differential privacy would give for the same questions: always two baselines.
+"""What plain differential privacy would give for the same questions: always two baselines, side by side.
 
-*strict*  plain DP as strict as our closest pair (epsilon = share * min d): it keeps every promise we make, at a price;
-*loose*   plain DP at our worst case (epsilon = the largest loss of the plan): it answers well, but protects close pairs
-          far less.
+*as strict*      question by question, one epsilon for all pairs: the least finite distance *that the question tells
+                 apart*.  Nothing that the question does not touch can change it.
+*at our worst*   plain DP at the worst case of our release: it often answers better, and protects close pairs far less.
 
-Plain DP splits its epsilon evenly over the questions and answers each with its own sensitivity.
+Both are made by the same planner, for each question alone.  Plain DP has to share its epsilon among the questions as
+our plan does: of its least distance a question gets the part that our plan spends on it, the largest
+`L_q(i, j) / d(i, j)`; a question that reached its target, and so took no more than it needed, is granted the whole
+share.  Of our worst case each question gets the part that its own worst case has in the sum of all.
+
+Why the first gain of a question is not below 1.  Let e be the least distance that question q tells apart.  Whatever
+keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j) there: plain
+DP's plan is one of those that our planner may choose from, at the same part of the policy.  So the best under d errs no
+more, in the loss that is minimised.  Two things can hide that.  Beside other questions ours may have less than `part`
+on some pairs, so that plain DP was granted more than our plan had; and ours keeps the rows that were asked for unless
+others are a tenth better.  In both cases the gain at equal parts is at least 1, and 1 is stated, which is no more than
+it.  Single answers of a question may get more noise than plain DP gives them, for the sake of the others; their own
+errors say so.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.bounds import largest_loss, max_ratio
+from dxprivacy.bounds import closest_told_apart, largest_loss, max_ratio
+from dxprivacy.errors import NotCertified
+from dxprivacy.model.blocks import OneHot
 from dxprivacy.model.costs import LaplaceCost
-from dxprivacy.model.metrics import Constant, Extreme, Metric, WithAbsent
+from dxprivacy.model.metrics import Metric
+from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Workload
+from dxprivacy.planning.expected import ErrorOf
+from dxprivacy.planning.laws import Law
+from dxprivacy.planning.measured import Measured
+from dxprivacy.planning.methods import best_of_all, simplest
+from dxprivacy.planning.plain import plain_metric
+from dxprivacy.planning.task import Candidate, Task
+
+MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that it counts with one scale
+MOST_QUESTIONS = 40  # that are planned so; of more, each counts with one scale
+
+
+@dataclass(frozen=True)
+class PlainQuestion:
+    """One question under plain DP: its epsilon as strict, the pair that sets it, the gain, and the noise it would get.
+
+    `epsilon` is infinite where every difference that the question tells is public: then nothing is compared.
+    """
+
+    epsilon: float
+    pair: tuple[int, int] | None
+    gain: float
+    rows: tuple[int, ...] = ()  # of the workload
+    scales: tuple[float, ...] = ()  # of the rows asked for, as strict; empty where plain DP counts others
 
 
 @dataclass(frozen=True)
 class Baselines:
-    """Epsilons and scales of both baselines, and the pairs that set them."""
+    """Both, answer by answer; None where there is nothing to compare."""
 
-    strict_epsilon: float
-    strict_pair: tuple[int, int] | None
-    strict_scales: tuple[float, ...]
+    questions: tuple[PlainQuestion, ...]
+    strict: tuple[ErrorOf | None, ...]
+    worst: tuple[ErrorOf | None, ...]
+
+
+@dataclass(frozen=True)
+class Ours:
+    """The plan that is compared: what it asks, counts and gets."""
+
+    questions: Stack
+    workload: Workload
+    metric: Metric
+    share: Fraction
+    records: int | None
+    scales: Sequence[float]
+    measured: Measured | None
+    laws: Sequence[Law]
+    errors: Sequence[ErrorOf]
+    ratio: float  # of the policy, all questions together
     worst_epsilon: float
-    worst_pair: tuple[int, int] | None
-    worst_scales: tuple[float, ...]
+
+    def reached(self, k: int) -> bool:
+        """Whether an answer has a target and keeps it."""
+        within = self.workload.answers[k].within
+        return within is not None and self.errors[k].good_enough(within)
 
 
-def baselines(workload: Workload, metric: Metric, cost: LaplaceCost, share: Fraction) -> Baselines:
-    """Both baselines for a planned workload; plain DP gets the same share of its epsilon."""
-    sensitivities = plain_sensitivities(workload)
-    near = _strictest(metric)
-    strict = near.distance * float(share) if near else float("inf")
-    loosest, worst_pair = largest_loss(cost)
-    return Baselines(
-        strict,
-        near.pair if near else None,
-        plain_scales(workload, sensitivities, strict),
-        loosest,
-        worst_pair,
-        plain_scales(workload, sensitivities, loosest),
-    )
+@dataclass(frozen=True)
+class _Alone:
+    """One question by itself, in its place among the others."""
+
+    number: int
+    workload: Workload
+    start: int  # its first row
+    answers: tuple[int, ...]  # their places in the plan
+
+    @property
+    def rows(self) -> range:
+        return range(self.start, self.start + self.workload.rows)
 
 
-def _strictest(metric: Metric) -> Extreme | None:
-    """The pair that plain DP would have to protect all pairs like.
+def baselines(ours: Ours) -> Baselines:
+    """Both baselines of a plan; it costs nothing but time, about that of planning once more."""
+    count = len(ours.workload.answers)
+    strict: list[ErrorOf | None] = [None] * count
+    worst: list[ErrorOf | None] = [None] * count
+    alone = _questions(ours)
+    noisy = [a for a in alone if any(ours.laws[r].variance for r in a.rows)]
+    losses = {a.number: _worst_of(ours, a) for a in noisy}
+    together = sum(losses.values())
+    found: dict[int, PlainQuestion] = {}
+    for a in noisy:
+        near = closest_told_apart(a.workload, ours.metric)
+        if near is None:
+            continue
+        part = float(ours.share) if all(ours.reached(k) for k in a.answers) else _part(ours, a)
+        epsilon = near.distance * part
+        if not 0 < epsilon < math.inf:
+            continue
+        plain = _Plain(ours, a, epsilon, quick=len(noisy) > MOST_QUESTIONS)
+        for k, error in zip(a.answers, plain.errors(1.0), strict=True):
+            mine = ours.errors[k]
+            # Good enough is good enough for plain DP too.
+            strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
+        if 0 < together < math.inf:
+            loose = ours.worst_epsilon * losses[a.number] / together
+            for k, error in zip(a.answers, plain.errors(loose / epsilon), strict=True):
+                worst[k] = error
+        scales = plain.found.scales if plain.found.measured is None else ()
+        found[a.number] = PlainQuestion(epsilon, near.pair, plain.gain, tuple(a.rows), scales)
+    nothing = PlainQuestion(math.inf, None, math.inf)
+    return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
 
-    Where records may be absent, plain DP is about adding or removing one, and replacing one is twice that.
-    """
-    if not isinstance(metric, WithAbsent):
-        return metric.closest
-    near, presence = metric.base.closest, metric.closest
-    return Extreme(near.distance / 2, near.pair) if near and near.distance < 2 * float(metric.radius) else presence
+
+def _questions(ours: Ours) -> list[_Alone]:
+    """Each question by itself: its rows stand together, in the order of the questions."""
+    out, start = [], 0
+    for number, asked in enumerate(ours.questions.questions):
+        workload = ours.workload if len(ours.questions.questions) == 1 else asked.on(ours.workload.universe)
+        members = tuple(k for k, a in enumerate(ours.workload.answers) if a.question == number)
+        untargeted = tuple(replace(a, within=None, weight=Fraction(1)) for a in workload.answers)
+        bare = Workload(workload.universe, workload.blocks, untargeted, workload.titles)
+        out.append(_Alone(number, bare, start, members))
+        start += workload.rows
+    return out
 
 
-def plain_sensitivities(workload: Workload) -> tuple[float, ...]:
-    """Each block's ordinary l1 sensitivity: the largest change by replacing, or else by adding or removing a record."""
-    universe = workload.universe
-    plain: Metric = Constant(universe, Fraction(1))
-    if universe.absent is not None:
-        plain = WithAbsent(universe, Constant(universe.present, float("inf")), Fraction(1))
-    out = []
-    for block in workload.blocks:
-        alone = Workload(workload.universe, (block,), ())
-        ones = LaplaceCost(alone, np.ones(block.rows))
-        out.append(float(max_ratio(ones, plain).upper))
-    return tuple(out)
+def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | None:
+    """What a question costs by itself; None where other rows are counted, which serve all questions."""
+    if ours.measured is not None or len(ours.questions.questions) == 1:
+        return None
+    return LaplaceCost(alone.workload, [ours.scales[r] for r in alone.rows])
 
 
-def plain_scales(workload: Workload, sensitivities: tuple[float, ...], epsilon: float) -> tuple[float, ...]:
-    """Scales per row if epsilon is split evenly over the questions that need noise."""
-    noisy = sum(s > 0 for s in sensitivities)
-    per_block = [
-        0.0 if not s or np.isinf(epsilon) else noisy * s / epsilon if epsilon else np.inf for s in sensitivities
-    ]
-    return tuple(float(per_block[b]) for b in workload.block_of)
+def _part(ours: Ours, alone: _Alone) -> float:
+    """The largest part of a pair's distance that our plan spends on a question."""
+    cost = _own_cost(ours, alone)
+    return ours.ratio if cost is None else min(float(max_ratio(cost, ours.metric).upper), float(ours.share))
+
+
+def _worst_of(ours: Ours, alone: _Alone) -> float:
+    """The worst case of a question by itself, of which plain DP gets its part of the whole worst case."""
+    cost = _own_cost(ours, alone)
+    return 1.0 if cost is None else largest_loss(cost)[0]
+
+
+class _Plain:
+    """A question alone, planned under one epsilon for all pairs."""
+
+    def __init__(self, ours: Ours, alone: _Alone, epsilon: float, *, quick: bool) -> None:
+        self.ours, self.alone = ours, alone
+        metric = plain_metric(alone.workload.universe, Fraction(epsilon))
+        self.task = Task(alone.workload, metric, Fraction(1), ours.records)
+        self.found = self._found(quick=quick)
+
+    def _found(self, *, quick: bool) -> Candidate:
+        """The best plan; one scale where that is the best by symmetry, or where the question is large."""
+        simple = simplest(self.task)
+        blocks = self.alone.workload.blocks
+        if len(blocks) == 1 and (isinstance(blocks[0], OneHot) or blocks[0].rows == 1):
+            return simple
+        if quick or self.alone.workload.rows > MOST_ROWS:
+            return self._counting_as_ours(simple)
+        try:
+            return best_of_all(self.task)
+        except NotCertified:
+            return simple
+
+    def _counting_as_ours(self, simple: Candidate) -> Candidate:
+        """Where our plan counts other rows for this question alone, plain DP may do so as well, with one scale."""
+        ours = self.ours
+        if ours.measured is None or len(ours.questions.questions) > 1:
+            return simple
+        one = np.ones(ours.measured.workload.rows)
+        most = max_ratio(LaplaceCost(ours.measured.workload, one), self.task.metric).upper
+        if not 0 < most < math.inf:
+            return simple
+        other = replace(simple, scales=tuple((one * float(most) * (1 + 2.0**-40)).tolist()), measured=ours.measured)
+        return other if self.task.loss_of(self.task.effective(other)) < self._loss(simple) else simple
+
+    def _loss(self, found: Candidate) -> float:
+        return self.task.loss_of(self.task.effective(found))
+
+    def errors(self, times: float) -> tuple[ErrorOf, ...]:
+        """Of its answers, with so many times the epsilon."""
+        if not 0 < times < math.inf:
+            return tuple(ErrorOf(math.inf, math.inf, math.inf) for _ in self.alone.answers)
+        found = self.found
+        if times != 1 and found.measured is not None and found.measured.shifts is not None:
+            found = simplest(self.task)  # a bias is for one epsilon only
+        return self.task.errors(replace(found, scales=tuple(s / times for s in found.scales)))
+
+    @property
+    def gain(self) -> float:
+        """The root of the losses' ratio: of squared errors, each row measured alike; 1 at least (see above)."""
+        mine, theirs = self.task.loss_of([self._size(r) for r in self.alone.rows]), self._loss(self.found)
+        return max(math.sqrt(theirs / mine), 1.0) if mine else math.inf
+
+    def _size(self, row: int) -> float:
+        """The scale whose noise would err as much as what a row of ours gets."""
+        ours = self.ours
+        if ours.measured is None:
+            return ours.scales[row]
+        moved = 0.0 if ours.measured.shifts is None else ours.measured.shifts[row] * (ours.records or 0)
+        return math.sqrt((ours.laws[row].variance + moved**2) / 2)

@@ -19,6 +19,7 @@ from dxprivacy.planning.strategies import Effort
 from dxprivacy.planning.task import Candidate, Task
 from dxprivacy.planning.watch import Watch
 
+USUAL_SHARE = "10%"  # of a policy, for whoever has a ledger and does not say: the first plan leaves room for others
 METHODS = ("auto", *(maker.name for maker in MAKERS))
 LOSSES = ("l2", "l1", "linf", "geomean")
 _KNOWN_LOSSES = {"auto": LOSSES, "optimal": LOSSES, "biased": ("l2", "l1")}

@@ -19,12 +19,12 @@ from dxprivacy.model.costs import Cost, LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import round_up
 from dxprivacy.model.workload import Workload
-from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import ErrorOf, all_expected, groups_per_question, target_scales
 from dxprivacy.planning.laws import Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.optimal import POWERS, gap_of, loss_of
+from dxprivacy.planning.plain import plain_sensitivities
 from dxprivacy.planning.refusals import nothing_left, separates
 from dxprivacy.planning.scales import Constraints, constraints, limits_of, together
 from dxprivacy.planning.strategies import Effort
