@@ -100,7 +100,7 @@ def _choose(
     from dxprivacy.cli.folders import require_folder, stem
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.cli.worth import require_worth
+    from dxprivacy.cli.worth import left_line, require_worth
     from dxprivacy.outputs import CHOICE, require_place, write_file
     from dxprivacy.planning.worth import choice_warning
     from dxprivacy.release.choice import KEPT, choice_release_lines
@@ -122,7 +122,7 @@ def _choose(
         )
         with working("choosing"):
             outcome = session.chosen(choice, request=request)
-        counted = session.source.name
+        counted, left = session.source.name, session.left
     release = outcome.release
     if target is not None:
         write_file(target, release.to_json(), CHOICE, inputs=read, note=KEPT)
@@ -130,7 +130,7 @@ def _choose(
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
     book = deciding.ledger
-    head = [deciding.words, *_head(outcome, book, counted), f"⟦good⟧✓⟦/⟧ written   {target}"]
+    head = [deciding.words, *_head(outcome, book, counted), f"⟦good⟧✓⟦/⟧ written   {target}", left_line(left)]
     show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)])
 
 

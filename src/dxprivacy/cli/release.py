@@ -62,7 +62,7 @@ def command(
     from dxprivacy.cli.folders import require_folder, stem
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.cli.worth import require_worth
+    from dxprivacy.cli.worth import left_line, require_worth
     from dxprivacy.planning.worth import plan_warning
     from dxprivacy.release import release_lines
     from dxprivacy.session import read_json, read_plan
@@ -90,7 +90,7 @@ def command(
         )
         with working("releasing"):
             outcome = session.answer(planned, request=request)
-        counted = session.source.name
+        counted, left = session.source.name, session.left
     release = outcome.release
     written = files.write(release, planned, deciding.policy)
     if as_json:
@@ -106,7 +106,7 @@ def command(
             f"{good} counted   {counted}, "
             + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
         ]
-    head.append(f"{good} written   {' · '.join(str(w) for w in written)}")
+    head += [f"{good} written   {' · '.join(str(w) for w in written)}", left_line(left)]
     lines = release_lines(release, everything=everything, file=str(written[1]))
     check = next_step("dxp verify", written[0], "--ledger", book)
     show([*head, "", *lines, "", check, next_step("dxp ledger", book, *deciding.options)])

@@ -157,7 +157,7 @@ def _make(
 ) -> None:
     """Reserve, make, write, compare."""
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.cli.worth import require_worth
+    from dxprivacy.cli.worth import left_line, require_worth
     from dxprivacy.release.words import promise_lines
     from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict, synthesis_warning
     from dxprivacy.synthesis.report import report_lines
@@ -175,13 +175,13 @@ def _make(
             made = session.synthesize(
                 plan, request=request, records=records, progress=lambda k, of: tell(f"round {k} of {of}")
             )
-        counted = session.source.name
+        counted, left = session.source.name, session.left
     written = places.write(made)
     if as_json:
         show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": [str(file) for file in written]})
         return
     head = [deciding.words, *_steps(made, book, counted)]
-    head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", ""]
+    head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", left_line(left), ""]
     caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
     lines = report_lines(made.report, everything=everything, file=str(places.report(made.name)))
     lines += [f"  {tag('dim', caution)}", "", *promise_lines(made.promise)]

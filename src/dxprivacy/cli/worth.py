@@ -25,3 +25,12 @@ def require_worth(warning: str, *, anyway: bool, recorded: Callable[[], bool]) -
         ("dxp check POLICY.toml", "names places that nearly coincide"),
     ]
     raise UsageError(warning, details=["Nothing spent, no data read."], hints=hints)
+
+
+def left_line(left: float) -> str:
+    """What is certain to be left of every pair's ε."""
+    from dxprivacy.wording import percent
+
+    if left <= 0:
+        return "⟦good⟧✓⟦/⟧ left      nothing is certain for every pair; dxp ledger shows them"
+    return f"⟦good⟧✓⟦/⟧ left      {percent(left)} of every pair's ε, at least"

@@ -28,7 +28,6 @@ import numpy as np
 
 from dxprivacy.bounds import closest_told_apart, largest_loss, max_ratio
 from dxprivacy.errors import NotCertified
-from dxprivacy.model.blocks import OneHot
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.questions import Stack
@@ -36,7 +35,7 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.planning.expected import ErrorOf
 from dxprivacy.planning.laws import Law
 from dxprivacy.planning.measured import Measured
-from dxprivacy.planning.methods import best_of_all, simplest
+from dxprivacy.planning.methods import MAKERS, best_of_all, simplest, try_maker
 from dxprivacy.planning.plain import plain_metric
 from dxprivacy.planning.task import Candidate, Task
 
@@ -82,6 +81,7 @@ class Ours:
     errors: Sequence[ErrorOf]
     ratio: float  # of the policy, all questions together
     worst_epsilon: float
+    method: str = "auto"  # by which it was planned
 
     def reached(self, k: int) -> bool:
         """Whether an answer has a target and keeps it."""
@@ -168,6 +168,13 @@ def _worst_of(ours: Ours, alone: _Alone) -> float:
     return 1.0 if cost is None else largest_loss(cost)[0]
 
 
+def _planned(task: Task, method: str) -> Candidate:
+    """What the same planner finds."""
+    if method == "auto":
+        return best_of_all(task)
+    return try_maker(task, next(maker for maker in MAKERS if maker.name == method))[0]
+
+
 class _Plain:
     """A question alone, planned under one epsilon for all pairs."""
 
@@ -178,15 +185,14 @@ class _Plain:
         self.found = self._found(quick=quick)
 
     def _found(self, *, quick: bool) -> Candidate:
-        """The best plan; one scale where that is the best by symmetry, or where the question is large."""
+        """The best plan; one scale for one row, and where the question is large."""
         simple = simplest(self.task)
-        blocks = self.alone.workload.blocks
-        if len(blocks) == 1 and (isinstance(blocks[0], OneHot) or blocks[0].rows == 1):
+        if self.alone.workload.rows == 1:
             return simple
         if quick or self.alone.workload.rows > MOST_ROWS:
             return self._counting_as_ours(simple)
         try:
-            return best_of_all(self.task)
+            return _planned(self.task, self.ours.method)
         except NotCertified:
             return simple
 

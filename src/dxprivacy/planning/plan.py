@@ -50,6 +50,7 @@ class Plan:
     dataset: str = ""
     measured: Measured | None = None  # what is counted instead of the rows that were asked for
     about: str = ""  # in words: which strategy, and how good it is
+    planner: str = "auto"  # the method that was asked for, by which plain DP is planned for comparison as well
 
     def __post_init__(self) -> None:
         if max(self.scales, default=0.0) >= LARGEST_SCALE:
@@ -119,7 +120,7 @@ class Plan:
         return baselines(
             Ours(
                 self.questions, self.workload, self.metric, self.share, self.rows, self.scales, self.measured,
-                self.laws, self.errors, ratio, worst,
+                self.laws, self.errors, ratio, worst, self.planner,
             )
         )  # fmt: skip
 

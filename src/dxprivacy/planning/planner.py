@@ -59,7 +59,7 @@ def make_plan(
     asked, task = prepare(
         questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch, effort=_effort(method, thorough)
     )
-    return finish(asked, task, chosen(task, method), title=title, dataset=dataset)
+    return finish(asked, task, chosen(task, method), title=title, dataset=dataset, planner=method)
 
 
 def prepare(
@@ -98,11 +98,13 @@ def chosen(task: Task, method: str) -> Candidate:
     return task.measured(found, floor)
 
 
-def finish(asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "") -> Plan:
+def finish(
+    asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "", planner: str = "auto"
+) -> Plan:
     """Certified scales as a plan."""
     plan = Plan(
         asked, task.workload, task.metric, found.scales, task.share, found.method, task.rows, title, dataset,
-        found.measured, _said(found.about, task.watch),
+        found.measured, _said(found.about, task.watch), planner,
     )  # fmt: skip
     plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
     if plan.measured is not None:

@@ -1,6 +1,7 @@
 """The whole path: policy, plan, ledger, count, noise, release - in that order, and in no other."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,11 @@ class Session:
         `records` is how many to make, if not as many as there are.  `progress` is told round numbers.
         """
         return synthesize(self, plan, self._noise, request=request, records=records, progress=progress)
+
+    @property
+    def left(self) -> float:
+        """The part of every pair's ε that is certain to be left: pair by pair it may be far more."""
+        return max(0.0, float(1 - sum((entry.share for entry in self.ledger.entries()), Fraction(0))))
 
     def is_recorded(self, planned: Plan | Choice | SynthesisPlan, *, request: str = "") -> bool:
         """Whether the ledger holds this already, so that doing it again spends nothing."""

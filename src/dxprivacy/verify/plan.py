@@ -254,9 +254,13 @@ def _check_strict_epsilon(data: Any, claim: Claim) -> None:
 
 def _read_gains(data: Any, claim: Claim) -> None:
     """One for each question, and possible; that they are right is not checked: it would take a planner."""
-    if len(reading.items(data, "gains")) != len(claim.asked.words):
-        raise refuse(f"{len(data):,} instead of {len(claim.asked.words):,}", "gains")
-    for k, (given, title) in enumerate(zip(data, claim.asked.words, strict=True)):
+    titles, answers = [], claim.asked.answers
+    while answers:
+        titles.append(answers[0].title)
+        answers = answers[answers[0].siblings :]
+    if len(reading.items(data, "gains")) != len(titles):
+        raise refuse(f"{len(data):,} instead of {len(titles):,}", "gains")
+    for k, (given, title) in enumerate(zip(data, titles, strict=True)):
         where = f"gain {k + 1}"
         reading.members(given, where, ("question", "plain_epsilon", "gain"))
         if given["question"] != title:
