@@ -31,6 +31,6 @@ def left_line(left: float) -> str:
     """What is certain to be left of every pair's ε."""
     from dxprivacy.wording import percent
 
-    if left <= 0:
+    if left < 0.0005:
         return "⟦good⟧✓⟦/⟧ left      nothing is certain for every pair; dxp ledger shows them"
     return f"⟦good⟧✓⟦/⟧ left      {percent(left)} of every pair's ε, at least"

@@ -12,11 +12,11 @@ share.  Of our worst case each question gets the part that its own worst case ha
 Why the first gain of a question is not below 1.  Let e be the least distance that question q tells apart.  Whatever
 keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j) there: plain
 DP's plan is one of those that our planner may choose from, at the same part of the policy.  So the best under d errs no
-more, in the loss that is minimised.  Two things can hide that.  Beside other questions ours may have less than `part`
-on some pairs, so that plain DP was granted more than our plan had; and ours keeps the rows that were asked for unless
-others are a tenth better.  In both cases the gain at equal parts is at least 1, and 1 is stated, which is no more than
-it.  Single answers of a question may get more noise than plain DP gives them, for the sake of the others; their own
-errors say so.
+more, in the loss that is minimised.  Two things can hide that.  Our plan may have kept to the rows that were asked for
+where others err less (for whole numbers, or for the sake of targets): then plain DP keeps to them too.  And beside
+other questions ours may have less than `part` on some pairs, so that plain DP was granted more than our plan had: the
+gain at equal parts is at least 1, and 1 is stated, which is no more than it.  Single answers of a question may get more
+noise than plain DP gives them, for the sake of the others; their own errors say so.
 """
 
 import math
@@ -35,7 +35,7 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.planning.expected import ErrorOf
 from dxprivacy.planning.laws import Law
 from dxprivacy.planning.measured import Measured
-from dxprivacy.planning.methods import MAKERS, best_of_all, simplest, try_maker
+from dxprivacy.planning.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.planning.plain import plain_metric
 from dxprivacy.planning.task import Candidate, Task
 
@@ -192,9 +192,13 @@ class _Plain:
         if quick or self.alone.workload.rows > MOST_ROWS:
             return self._counting_as_ours(simple)
         try:
-            return _planned(self.task, self.ours.method)
+            found = _planned(self.task, self.ours.method)
+            if found.measured is not None and self.ours.measured is None and self._loss(found) < self._our_loss:
+                # Our plan could have counted other rows for it as well, and kept to what was asked: so does plain DP.
+                found = best_of_own_rows(self.task)[0]
         except NotCertified:
             return simple
+        return found
 
     def _counting_as_ours(self, simple: Candidate) -> Candidate:
         """Where our plan counts other rows for this question alone, plain DP may do so as well, with one scale."""
@@ -223,8 +227,13 @@ class _Plain:
     @property
     def gain(self) -> float:
         """The root of the losses' ratio: of squared errors, each row measured alike; 1 at least (see above)."""
-        mine, theirs = self.task.loss_of([self._size(r) for r in self.alone.rows]), self._loss(self.found)
+        mine, theirs = self._our_loss, self._loss(self.found)
         return max(math.sqrt(theirs / mine), 1.0) if mine else math.inf
+
+    @property
+    def _our_loss(self) -> float:
+        """Of our plan's answers to this question."""
+        return self.task.loss_of([self._size(r) for r in self.alone.rows])
 
     def _size(self, row: int) -> float:
         """The scale whose noise would err as much as what a row of ours gets."""
