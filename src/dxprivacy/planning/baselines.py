@@ -14,15 +14,16 @@ keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i,
 DP's plan is one of those that our planner may choose from, at the same part of the policy.  So the best under d errs no
 more, in the loss that is minimised.  Two things can hide that.  Our plan may have kept to the rows that were asked for
 where others err less (for whole numbers, or for the sake of targets): then plain DP keeps to them too.  And beside
-other questions ours may have less than `part` on some pairs, so that plain DP was granted more than our plan had: the
-gain at equal parts is at least 1, and 1 is stated, which is no more than it.  Single answers of a question may get more
-noise than plain DP gives them, for the sake of the others; their own errors say so.
+other questions ours may have less than `part` on some pairs, so that plain DP was granted more than our plan had: then
+it is granted just so much that both err alike.  Single answers of a question may get more noise than plain DP gives
+them, for the sake of the others; their own errors say so.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -37,10 +38,11 @@ from dxprivacy.planning.laws import Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.planning.plain import plain_metric
-from dxprivacy.planning.task import Candidate, Task
+from dxprivacy.planning.task import Candidate, Noisy, Task
 
 MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that it counts with one scale
-MOST_QUESTIONS = 40  # that are planned so; of more, each counts with one scale
+MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each question counts with one scale
+MOST_QUESTIONS = 40  # likewise
 
 
 @dataclass(frozen=True)
@@ -112,26 +114,28 @@ def baselines(ours: Ours) -> Baselines:
     noisy = [a for a in alone if any(ours.laws[r].variance for r in a.rows)]
     losses = {a.number: _worst_of(ours, a) for a in noisy}
     together = sum(losses.values())
+    looked_for = sum(a.workload.rows for a in noisy if a.workload.rows <= MOST_ROWS)
+    quick = len(noisy) > MOST_QUESTIONS or looked_for > MOST_TOGETHER
     found: dict[int, PlainQuestion] = {}
     for a in noisy:
         near = closest_told_apart(a.workload, ours.metric)
         if near is None:
             continue
-        part = float(ours.share) if all(ours.reached(k) for k in a.answers) else _part(ours, a)
+        part = float(ours.share) if all(ours.reached(k) for k in a.answers) else _part(ours, a, quick=quick)
         epsilon = near.distance * part
         if not 0 < epsilon < math.inf:
             continue
-        plain = _Plain(ours, a, epsilon, quick=len(noisy) > MOST_QUESTIONS)
+        plain = _Plain(ours, a, epsilon, quick=quick)
         for k, error in zip(a.answers, plain.errors(1.0), strict=True):
             mine = ours.errors[k]
             # Good enough is good enough for plain DP too.
             strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
         if 0 < together < math.inf:
             loose = ours.worst_epsilon * losses[a.number] / together
-            for k, error in zip(a.answers, plain.errors(loose / epsilon), strict=True):
+            for k, error in zip(a.answers, plain.errors(loose / plain.epsilon), strict=True):
                 worst[k] = error
         scales = plain.found.scales if plain.found.measured is None else ()
-        found[a.number] = PlainQuestion(epsilon, near.pair, plain.gain, tuple(a.rows), scales)
+        found[a.number] = PlainQuestion(plain.epsilon, near.pair, plain.gain, tuple(a.rows), scales)
     nothing = PlainQuestion(math.inf, None, math.inf)
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
 
@@ -156,10 +160,21 @@ def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | None:
     return LaplaceCost(alone.workload, [ours.scales[r] for r in alone.rows])
 
 
-def _part(ours: Ours, alone: _Alone) -> float:
-    """The largest part of a pair's distance that our plan spends on a question."""
+def _part(ours: Ours, alone: _Alone, *, quick: bool) -> float:
+    """The largest part of a pair's distance that our plan spends on a question.
+
+    Where other rows are counted that serve all questions, the part at which the question, planned alone, would err as
+    much as it does in our plan; for large ones all that the plan spends.
+    """
     cost = _own_cost(ours, alone)
-    return ours.ratio if cost is None else min(float(max_ratio(cost, ours.metric).upper), float(ours.share))
+    if cost is not None:
+        return min(float(max_ratio(cost, ours.metric).upper), float(ours.share))
+    if quick or len(ours.questions.questions) == 1 or alone.workload.rows > MOST_ROWS:
+        return ours.ratio
+    task = Task(alone.workload, ours.metric, ours.share, ours.records)
+    least = task.loss_of(task.effective(_planned(task, "auto")))
+    mine = task.loss_of([math.sqrt(ours.laws[r].variance / 2) for r in alone.rows])
+    return float(ours.share) * min(math.sqrt(least / mine), 1.0) if mine else ours.ratio
 
 
 def _worst_of(ours: Ours, alone: _Alone) -> float:
@@ -175,44 +190,62 @@ def _planned(task: Task, method: str) -> Candidate:
     return try_maker(task, next(maker for maker in MAKERS if maker.name == method))[0]
 
 
+@dataclass(frozen=True)
+class _Counted:
+    """What plain DP counts, with which noise."""
+
+    scales: tuple[float, ...]
+    measured: Measured | None = None
+
+    def times(self, factor: float) -> "_Counted":
+        """With so many times the noise."""
+        return _Counted(tuple(s * factor for s in self.scales), self.measured)
+
+
 class _Plain:
-    """A question alone, planned under one epsilon for all pairs."""
+    """A question alone, planned under one epsilon for all pairs.
+
+    `epsilon` is that of the closest pair, less where plain DP would otherwise beat our plan as a whole (see above).
+    """
 
     def __init__(self, ours: Ours, alone: _Alone, epsilon: float, *, quick: bool) -> None:
         self.ours, self.alone = ours, alone
         metric = plain_metric(alone.workload.universe, Fraction(epsilon))
         self.task = Task(alone.workload, metric, Fraction(1), ours.records)
-        self.found = self._found(quick=quick)
+        large = quick or alone.workload.rows > MOST_ROWS
+        found = self._with_one_scale(epsilon) if large else self._planned()
+        ratio = math.sqrt(self._loss(found) / self._our_loss) if self._our_loss else math.inf
+        self.gain, fair = max(ratio, 1.0), min(ratio, 1.0)
+        self.found, self.epsilon = found.times(1 / fair), epsilon * fair
 
-    def _found(self, *, quick: bool) -> Candidate:
-        """The best plan; one scale for one row, and where the question is large."""
-        simple = simplest(self.task)
-        if self.alone.workload.rows == 1:
-            return simple
-        if quick or self.alone.workload.rows > MOST_ROWS:
-            return self._counting_as_ours(simple)
+    def _planned(self) -> _Counted:
+        """The best plan."""
         try:
             found = _planned(self.task, self.ours.method)
             if found.measured is not None and self.ours.measured is None and self._loss(found) < self._our_loss:
                 # Our plan could have counted other rows for it as well, and kept to what was asked: so does plain DP.
                 found = best_of_own_rows(self.task)[0]
         except NotCertified:
-            return simple
-        return found
+            found = simplest(self.task)
+        return _Counted(found.scales, found.measured)
 
-    def _counting_as_ours(self, simple: Candidate) -> Candidate:
-        """Where our plan counts other rows for this question alone, plain DP may do so as well, with one scale."""
+    def _with_one_scale(self, epsilon: float) -> _Counted:
+        """The asked rows, or where our plan counts others for this question alone, the better of both."""
         ours = self.ours
+        if self.alone.workload.universe.absent is not None:
+            return _Counted(simplest(self.task).scales)
+        alike = np.array(self.task.alike)
+        simple = _Counted(
+            tuple((alike * (largest_loss(LaplaceCost(self.alone.workload, alike))[0] / epsilon)).tolist())
+        )
         if ours.measured is None or len(ours.questions.questions) > 1:
             return simple
         one = np.ones(ours.measured.workload.rows)
-        most = max_ratio(LaplaceCost(ours.measured.workload, one), self.task.metric).upper
-        if not 0 < most < math.inf:
-            return simple
-        other = replace(simple, scales=tuple((one * float(most) * (1 + 2.0**-40)).tolist()), measured=ours.measured)
-        return other if self.task.loss_of(self.task.effective(other)) < self._loss(simple) else simple
+        most = largest_loss(LaplaceCost(ours.measured.workload, one))[0] / epsilon
+        other = _Counted(tuple((one * most).tolist()), ours.measured)
+        return other if most and self._loss(other) < self._loss(simple) else simple
 
-    def _loss(self, found: Candidate) -> float:
+    def _loss(self, found: Noisy) -> float:
         return self.task.loss_of(self.task.effective(found))
 
     def errors(self, times: float) -> tuple[ErrorOf, ...]:
@@ -221,16 +254,10 @@ class _Plain:
             return tuple(ErrorOf(math.inf, math.inf, math.inf) for _ in self.alone.answers)
         found = self.found
         if times != 1 and found.measured is not None and found.measured.shifts is not None:
-            found = simplest(self.task)  # a bias is for one epsilon only
-        return self.task.errors(replace(found, scales=tuple(s / times for s in found.scales)))
+            found = _Counted(simplest(self.task).scales)  # a bias is for one epsilon only
+        return self.task.errors(found.times(1 / times))
 
-    @property
-    def gain(self) -> float:
-        """The root of the losses' ratio: of squared errors, each row measured alike; 1 at least (see above)."""
-        mine, theirs = self._our_loss, self._loss(self.found)
-        return max(math.sqrt(theirs / mine), 1.0) if mine else math.inf
-
-    @property
+    @cached_property
     def _our_loss(self) -> float:
         """Of our plan's answers to this question."""
         return self.task.loss_of([self._size(r) for r in self.alone.rows])

@@ -1,5 +1,7 @@
 """What is no better than a guess is said first: from public numbers, for answers, choices and synthetic records."""
 
+from fractions import Fraction
+
 import pytest
 
 import dxprivacy as dx
@@ -68,13 +70,7 @@ def airports(gap):
     at = [[0.0, 0.0], [0.0, gap / 111.19], [0.0, 9.0], [8.0, 0.0]]
     attribute = Points(name="dest", ids=("A", "B", "C", "D"), coordinates=at, has_other=False)
     universe = Universe([attribute])
-    return alone.placed(universe, attribute, "great-circle", dx_fraction(1, 100), None)
-
-
-def dx_fraction(a, b):
-    from fractions import Fraction
-
-    return Fraction(a, b)
+    return alone.placed(universe, attribute, "great-circle", Fraction(1, 100), None)
 
 
 def test_near_coinciding_places_ruin_a_choice_and_the_choice_says_so():
