@@ -197,7 +197,7 @@ def test_errors_and_targets_know_what_cells_hide():
 def test_a_gain_is_one_of_noise():
     policy = dx.Policy.parse(STRICT)
     coarse = dx.plan("sum x", policy.metric, rows=300)
-    ratio = coarse.errors_of(coarse.baselines.strict_scales)[0].noise_half_width / coarse.errors[0].noise_half_width
+    ratio = coarse.baselines.strict[0].noise_half_width / coarse.errors[0].noise_half_width
     assert coarse.improvement[0] == pytest.approx(ratio)
 
 

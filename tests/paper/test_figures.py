@@ -107,7 +107,8 @@ def test_fig_2_elevation_is_that_of_a_plan():
     kept = us_places.places().without(us_places.DROPPED)
     metric = dx.metrics.euclidean(kept.degrees, epsilon_per_unit=1)
     plan = dx.plan(kept.elevations[None, :], metric, method="same-scale")
-    assert plan.baselines.strict_scales[0] / plan.scales[0] == pytest.approx(91.15, rel=1e-3)
+    assert plan.baselines.questions[0].scales[0] / plan.scales[0] == pytest.approx(91.15, rel=1e-3)
+    assert plan.gains[0] == pytest.approx(91.15, rel=1e-3)
 
 
 def test_fig_3_and_4_thresholds():

@@ -48,7 +48,11 @@ def test_an_old_plan_that_was_never_released_is_released_from_the_old_ledger(old
     by_ledger = dxp("release", "second.json", "--data", "people.csv", "--ledger", "ledger.db")
     assert by_ledger.returncode == 7  # that ledger knows no units, and the plan has some
     assert "does not hold the units of the plan" in by_ledger.stderr
-    done = dxp("release", "second.json", "--data", "people.csv", "--policy", "policy.toml")
+    asked = ("release", "second.json", "--data", "people.csv", "--policy", "policy.toml")
+    refused = dxp(*asked)
+    assert refused.returncode == 2  # ± 753 of 120 people, which nobody was told in 0.1.0
+    assert "no better than a guess" in refused.stderr
+    done = dxp(*asked, "--anyway")
     assert done.returncode == 0, done.stderr
     (made,) = {p.name for p in old.glob("release-*.json")} - {"release-60c5.json"}
     checked = dxp("verify", made, "--ledger", "ledger.db")
@@ -85,6 +89,6 @@ def test_links_planted_for_a_ledgers_own_files_lead_nowhere(old, end, new):
             path.unlink()
     (old / f"ledger.db{end}").unlink(missing_ok=True)
     (old / f"ledger.db{end}").symlink_to("people.csv")
-    done = dxp("release", "second.json", "--data", "people.csv", "--policy", "policy.toml", "--new-ledger")
+    done = dxp("release", "second.json", "--data", "people.csv", "--policy", "policy.toml", "--new-ledger", "--anyway")
     assert done.returncode in (0, 7), done  # SQLite removes a -wal file that is none
     assert (old / "people.csv").read_bytes() == before

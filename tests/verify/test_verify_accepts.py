@@ -55,7 +55,7 @@ def released(plan, rng, records=1000):
         if plan.metric.universe.absent is None and not any(block.moving(axis).any() for axis in block.axes):
             column = block.dense()[:, 0]
             z[start : start + block.rows] = column * records
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     at, request = "2026-01-31T10:00:00.000+00:00", plan.request[:16]
     return build_release(plan, z, records, ledger="l.db", entry=3, at=at, request=request, so_far=worst * 1.5)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from dxprivacy.bounds.covering import Cover, contexts_of, cover
 from dxprivacy.bounds.ratio import Bound, largest_loss, max_ratio, ratios
+from dxprivacy.bounds.told_apart import closest_told_apart
 from dxprivacy.bounds.transport import GroupLoss, group_loss
 from dxprivacy.errors import UsageError
 from dxprivacy.model.declared_rows import DeclaredRows
@@ -15,6 +16,7 @@ __all__ = [
     "Bound",
     "Cover",
     "GroupLoss",
+    "closest_told_apart",
     "contexts_of",
     "cover",
     "group_loss",

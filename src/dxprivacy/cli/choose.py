@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("what")
 @click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published.")
-@click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option("--flip", is_flag=True, help="Choose by permute-and-flip: the same cost, never further from the best.")
 @click.option(
     "--data",
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 )
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
 @click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
+@click.option("--anyway", is_flag=True, help="Choose even where that is no better than a guess.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for choice-NAME.json [here].")
 @counting_options
 @click.option("--request", default="", help="Choose anew under this name, at the full cost.")
@@ -37,6 +38,7 @@ def command(
     data: tuple[str, ...],
     ledger: Path | None,
     new_ledger: bool,
+    anyway: bool,
     out: Path | None,
     pace: str | None,
     no_spill: bool,
@@ -66,13 +68,13 @@ def command(
     from dxprivacy.planning.choice_words import choice_lines
     from dxprivacy.policy import Policy
 
-    if not data and (ledger is not None or new_ledger or request or out is not None or pace or no_spill):
+    if not data and (ledger or new_ledger or anyway or request or out is not None or pace or no_spill):
         raise UsageError("nothing is chosen without data", hints=[("--data FILE", "reserves the budget and chooses")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
     if data:
         counting = Counting(pace, spill=not no_spill)
-        _choose(policy, what, share, flip, data, ledger, new_ledger, out, request, as_json, counting)
+        _choose(policy, what, share, flip, data, ledger, new_ledger, anyway, out, request, as_json, counting)
         return
     with working("planning"):
         loaded = Policy.load(policy)
@@ -83,7 +85,7 @@ def command(
     if as_json:
         show_json(choice.to_dict())
         return
-    options = [*(["--share", share] if share != "100%" else []), *(["--flip"] if flip else [])]
+    options = [*(["--share", share] if share != "10%" else []), *(["--flip"] if flip else [])]
     show([*lines, next_step("dxp choose", policy, what, *options, "--data", "FILE")])
 
 
@@ -95,6 +97,7 @@ def _choose(
     data: tuple[str, ...],
     ledger: Path | None,
     new_ledger: bool,
+    anyway: bool,
     out: Path | None,
     request: str,
     as_json: bool,
@@ -104,7 +107,9 @@ def _choose(
     from dxprivacy.cli.folders import require_folder, stem
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.worth import left_line, require_worth
     from dxprivacy.outputs import CHOICE, require_place, write_file
+    from dxprivacy.planning.worth import choice_warning
     from dxprivacy.release.choice import KEPT, choice_release_lines
 
     folder = None if as_json and out is None else out or Path()
@@ -113,13 +118,18 @@ def _choose(
     if folder is not None:
         require_folder(folder, files="choice-NAME.json")
     read = command_files(policy, deciding.policy, ledger=deciding.ledger, data=data)
-    with deciding.open(data, counting) as session, working("choosing"):
-        choice = session.plan_choice(what, share=share, flip=flip)
+    with deciding.open(data, counting) as session:
+        with working("planning"):
+            choice = session.plan_choice(what, share=share, flip=flip)
         target = None if folder is None else folder / f"{stem('choice', choice.name, request)}.json"
         if target is not None:
             require_place(target, CHOICE, inputs=read, note="Nothing spent, no data read.")
-        outcome = session.chosen(choice, request=request)
-        counted = session.source.name
+        require_worth(
+            choice_warning(choice), anyway=anyway, recorded=lambda: session.is_recorded(choice, request=request)
+        )
+        with working("choosing"):
+            outcome = session.chosen(choice, request=request)
+        counted, left = session.source.name, session.left
     release = outcome.release
     if target is not None:
         write_file(target, release.to_json(), CHOICE, inputs=read, note=KEPT)
@@ -127,7 +137,7 @@ def _choose(
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
     book = deciding.ledger
-    head = [deciding.words, *_head(outcome, book, counted), f"⟦good⟧✓⟦/⟧ written   {target}"]
+    head = [deciding.words, *_head(outcome, book, counted), f"⟦good⟧✓⟦/⟧ written   {target}", left_line(left)]
     show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)])
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("questions", nargs=-1)
 @click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
 @click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published; means need it.")
-@click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option(
     "--method",
     default="auto",
@@ -54,8 +54,9 @@ def command(
 ) -> None:
     """How wrong would the answers be? Spends nothing, reads no data.
 
-    Prints for each answer its typical error, the width that covers 95 % of the noise, the gain over plain
-    differential privacy, and the pair of records that limits it. Writes the plan, for dxp release.
+    Prints for each answer its typical error, the width that covers 95 % of the noise, what plain differential privacy
+    would give, as strict and at our worst case, and the pair of records that limits it. Writes the plan, for dxp
+    release. What is no better than a guess is said first.
 
     \b
     Questions:  count | table A | sum X | mean X | prefixes X | ranges X | marginals 2
@@ -80,16 +81,18 @@ def command(
                 dxp plan policy.toml "count by sex" --ledger ledger.db
                 dxp plan policy.toml "count by sex" --html
     """
+    from dxprivacy.bounds import max_ratio
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
+    from dxprivacy.model.costs import SumCost
     from dxprivacy.outputs import PLAN, write_file
     from dxprivacy.planning import make_plan
     from dxprivacy.planning.planner import prepare
     from dxprivacy.planning.side_by_side import compare_lines, compare_methods
     from dxprivacy.planning.watch import Watch
     from dxprivacy.planning.words import plan_lines
-    from dxprivacy.wording import json_text, plural, tag
+    from dxprivacy.wording import json_text, percent, plural, tag
 
     if not questions and not files:
         hints = [("dxp plan --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
@@ -146,7 +149,9 @@ def command(
         return
     more: list[str | Path] = ["--policy", policy]
     if ledger is not None and spent is not None:
-        text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}"
+        used = max_ratio(SumCost(loaded.universe, [*spent.costs, plan.cost]), loaded.metric).upper
+        text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}; then "
+        text += f"{percent(max(1 - float(used), 0.0))} of every pair's ε is left, at least"
         lines, more = [*lines, tag("dim", text)], [*more, "--ledger", ledger]
     if page is not None:
         lines = [*lines, f"⟦good⟧✓⟦/⟧ written  {page}"]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [the version that --ledger holds].")
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside --policy].")
 @click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
+@click.option("--anyway", is_flag=True, help="Release even what is no better than a guess.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
@@ -42,6 +43,7 @@ def command(
     policy: Path | None,
     ledger: Path | None,
     new_ledger: bool,
+    anyway: bool,
     out: Path | None,
     request: str,
     as_page: bool,
@@ -65,6 +67,8 @@ def command(
     from dxprivacy.cli.folders import require_folder, stem
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.worth import left_line, require_worth
+    from dxprivacy.planning.worth import plan_warning
     from dxprivacy.release import release_lines
     from dxprivacy.session import read_json, read_plan
 
@@ -82,9 +86,16 @@ def command(
     # Under the plan's own name, which is a digest: a name that stands in a file is never a path.
     files = _Files(folder, stem("release", planned.name, request), as_page, read)
     files.require()
-    with deciding.open(data, Counting(pace, spill=not no_spill)) as session, working("releasing"):
-        outcome = session.answer(planned, request=request)
-        counted = session.source.name
+    with deciding.open(data, Counting(pace, spill=not no_spill)) as session:
+        useless, whole = plan_warning(planned, session.rows)
+        require_worth(
+            useless if whole else "",
+            anyway=anyway,
+            recorded=lambda: session.is_recorded(planned, request=request),
+        )
+        with working("releasing"):
+            outcome = session.answer(planned, request=request)
+        counted, left = session.source.name, session.left
     release = outcome.release
     written = files.write(release, planned, deciding.policy)
     if as_json:
@@ -100,7 +111,7 @@ def command(
             f"{good} counted   {counted}, "
             + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
         ]
-    head.append(f"{good} written   {' · '.join(str(w) for w in written)}")
+    head += [f"{good} written   {' · '.join(str(w) for w in written)}", left_line(left)]
     lines = release_lines(release, everything=everything, file=str(written[1]))
     check = next_step("dxp verify", written[0], "--ledger", book)
     show([*head, "", *lines, "", check, next_step("dxp ledger", book, *deciding.options)])

@@ -30,10 +30,11 @@ _GOOD = "⟦good⟧✓⟦/⟧"
     help="direct (noisy answers, then records that fit them), mwem (round by round), smalldb (a few records, chosen as "
     "a whole), or auto: direct or mwem, whichever is expected to be better.",
 )
-@click.option("--share", default="100%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option("--rounds", type=int, help="Of mwem: how many answers are measured.")
 @click.option("--passes", type=int, help="Of mwem: how often all measurements are gone through after each round.")
 @click.option("--records", type=click.IntRange(min=1), help="How many records to write [as many as there are].")
+@click.option("--anyway", is_flag=True, help="Make records even where they are no better than a guess.")
 @click.option("--out", type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file [synthetic-NAME.csv].")
 @click.option("--overwrite", is_flag=True, help="Replace synthetic records that dxp wrote there before.")
 @counting_options
@@ -54,6 +55,7 @@ def command(
     rounds: int | None,
     passes: int | None,
     records: int | None,
+    anyway: bool,
     out: Path | None,
     overwrite: bool,
     pace: str | None,
@@ -88,7 +90,8 @@ def command(
     if not questions and not files:
         hints = [("dxp synth --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
-    if not data and (ledger or new_ledger or records or out or plot or overwrite or request or pace or no_spill):
+    given = ledger or new_ledger or anyway or records or out or plot or overwrite or request or pace or no_spill
+    if not data and given:
         raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
@@ -102,7 +105,7 @@ def command(
         for file in files:
             words += ["--ask", file]
         for name, value in wanted.items():
-            words += [f"--{name}", str(value)] if value not in (None, "auto", "100%") else []
+            words += [f"--{name}", str(value)] if value not in (None, "auto", "10%") else []
         _look_ahead(loaded, policy, asked, words, rows, wanted, as_json=as_json)
         return
     places = _Places(out, plot, overwrite=overwrite, written=not as_json or out is not None)
@@ -111,7 +114,7 @@ def command(
     places.require(loaded)
     _make(
         deciding, asked, data, wanted, places,
-        request=request, records=records, everything=everything, as_json=as_json,
+        request=request, records=records, anyway=anyway, everything=everything, as_json=as_json,
         counting=Counting(pace, spill=not no_spill),
     )  # fmt: skip
 
@@ -155,31 +158,38 @@ def _make(
     *,
     request: str,
     records: int | None,
+    anyway: bool,
     everything: bool,
     as_json: bool,
     counting: Counting,
 ) -> None:
     """Reserve, make, write, compare."""
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.worth import left_line, require_worth
     from dxprivacy.release.words import promise_lines
-    from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
+    from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict, synthesis_warning
     from dxprivacy.synthesis.report import report_lines
     from dxprivacy.wording import tag
 
     book = deciding.ledger
-    with deciding.open(data, counting) as session, working("making synthetic records") as tell:
-        plan = session.plan_synthesis(*asked, **wanted)
+    with deciding.open(data, counting) as session:
+        with working("trying the methods on made-up tables"):
+            plan = session.plan_synthesis(*asked, **wanted)
         places.require_named(plan.made.name)
-        made = session.synthesize(
-            plan, request=request, records=records, progress=lambda k, of: tell(f"round {k} of {of}")
+        require_worth(
+            synthesis_warning(plan), anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
         )
-        counted = session.source.name
+        with working("making synthetic records") as tell:
+            made = session.synthesize(
+                plan, request=request, records=records, progress=lambda k, of: tell(f"round {k} of {of}")
+            )
+        counted, left = session.source.name, session.left
     written = places.write(made)
     if as_json:
         show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": [str(file) for file in written]})
         return
     head = [deciding.words, *_steps(made, book, counted)]
-    head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", ""]
+    head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", left_line(left), ""]
     caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
     lines = report_lines(made.report, everything=everything, file=str(places.report(made.name)))
     lines += [f"  {tag('dim', caution)}", "", *promise_lines(made.promise)]

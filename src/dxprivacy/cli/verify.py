@@ -14,8 +14,9 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
 
     An independent program that shares no code with the planner recomputes digests, certificate, errors, intervals and
     promise; with --ledger also the chain, the release's entry, and that all entries together keep the policy. It needs
-    no policy file, no data, and writes nothing. It cannot see whether the noise was really drawn, or the data really
-    counted. docs/formats.md tells others how to write their own.
+    no policy file, no data, and writes nothing. What nothing in the file can confirm (titles, methods, comparisons with
+    plain DP, that the noise was really drawn) is named as not checked. docs/formats.md tells others how to write their
+    own.
 
     \b
     Exit codes: 0 verified, 8 something does not hold, 9 undecided: too large here, or
@@ -26,10 +27,12 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
                 dxp verify release-7f3a.json --ledger ledger.db
     """
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.verify import Check, verify
+    from dxprivacy.verify import Check, not_checked, read, verify_data
+    from dxprivacy.wording import tag, wrap
 
     held: list[Check] = []
-    checks = verify(file, ledger)
+    data = read(file)
+    checks = verify_data(data, ledger)
     while True:
         with working("verifying"):
             check = next(checks, None)
@@ -38,10 +41,14 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
         held.append(check)
         if not as_json:
             show([f"⟦good⟧✓⟦/⟧ {check.name.ljust(12)} {check.found}"])
+    unchecked = not_checked(data, ledger=ledger is not None)
     if as_json:
-        show_json({"verified": True, "file": str(file), "checks": [vars(check) for check in held]})
+        told = {"checks": [vars(check) for check in held], "not_checked": [vars(member) for member in unchecked]}
+        show_json({"verified": True, "file": str(file), **told})
         return
-    steps = [f"⟦good⟧✓ verified⟦/⟧ {file.name}: everything it says follows from what is in it"]
+    first, *more = wrap(", ".join(member.member for member in unchecked), 84)
+    steps = [f"{tag('warn', '! not checked')}  {first}", *(" " * 15 + line for line in more)]
+    steps += [f"⟦good⟧✓ verified⟦/⟧ {file.name}: everything else in it follows from what is in it"]
     if any(check.name == "errors" for check in held):
         steps += ["", next_step("dxp release", file, "--data", "FILE", "--policy", "POLICY.toml")]
     elif ledger is None:

@@ -30,11 +30,13 @@ class Line:
     label: str
     unit: str
     truth: float
+    plain_epsilon: float
     plain: float
     plain_width: float
     ours: float
     our_width: float
     gain: float
+    worst_case_width: float
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,7 @@ class Story:
         """For JSON."""
         return {
             "respondents": RESPONDENTS,
-            "plain_dp_epsilon": self.plan.baselines.strict_epsilon,
-            "worst_case_epsilon": self.plan.baselines.worst_epsilon,
+            "worst_case_epsilon": self.plan.worst_epsilon,
             "answers": [vars(line) for line in self.lines],
             "pairs": [vars(price) for price in self.prices],
             "folder": str(self.folder) if self.folder else None,
@@ -80,7 +81,7 @@ def tell(folder: Path | None, *, overwrite: bool = False) -> Story:
 def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
     write_survey(place, overwrite=overwrite)
     with Session(place / "policy.toml", place / "people.parquet", ledger=place / "ledger.db") as session:
-        plan = session.plan(*QUESTIONS)
+        plan = session.plan(*QUESTIONS, share=1)  # a demo has no later
         release = session.release(plan)
         if shown is not None:
             plan.save(place / f"plan-{plan.name}.json")
@@ -89,9 +90,11 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
         # Simulated records: only here may a true answer be looked at, and only to show what noise does to it.
         counts = open_source(place / "people.parquet").count(session.policy.universe).counts
     exact = plan.workload.answer(counts)
-    strict = np.array(plan.baselines.strict_scales)
+    both = plan.baselines
+    strict = np.zeros(len(exact))
+    for question in both.questions:
+        strict[list(question.rows)] = question.scales
     plain_noise = exact + SystemNoise().laplace(strict)
-    plain_errors = plan.errors_of(plan.baselines.strict_scales)
     wanted = ["mean elevation", *STATES]
     lines = []
     for k, answer in enumerate(plan.workload.answers):
@@ -99,10 +102,15 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
             truth = interval(answer, exact.tolist(), laplace_laws([0.0] * len(exact)), RESPONDENTS)[0]
             plain = interval(answer, plain_noise.tolist(), laplace_laws(strict.tolist()), RESPONDENTS)[0]
             row = release.answers[k]
-            gain = float(plan.improvement[k])
-            width = plan.errors[k].half_width
-            plain_width = plain_errors[k].half_width
-            lines.append(Line(answer.label, answer.unit, truth, plain, plain_width, row.value, width, gain))
+            theirs, worst = both.strict[k], both.worst[k]
+            if theirs is None or worst is None:
+                raise AssertionError("the demo's policy limits every answer")
+            lines.append(
+                Line(
+                    answer.label, answer.unit, truth, both.questions[answer.question].epsilon, plain, theirs.half_width,
+                    row.value, plan.errors[k].half_width, float(plan.improvement[k]), worst.half_width,
+                )
+            )  # fmt: skip
     lines.sort(key=lambda line: wanted.index(line.label))
     return Story(plan, release, tuple(lines), _prices(plan), shown)
 
@@ -127,34 +135,41 @@ def _prices(plan: Plan) -> tuple[Price, ...]:
 def story_lines(story: Story) -> list[str]:
     """The screen."""
     plan = story.plan
-    strict, worst = plan.baselines.strict_epsilon, plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     places = plan.metric.universe.attributes[0].listed
     lines = [
         f"{RESPONDENTS:,} simulated survey respondents in {places} US places; none of your files is read.",
         f"Policy: two homes may be told apart by at most {tag('accent', 'ε = 1 per 100 km')}.",
         "",
     ]
-    table = [[tag("dim", t) for t in ("", "truth*", f"plain DP, ε {digits(strict)}", "this policy", "less noise")]]
+    names = ("", "truth*", "this policy", "plain DP, as strict", "less noise", f"plain DP, ε {digits(worst)}")
+    table = [[tag("dim", t) for t in names]]
     theirs = max(len(digits(line.plain_width)) for line in story.lines)
     ours = max(len(digits(line.our_width)) for line in story.lines)
     for k, line in enumerate(story.lines):
         label = (
             "mean elevation of a home" if not k else f"{'respondents in' if k == 1 else ' ' * 11 + 'in'} {line.label}"
         )
+        wins = line.worst_case_width < line.our_width
+        mine = f"{_value(line.ours, line.unit)}  ± {digits(line.our_width):>{ours}}"
         table.append(
             [
                 label,
                 _value(line.truth, line.unit),
+                mine if wins else tag("accent", mine),
                 f"{_value(line.plain, line.unit)}  ± {digits(line.plain_width):>{theirs}}",
-                tag("accent", f"{_value(line.ours, line.unit)}  ± {digits(line.our_width):>{ours}}"),
                 times(line.gain),
+                tag("bold" if wins else "dim", f"± {digits(line.worst_case_width)}"),
             ]
         )
-    lines += columns(table, "lrrrr")
+    lines += columns(table, "lrrrrr")
+    mean, counts = story.lines[0].plain_epsilon, story.lines[1].plain_epsilon
     note = (
-        f"* simulated, so known. ± covers 95 % of the noise. ε {digits(strict)}: what our closest pair may differ by."
+        f"* simulated, so known. ± covers 95 % of the noise. As strict: one ε for all pairs, {digits(mean)} for the "
+        f"mean and {digits(counts)} for the counts, the least that each tells apart. ε {digits(worst)}: our worst case."
     )
-    lines += [tag("dim", f"  {note}"), tag("dim", f"  {LEFT_OUT}"), "", tag("bold", "What you pay for it")]
+    lines += [tag("dim", f"  {line}") for line in [*wrap(note, 94), LEFT_OUT]]
+    lines += ["", tag("bold", "What you pay for it")]
     head = [
         tag("dim", t) for t in ("two homes", "apart", "policy allows", "release used", f"plain DP, ε {digits(worst)}")
     ]
@@ -177,13 +192,12 @@ def story_lines(story: Story) -> list[str]:
 
 def _verdict(story: Story) -> str:
     plan = story.plan
-    worst = plan.baselines.worst_epsilon
-    theirs = plan.errors_of(plan.baselines.worst_scales)
-    mean, count = theirs[0], theirs[-1]
+    worst = plan.worst_epsilon
+    mean, count = story.lines[0].worst_case_width, story.lines[-1].worst_case_width
     hoboken = story.prices[1]
     return (
         f"ε {digits(worst)} is the worst case of our release. Plain DP at {digits(worst)} answers ± "
-        f"{digits(mean.half_width)} m and ± {digits(count.half_width)}, but lets Hoboken and New York City differ "
+        f"{digits(mean)} m and ± {digits(count)}, but lets Hoboken and New York City differ "
         f"{worst / hoboken.allowed:.0f} times more. Under {100 * worst:.0f} km we promise more than it, beyond less."
     )
 

@@ -16,7 +16,7 @@ from dxprivacy.model.metrics import Metric, euclidean
 from dxprivacy.paper.drawing import Line, Straight, beside, line_panel
 from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.paper.kernels import quantiles
-from dxprivacy.planning.baselines import plain_sensitivities
+from dxprivacy.planning.plain import plain_sensitivities
 from dxprivacy.planning.planner import chosen, prepare
 from dxprivacy.plots.style import ACCENT, GREY
 from dxprivacy.wording import digits, plural, times

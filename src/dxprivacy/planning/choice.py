@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.bounds import largest_loss, max_ratio
+from dxprivacy.bounds import closest_told_apart, largest_loss, max_ratio
 from dxprivacy.errors import NotCertified, TooLarge, UsageError
 from dxprivacy.model.candidates import Candidates
 from dxprivacy.model.canonical import digest_of, sealed
 from dxprivacy.model.costs import SelectionCost
 from dxprivacy.model.grid import fits_scores
-from dxprivacy.model.metrics import Metric
+from dxprivacy.model.metrics import Extreme, Metric
 from dxprivacy.model.numbers import round_up
 from dxprivacy.model.pick_words import parse_pick
 from dxprivacy.model.picks import BinEdges, Closest, Largest, Pick, Quantile
@@ -50,6 +50,7 @@ class Choice:
     flip: bool = False  # by permute-and-flip
     title: str = ""
     dataset: str = ""
+    rows: int | None = None  # how many records there are, where that was said: nothing depends on it but words
 
     @property
     def workload(self) -> Workload:
@@ -81,9 +82,17 @@ class Choice:
         return largest_loss(self.cost)[0]
 
     @cached_property
+    def plain(self) -> Extreme | None:
+        """The closest pair that the choice tells apart: plain DP as strict protects all pairs like that one."""
+        return closest_told_apart(self.workload, self.metric)
+
+    @cached_property
     def gain(self) -> float:
-        """How many times larger the scale of plain DP would be, as strict as our closest pair."""
-        closest = self.metric.closest
+        """How many times larger the scale of plain DP would be, as strict as the closest pair that is told apart.
+
+        Not below 1: our scale is the largest of D / d, and theirs the largest D over the least d.
+        """
+        closest = self.plain
         if closest is None or self.scale == 0:
             return math.inf
         whole, _ = largest_loss(SelectionCost(self.workload, np.ones(self.workload.rows)))
@@ -212,14 +221,14 @@ def make_choice(
     if bound.upper == math.inf:
         raise separates(found.workload, metric, bound.witness)
     scale = certified_scale(Fraction(bound.upper), granted)
+    known = metric.universe.max_records if rows is None else _whole(rows)
     for _ in range(_REPAIRS):
-        choice = Choice(wanted, found, metric, scale, granted, bool(flip), title, dataset)
+        choice = Choice(wanted, found, metric, scale, granted, bool(flip), title, dataset, known)
         if choice.certificate.ratio <= granted:
             break
         scale = round_up(Fraction(scale) * Fraction(choice.certificate.ratio) / granted * (1 + Fraction(1, 1 << 50)))
     else:
         raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
-    known = metric.universe.max_records if rows is None else _whole(rows)
     if known is not None:
         choice.require_room(known)
     return choice

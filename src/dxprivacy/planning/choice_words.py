@@ -3,7 +3,8 @@
 import math
 
 from dxprivacy.planning.choice import Choice
-from dxprivacy.planning.words import pair_words
+from dxprivacy.planning.words import pair_words, share_words, warning_lines
+from dxprivacy.planning.worth import choice_warning
 from dxprivacy.wording import columns, digits, percent, short, short_pair, tag, times, wrap
 
 _SHOWN = 3
@@ -13,7 +14,8 @@ _WIDTH = 60
 def choice_lines(choice: Choice) -> list[str]:
     """Candidates, how good the choice will be, and what it would use."""
     name = tag("bold", f"Choice {choice.name}")
-    head = f"{name} · {choice.pick} · {tag('good', 'nothing spent, no data read')}"
+    share = percent(float(choice.share))
+    head = f"{name} · {choice.pick} · {share} of the policy · {tag('good', 'nothing spent, no data read')}"
     count = len(choice.candidates)
     rows = [
         ["candidates", tag("bold", f"{count:,}"), short(_some(choice.candidates.labels), _WIDTH)],
@@ -21,13 +23,17 @@ def choice_lines(choice: Choice) -> list[str]:
         ["chosen by", choice_mechanism(choice), f"score scale {digits(choice.scale * float(choice.candidates.unit))}"],
     ]
     if math.isfinite(choice.gain):
-        rows.append(["gain", times(choice.gain), "over plain DP as strict as our closest pair"])
+        near = choice.plain
+        epsilon = f", ε {digits(near.distance * float(choice.share))}" if near else ""
+        rows.append(["plain DP as strict", times(choice.gain), f"the score scale{epsilon}: the closest pair it tells"])
     worst = "no limit" if math.isinf(choice.worst_epsilon) else f"ε {digits(choice.worst_epsilon)}"
-    rows.append(["worst case", tag("bold", worst), "in plain-DP terms"])
+    same = "" if math.isinf(choice.worst_epsilon) or not choice.scale else ", where plain DP has the same score scale"
+    rows.append(["worst case", tag("bold", worst), f"in plain-DP terms{same}"])
     pair = short_pair(pair_words(choice.metric, choice.certificate.witness), _WIDTH)
     if choice.certificate.witness is not None:
         rows.append(["limited by", percent(float(choice.certificate.ratio)), f"of what {pair} may show"])
-    lines = [head, "", *columns(rows, "lrl"), ""]
+    rows.append(["budget", share, share_words(choice.share)])
+    lines = [*warning_lines(choice_warning(choice)), head, "", *columns(rows, "lrl"), ""]
     lines += [
         tag("dim", line)
         for line in wrap("certified for every pair, exact arithmetic; the score itself is never shown", 96)

@@ -82,7 +82,7 @@ def best_of_all(task: Task) -> Candidate:
 
     Other rows than those asked for are taken where the error is a tenth less: their answers are not whole numbers.
     """
-    simple = _simple(task)
+    simple = simplest(task)
     if redundant(task):  # more questions than there is to know: other rows win by far, if there are any
         found = _instead(task, simple)
         if found and task.better(task.merit(found[0]), task.merit(simple), by=_BY_FAR):
@@ -307,13 +307,13 @@ def _never(task: Task) -> bool:  # noqa: ARG001
     return False
 
 
-def _simple(task: Task) -> Candidate:
+def simplest(task: Task) -> Candidate:
     """What always works."""
     return task.certified("same-scale", next(_same_scale(task)))
 
 
 def _by_strategy(task: Task, own: Candidate | None) -> Iterator[Proposal]:
-    return by_strategy(task, own or _simple(task))
+    return by_strategy(task, own or simplest(task))
 
 
 def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:

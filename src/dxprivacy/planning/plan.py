@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dxprivacy.bounds import largest_loss
 from dxprivacy.errors import NotCertified, QuestionError, UsageError
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of, is_sealed, sealed
@@ -18,7 +19,7 @@ from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.outputs import PLAN, write_file
-from dxprivacy.planning.baselines import Baselines, baselines
+from dxprivacy.planning.baselines import Baselines, Ours, baselines
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import ErrorOf, Interval, all_expected, interval
 from dxprivacy.planning.laws import Law, laplace_laws
@@ -49,6 +50,7 @@ class Plan:
     dataset: str = ""
     measured: Measured | None = None  # what is counted instead of the rows that were asked for
     about: str = ""  # in words: which strategy, and how good it is
+    planner: str = "auto"  # the method that was asked for, by which plain DP is planned for comparison as well
 
     def __post_init__(self) -> None:
         if max(self.scales, default=0.0) >= LARGEST_SCALE:
@@ -102,28 +104,45 @@ class Plan:
         return all_expected(self.workload, self.laws, self.rows, shifts)
 
     @cached_property
+    def worst_case(self) -> tuple[float, tuple[int, int] | None]:
+        """The plain-DP reading: the largest loss over all pairs, and its pair."""
+        return largest_loss(self.cost)
+
+    @property
+    def worst_epsilon(self) -> float:
+        """The largest loss over all pairs."""
+        return self.worst_case[0]
+
+    @cached_property
     def baselines(self) -> Baselines:
-        """What plain differential privacy would give."""
-        return baselines(self.workload, self.metric, self.cost, self.share)
+        """What plain differential privacy would give, question by question."""
+        ratio, worst = float(self.certificate.ratio), self.worst_epsilon
+        return baselines(
+            Ours(
+                self.questions, self.workload, self.metric, self.share, self.rows, self.scales, self.measured,
+                self.laws, self.errors, ratio, worst, self.planner,
+            )
+        )  # fmt: skip
 
     @property
     def expected_rmse(self) -> Floats:
         """Root mean square error per answer."""
         return np.array([e.rmse for e in self.errors])
 
+    @property
+    def gains(self) -> tuple[float, ...]:
+        """Per question: how many times more noise the same planner would need under one ε for all pairs, the least
+        that the question tells apart; never below 1 (`baselines` says why), inf where nothing limits it."""
+        return tuple(question.gain for question in self.baselines.questions)
+
     @cached_property
     def improvement(self) -> Floats:
-        """Per answer: the error of plain DP as strict as our closest pair, divided by ours; inf for exact answers."""
-        plain = self.errors_of(self.baselines.strict_scales)
-        ours = np.array([e.noise_half_width for e in self.errors])
-        theirs = np.array([e.noise_half_width for e in plain])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            fine = np.array([e.rmse for e in plain]) / self.expected_rmse
-            return np.where(ours > 0, theirs / ours, np.where(np.isnan(fine), 1.0, fine))
+        """Per answer: the error of plain DP as strict as the closest pair that its question tells apart, divided by
+        ours; inf for exact answers.
 
-    def errors_of(self, scales: tuple[float, ...]) -> tuple[ErrorOf, ...]:
-        """Expected errors of the same answers with scales of their own rows, for comparison."""
-        return all_expected(self.workload, scales, self.rows)
+        Of a question as a whole it is at least 1; one of its answers may be given up a little for the others.
+        """
+        return np.array([_times(theirs, ours) for theirs, ours in zip(self.baselines.strict, self.errors, strict=True)])
 
     @cached_property
     def request(self) -> str:
@@ -171,7 +190,7 @@ class Plan:
             "share": str(self.share),
             "scales": [s.hex() for s in self.scales],
             "certificate": self.certificate.to_dict(),
-            "worst_case_epsilon": _finite(self.baselines.worst_epsilon),
+            "worst_case_epsilon": _finite(self.worst_epsilon),
             **({} if self.measured is None else {"measured": self.measured.to_dict()}),
         }
 
@@ -188,12 +207,16 @@ class Plan:
                     "rmse": error.rmse,
                     "typical_error": error.typical,
                     "half_width_95": error.half_width,
-                    "gain": float(gain) if np.isfinite(gain) else None,
+                    "plain_as_strict_95": _width(self.baselines.strict[k]),
+                    "plain_at_worst_case_95": _width(self.baselines.worst[k]),
                     "exact": self.is_exact(answer),
                 }
-                for answer, error, gain in zip(self.workload.answers, self.errors, self.improvement, strict=True)
+                for k, (answer, error) in enumerate(zip(self.workload.answers, self.errors, strict=True))
             ],
-            "strict_epsilon": _finite(self.baselines.strict_epsilon),
+            "gains": [
+                {"question": title, "plain_epsilon": _finite(plain.epsilon), "gain": _finite(plain.gain)}
+                for title, plain in zip(self.workload.titles, self.baselines.questions, strict=True)
+            ],
         }
         return sealed({**data, **more})
 
@@ -212,6 +235,19 @@ def measure(how: object, asked: Workload, put: Stack) -> Measured:
 
 def _finite(x: float) -> float | None:
     return x if np.isfinite(x) else None
+
+
+def _width(error: ErrorOf | None) -> float | None:
+    return None if error is None else _finite(error.half_width)
+
+
+def _times(theirs: ErrorOf | None, ours: ErrorOf) -> float:
+    """How many times ours; by the mean square where both are so small that 95 % of the noise is 0."""
+    if theirs is None:
+        return np.inf
+    if ours.noise_half_width > 0:
+        return theirs.noise_half_width / ours.noise_half_width
+    return theirs.rmse / ours.rmse if ours.rmse > 0 else np.inf
 
 
 def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:

@@ -19,6 +19,7 @@ from dxprivacy.planning.strategies import Effort
 from dxprivacy.planning.task import Candidate, Task
 from dxprivacy.planning.watch import Watch
 
+USUAL_SHARE = "10%"  # of a policy, for whoever has a ledger and does not say: the first plan leaves room for others
 METHODS = ("auto", *(maker.name for maker in MAKERS))
 LOSSES = ("l2", "l1", "linf", "geomean")
 _KNOWN_LOSSES = {"auto": LOSSES, "optimal": LOSSES, "biased": ("l2", "l1")}
@@ -58,7 +59,7 @@ def make_plan(
     asked, task = prepare(
         questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch, effort=_effort(method, thorough)
     )
-    return finish(asked, task, chosen(task, method), title=title, dataset=dataset)
+    return finish(asked, task, chosen(task, method), title=title, dataset=dataset, planner=method)
 
 
 def prepare(
@@ -97,11 +98,13 @@ def chosen(task: Task, method: str) -> Candidate:
     return task.measured(found, floor)
 
 
-def finish(asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "") -> Plan:
+def finish(
+    asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "", planner: str = "auto"
+) -> Plan:
     """Certified scales as a plan."""
     plan = Plan(
         asked, task.workload, task.metric, found.scales, task.share, found.method, task.rows, title, dataset,
-        found.measured, _said(found.about, task.watch),
+        found.measured, _said(found.about, task.watch), planner,
     )  # fmt: skip
     plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
     if plan.measured is not None:

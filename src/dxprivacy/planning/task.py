@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -19,12 +20,12 @@ from dxprivacy.model.costs import Cost, LaplaceCost
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import round_up
 from dxprivacy.model.workload import Workload
-from dxprivacy.planning.baselines import plain_sensitivities
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.expected import ErrorOf, all_expected, groups_per_question, target_scales
 from dxprivacy.planning.laws import Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.optimal import POWERS, gap_of, loss_of
+from dxprivacy.planning.plain import plain_sensitivities
 from dxprivacy.planning.refusals import nothing_left, separates
 from dxprivacy.planning.scales import Constraints, constraints, limits_of, together
 from dxprivacy.planning.strategies import Effort
@@ -46,6 +47,18 @@ class Proposal:
     floor: float | None = None
     measured: Measured | None = None
     about: str = ""
+
+
+class Noisy(Protocol):
+    """Scales of rows that are counted, and which rows those are where they were not asked for."""
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """One for each row that is counted."""
+
+    @property
+    def measured(self) -> Measured | None:
+        """The rows that are counted instead of those asked for."""
 
 
 @dataclass(frozen=True)
@@ -235,17 +248,17 @@ class Task:
             misses = sum(a.within is not None and not e.good_enough(a.within) for a, e in asked)
         return misses, self.loss_of(self.effective(found))
 
-    def errors(self, found: Candidate) -> tuple[ErrorOf, ...]:
+    def errors(self, found: Noisy) -> tuple[ErrorOf, ...]:
         """The expected error of every answer."""
         laws, shifts = self._noise(found)
         return all_expected(self.workload, laws, self.rows, shifts)
 
-    def _noise(self, found: Candidate) -> tuple[Sequence[Law | float], Sequence[float] | None]:
+    def _noise(self, found: Noisy) -> tuple[Sequence[Law | float], Sequence[float] | None]:
         if found.measured is None:
             return found.scales, None
         return found.measured.laws(found.scales), found.measured.shifts
 
-    def effective(self, found: Candidate) -> Floats:
+    def effective(self, found: Noisy) -> Floats:
         """Per row asked for the scale whose noise would err as much as what it gets, bias included."""
         if found.measured is None:
             return np.asarray(found.scales)

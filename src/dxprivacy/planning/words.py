@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dxprivacy.model.workload import Answer, Ratio
 from dxprivacy.planning.expected import ErrorOf
 from dxprivacy.planning.notes import notes
 from dxprivacy.planning.plan import Plan
+from dxprivacy.planning.worth import plan_warning
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
 
 SHOWN = 6
@@ -129,30 +131,36 @@ def _reached(answer: Answer, error: ErrorOf) -> bool:
 def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[str]:
     """The whole page; `why` names an answer to explain instead of the hardest."""
     answers = plan.workload.answers
-    share = "" if plan.share == 1 else f" · {percent(float(plan.share))} of the policy"
+    share = f" · {percent(float(plan.share))} of the policy"
     lines = [
+        *warning_lines(plan_warning(plan)[0]),
         f"{tag('bold', f'Plan {plan.name}')} · {plural(len(answers), 'answer')}{share} · "
         + tag("good", "nothing spent, no data read"),
         "",
     ]
     limit = limits(plan)
-    head = [tag("dim", t) for t in ("", "typical error", "± 95 %", "asked", "gain", "limited by")]
-    table = [head]
-    asked = any(a.within is not None for a in answers)
-    for label, members in _grouped(plan, everything):
-        table.append(_line(plan, label, members, limit))
-    if not asked:
-        table = [row[:3] + row[4:] for row in table]
-    lines += columns(table, "lrrrrl" if asked else "lrrrl")
+    lines += _table(plan, limit, everything=everything)
     for note in notes(plan):
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
     if plan.about:
         lines += ["", *_paragraph("How it works", f"The plan {plan.about}.")]
     hard = _explained(plan, limit, why) if why else _hardest(plan, limit)
     lines += ["", *hard] if hard else []
-    lines += ["", *_budget_lines(plan), "", *_baseline_lines(plan)]
+    lines += ["", *_budget_lines(plan), "", *(tag("dim", line) for line in wrap(baseline_words(plan), 96) if line)]
     lines += [tag("dim", line) for line in wrap(" · ".join(_proved(plan)), 96)]
     return lines
+
+
+def warning_lines(text: str) -> list[str]:
+    """What comes before everything else, where there is anything to warn of."""
+    return [tag("warn", f"! {line}" if not k else f"  {line}") for k, line in enumerate(wrap(text, 94)) if text]
+
+
+def share_words(share: Fraction) -> str:
+    """How much of the policy may be used, and what stays."""
+    if share == 1:
+        return "of every pair's ε may be used: nothing is certain to be left for other releases"
+    return f"of every pair's ε may be used; {percent(float(1 - share))} and more is left for others (--share)"
 
 
 def _proved(plan: Plan) -> list[str]:
@@ -208,16 +216,25 @@ def _span(values: list[float], unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
+_HEAD = ("", "typical error", "± 95 %", "asked", "plain DP as strict", "", "", "at our worst", "limited by")
+_ASKED, _PLAIN = 3, (4, 5, 6, 7)
+
+
+def _table(plan: Plan, limit: list[Limit], *, everything: bool) -> list[str]:
+    """Ours beside both readings of plain DP, the smallest error of a line marked; empty columns are left out."""
+    table = [[tag("dim", text) for text in _HEAD]]
+    table += [_line(plan, label, members, limit) for label, members in _grouped(plan, everything)]
+    wanted = [k for k in range(len(_HEAD)) if k not in (_ASKED, *_PLAIN) or any(row[k] for row in table[1:])]
+    return columns([[row[k] for k in wanted] for row in table], "".join("lrrrrrrrl"[k] for k in wanted))
+
+
 def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> list[str]:
     answers = [plan.workload.answers[k] for k in members]
     errors = [plan.errors[k] for k in members]
     unit = answers[0].unit
     if all(plan.is_exact(a) for a in answers):
         nothing = tag("dim", "nothing: public, or the same for all records")
-        return [short(label, _LABEL), f"0 {unit}".rstrip(), tag("accent", "exact"), "", "", nothing]
-    gains = [float(plan.improvement[k]) for k in members]
-    low, high = min(gains), max(gains)
-    gain = times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(high)[:-1]} – {times(low)}"
+        return [short(label, _LABEL), f"0 {unit}".rstrip(), tag("accent", "exact"), "", "", "", "", "", nothing]
     target = answers[0].within
     missed = target is not None and not all(_reached(a, e) for a, e in zip(answers, errors, strict=True))
     wanted = (
@@ -232,13 +249,31 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
         why = short_pair(pair_words(plan.metric, limit[members[0]].pair), _PAIR)
     else:
         why = tag("dim", "--all")
-    return [
-        short(label, _LABEL),
-        _span([e.typical for e in errors], unit),
-        tag("accent", _span([e.half_width for e in errors], unit)),
-        wanted,
-        gain,
-        why,
+    ours, plain_dp = _beside(plan, members, unit)
+    return [short(label, _LABEL), _span([e.typical for e in errors], unit), ours, wanted, *plain_dp, why]
+
+
+def _beside(plan: Plan, members: list[int], unit: str) -> tuple[str, list[str]]:
+    """± of ours; of plain DP as strict its ε, ± and how many times ours; ± of plain DP at our worst case."""
+    both = plan.baselines
+    widths = [plan.errors[k].half_width for k in members]
+    strict = [e.half_width for k in members if (e := both.strict[k]) is not None]
+    worst = [e.half_width for k in members if (e := both.worst[k]) is not None]
+    least = min(max(each) for each in (widths, strict, worst) if each)
+
+    def shown(each: list[float], style: str) -> str:
+        text = _span(each, unit)
+        return tag(style, text) if max(each) <= least * (1 + 1e-9) else text
+
+    gains = [float(plan.improvement[k]) for k in members if math.isfinite(plan.improvement[k])]
+    low, high = (min(gains), max(gains)) if gains else (math.nan, math.nan)
+    gain = times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(low)[:-1]} – {times(high)}"
+    epsilon = both.questions[plan.workload.answers[members[0]].question].epsilon
+    return shown(widths, "accent"), [
+        f"ε {digits(epsilon)}" if strict else "",
+        f"± {shown(strict, 'bold')}" if strict else "",
+        gain if gains else "",
+        f"± {shown(worst, 'bold')}" if worst else "",
     ]
 
 
@@ -322,34 +357,40 @@ def _budget_lines(plan: Plan) -> list[str]:
     else:
         pair = short_pair(pair_words(plan.metric, plan.certificate.witness), _PAIR)
         rows.append(["tightest", percent(float(plan.certificate.ratio)), pair])
-    worst = plan.baselines
-    text = "no limit" if math.isinf(worst.worst_epsilon) else f"ε {digits(worst.worst_epsilon)}"
-    pair = short_pair(pair_words(plan.metric, worst.worst_pair), _PAIR)
-    at = f": {pair}" if worst.worst_pair else ""
+    epsilon, worst = plan.worst_case
+    text = "no limit" if math.isinf(epsilon) else f"ε {digits(epsilon)}"
+    at = f": {short_pair(pair_words(plan.metric, worst), _PAIR)}" if worst else ""
     rows.append(["worst case", tag("bold", text), f"in plain-DP terms{at}"])
+    rows.append(["share", percent(float(plan.share)), share_words(plan.share)])
     return lines + columns(rows, "lll")
 
 
 def _public_case(plan: Plan) -> list[str]:
-    if not math.isinf(plan.baselines.worst_epsilon):
+    if not math.isinf(plan.worst_epsilon):
         return []
-    pair = short_pair(pair_words(plan.metric, plan.baselines.worst_pair), _PAIR)
-    at = f": {pair}" if plan.baselines.worst_pair else ""
+    pair = short_pair(pair_words(plan.metric, plan.worst_case[1]), _PAIR)
+    at = f": {pair}" if plan.worst_case[1] else ""
     return columns([["worst case", tag("bold", "no limit"), f"in plain-DP terms{at}"]], "lll")
 
 
-def _baseline_lines(plan: Plan) -> list[str]:
-    b = plan.baselines
-    if not math.isfinite(b.strict_epsilon) or not any(plan.scales):
-        return []
-    text = f"gain: over plain DP at ε {digits(b.strict_epsilon)}, our strictest pair"
-    text += "." if plan.share == 1 else ", and the same share."
-    if math.isfinite(b.worst_epsilon) and b.worst_epsilon > 0:
-        theirs = plan.errors_of(b.worst_scales)
-        seen: dict[int, str] = {}
-        for answer, error in zip(plan.workload.answers, theirs, strict=True):
-            if answer.question not in seen and error.half_width > 0:
-                seen[answer.question] = f"± {digits(error.half_width)} {answer.unit}".rstrip()
-        if seen:
-            text += f" At ε {digits(b.worst_epsilon)} plain DP gives {' and '.join(list(seen.values())[:3])}."
-    return [tag("dim", line) for line in wrap(text, 96)]
+def baseline_words(plan: Plan) -> str:
+    """What the columns of plain DP mean, and where they beat us; nothing where nothing is compared."""
+    both = plan.baselines
+    known = [k for k, e in enumerate(both.strict) if e is not None]
+    if not known or not any(plan.scales):
+        return ""
+    text = (
+        "plain DP as strict: the same planner under one ε for all pairs, the least that the question tells apart, of "
+        "which it gets the part that ours gets; ε, ± and how many times ours."
+    )
+    fewer = sum(float(plan.improvement[k]) < 0.995 for k in known)
+    if fewer:
+        text += f" {plural(fewer, 'answer')} got more noise than that, for the sake of others."
+    if any(e is not None for e in both.worst):
+        text += f" At our worst: plain DP at ε {digits(plan.worst_epsilon)} in all"
+        wins = [k for k in known if (e := both.worst[k]) is not None and e.half_width < plan.errors[k].half_width]
+        if wins:
+            which = "every answer" if len(wins) == len(known) else f"{len(wins):,} of {plural(len(known), 'answer')}"
+            text += f", which is closer for {which}, and protects close pairs less"
+        text += "."
+    return text

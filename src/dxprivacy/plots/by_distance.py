@@ -33,7 +33,7 @@ def trade_picture(plan: Plan) -> Picture:
     require_plan(plan)
     every = profiles(plan)
     shown = sorted(every, key=lambda p: not any(q.used > 0 for q in p.points))[:PANELS]
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     heights = [worst, *(q.used for p in shown for q in p.points), *(q.policy for p in shown for q in p.ends)]
     usable = [y for y in heights if 0 < y < math.inf]
     floor = max(usable, default=1.0) / _DECADES
@@ -51,7 +51,7 @@ def trade_picture(plan: Plan) -> Picture:
 
 
 def _view(plan: Plan, profile: Profile, y: Log, width: int, *, alone: bool) -> dict[str, Any]:
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     x = Log.over([q.x for q in profile.ends], width)
     encoding: dict[str, Any] = {
         "x": {"field": "x", "type": "quantitative", "scale": x.scale, "axis": x.axis(_distance(profile, alone))},
@@ -138,7 +138,7 @@ def _labels(
     if not alone:
         return [nothing] if none else []
     out = [nothing] if none else []
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     place, height = _clear_of(line, worst, x, y)
     above = {"align": "right", "baseline": "bottom", "fontWeight": "bold"}
     out.append(written(_policy_name(profile), place - 4, height, color=ACCENT, **above))
@@ -195,7 +195,7 @@ def _distance(profile: Profile, alone: bool) -> str:
 
 
 def _finding(plan: Plan, every: Sequence[Profile]) -> str:
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     if math.isinf(worst):
         return "Public differences are told apart without limit; plain DP has nothing like it"
     if worst == 0:
@@ -228,7 +228,7 @@ def _closer(profile: Profile, worst: float, *, alone: bool) -> str:
 
 
 def _reading(plan: Plan, every: Sequence[Profile], shown: Sequence[Profile]) -> str:
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     alone = len(shown) == 1
     plain = 0 < worst < math.inf
     parts = []

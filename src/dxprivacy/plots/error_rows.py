@@ -11,6 +11,7 @@ from statistics import median_low
 
 from dxprivacy.model.questions import Question
 from dxprivacy.planning import Plan
+from dxprivacy.planning.expected import ErrorOf
 from dxprivacy.plots.style import clean, distinct
 
 ROWS = 36
@@ -48,8 +49,7 @@ class Panel:
 
 def answer_rows(plan: Plan) -> list[ErrorRow]:
     """One row for each answer, in the plan's order."""
-    base = plan.baselines
-    strict, loose = (_half_widths(plan, scales) for scales in (base.strict_scales, base.worst_scales))
+    strict, loose = (_half_widths(errors) for errors in (plan.baselines.strict, plan.baselines.worst))
     gains = plan.improvement.tolist()
     return [
         ErrorRow(
@@ -91,12 +91,9 @@ def panels(plan: Plan, rows: Sequence[ErrorRow]) -> list[Panel]:
     return [replace(panel, rows=_fitted(panel.rows, room if len(out) > 1 else _ALONE)) for panel in out]
 
 
-def _half_widths(plan: Plan, scales: Sequence[float]) -> list[float | None]:
+def _half_widths(errors: Sequence[ErrorOf | None]) -> list[float | None]:
     """Of plain DP; None where it has no finite noise, or none at all."""
-    if not all(math.isfinite(s) for s in scales):
-        return [None] * len(plan.workload.answers)
-    widths = (error.half_width for error in plan.errors_of(tuple(scales)))
-    return [w if 0 < w < math.inf else None for w in widths]
+    return [e.half_width if e is not None and 0 < e.half_width < math.inf else None for e in errors]
 
 
 def _kind(plan: Plan, question: int) -> str:

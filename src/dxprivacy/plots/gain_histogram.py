@@ -80,8 +80,15 @@ def _finding(compared: list[ErrorRow]) -> str:
 
 
 def _reading(plan: Plan, rows: list[ErrorRow], compared: list[ErrorRow]) -> str:
-    epsilon = plan.baselines.strict_epsilon
-    closest = f", {digits(epsilon)}" if math.isfinite(epsilon) else ""
-    text = f"Noise of plain DP (ε of our closest pair{closest}) ÷ noise of this plan; {plural(len(compared), 'answer')}"
+    known = sorted(q.epsilon for q in plan.baselines.questions if math.isfinite(q.epsilon))
+    ends = list(dict.fromkeys(digits(e) for e in (known[:1] + known[-1:])))
+    closest = f", {' – '.join(ends)}" if ends else ""
+    text = (
+        f"Noise of plain DP (ε of the closest pair that a question tells apart{closest}) ÷ noise of this plan; "
+        f"{plural(len(compared), 'answer')}"
+    )
+    wins = sum(1 for r in compared if r.loose is not None and r.loose < r.middle)
+    if wins:
+        text += f"; at our worst case, ε {digits(plan.worst_epsilon)}, plain DP is closer for {wins:,}"
     left = len(rows) - len(compared)
     return f"{text}, {left:,} without noise left out" if left else text

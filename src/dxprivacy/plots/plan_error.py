@@ -28,7 +28,7 @@ def plan_picture(plan: Plan) -> Picture:
     >>> from dxprivacy.model import metrics
     >>> from dxprivacy.planning import make_plan
     >>> plan_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
-    Picture('As much noise as plain DP as strict as our closest pair')
+    Picture('As much noise as plain DP as strict')
     """
     require_plan(plan)
     rows = answer_rows(plan)
@@ -151,16 +151,22 @@ def _tips(plan: Plan, rows: Sequence[ErrorRow], log: Log) -> list[Tip]:
     row = next((r for r in rows if r.strict or r.loose or r.target), None)
     if row is None:
         return []
-    base = plan.baselines
+    epsilon = _only_epsilon(plan)
     out = []
     if row.target:
         out.append(Tip("you asked", log.pixel(row.target), INK))
-    same = row.loose == row.strict and digits(base.worst_epsilon) == digits(base.strict_epsilon)
+    same = row.loose == row.strict and digits(plan.worst_epsilon) == epsilon
     if row.loose and not same:
-        out.append(Tip(f"plain DP, ε {digits(base.worst_epsilon)}", log.pixel(row.loose), GREY))
+        out.append(Tip(f"plain DP, ε {digits(plan.worst_epsilon)}", log.pixel(row.loose), GREY))
     if row.strict:
-        out.append(Tip(f"plain DP, ε {digits(base.strict_epsilon)}", log.pixel(row.strict), GREY))
+        out.append(Tip(f"plain DP, ε {epsilon}" if epsilon else "plain DP as strict", log.pixel(row.strict), GREY))
     return out
+
+
+def _only_epsilon(plan: Plan) -> str:
+    """The ε of plain DP as strict, where it is the same for all questions."""
+    known = {digits(q.epsilon) for q in plan.baselines.questions if math.isfinite(q.epsilon)}
+    return known.pop() if len(known) == 1 else ""
 
 
 def _axis_title(plan: Plan, panel: Panel) -> str:
@@ -190,14 +196,14 @@ def _finding(rows: Sequence[ErrorRow]) -> str:
         return f"{of}; hardest: {clean(worst.label, 30)}, ± {got} instead of {wanted}"
     if not compared:
         worst = max(noisy, key=lambda r: r.middle)
-        return f"Errors up to ± {digits(worst.middle)}; the policy has no closest pair to compare plain DP with"
+        return f"Errors up to ± {digits(worst.middle)}; no pair limits them that plain DP could be compared by"
     hardest = min(compared, key=lambda r: r.least_gain)
     low, high = hardest.least_gain, max(r.most_gain for r in compared)
     if high < 1.05:
         few = "As much noise as" if low > 0.95 else f"Up to {times(1 / low)} more noise than"
-        return f"{few} plain DP as strict as our closest pair"
+        return f"{few} plain DP as strict"
     if math.isclose(low, high, rel_tol=0.02):
-        return f"{times(high)} less noise than plain DP as strict as our closest pair"
+        return f"{times(high)} less noise than plain DP as strict"
     if low < 0.95:
         more = f"{clean(hardest.label, 30)} gets {times(1 / low)} more"
         return f"Up to {times(high)} less noise than plain DP as strict; {more}"
@@ -210,7 +216,7 @@ def _reading(plan: Plan, shown: Sequence[Panel], hidden: int) -> str:
     if any(not r.silent for r in rows):
         parts.append("● this plan")
     if any(r.strict for r in rows):
-        parts.append("○ plain DP, as strict as our closest pair (× more noise)")
+        parts.append("○ plain DP, as strict as the closest pair that a question tells apart (× more noise)")
     if any(r.loose for r in rows):
         parts.append("grey bar: plain DP, our worst case")
     if any(r.target for r in rows):

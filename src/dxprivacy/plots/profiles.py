@@ -76,7 +76,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
     u, v, complete = sample(size, moves.budget, _special(plan, stride, size), ordered=ordered, lags=BANDS)
     d = metric.pairwise(u, v)
     x = own.lengths(u, v) if own else d
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     usable = np.flatnonzero((d > 0) & np.isfinite(d) & (x > 0))
     if moves.bounded:
         used = np.minimum(d[usable] * float(plan.certificate.ratio), worst)
@@ -106,7 +106,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
 
 def _presence(plan: Plan, radius: float, absent: int) -> Profile:
     """Whether somebody is in the data at all: every different record against its absence."""
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     found = presence(plan.cost, absent)
     if found is None:
         point = Point(radius, radius, min(radius * float(plan.certificate.ratio), worst), (0, absent))
@@ -119,7 +119,7 @@ def _presence(plan: Plan, radius: float, absent: int) -> Profile:
 def _special(plan: Plan, stride: int, size: int) -> list[int]:
     """Values that must not be missed: those of the tightest, the worst and the closest pair."""
     near = plan.metric.closest
-    pairs = [plan.certificate.witness, plan.baselines.worst_pair, near.pair if near else None]
+    pairs = [plan.certificate.witness, plan.worst_case[1], near.pair if near else None]
     return [c // stride % size for pair in pairs if pair is not None for c in pair]
 
 

@@ -11,7 +11,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.model.costs import SumCost
 from dxprivacy.planning import Plan
 from dxprivacy.planning.notes import notes
-from dxprivacy.planning.words import Limit, because, limits, pair_words
+from dxprivacy.planning.words import Limit, baseline_words, because, limits, pair_words
 from dxprivacy.plots.answers import release_picture
 from dxprivacy.plots.by_distance import trade_picture
 from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
@@ -39,7 +39,7 @@ def plan_page(
             f"<h1>{escaped(title)}</h1>",
             words(
                 f"Plan {plan.name}, {plural(len(plan.workload.answers), 'answer')}. {picture.title}. "
-                f"{_capital(limit_words(plan.baselines.worst_epsilon))}. Nothing spent, no data read.",
+                f"{_capital(limit_words(plan.worst_epsilon))}. Nothing spent, no data read.",
                 "lead",
             ),
             section("Promise of a release", listed(_promise(plan, spent, ledger), numbered=True)),
@@ -70,7 +70,7 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
             f"<h1>{escaped(title)}</h1>",
             words(
                 f"Release {release.name}: {plural(len(release.answers), 'answer')}, "
-                f"{limit_words(plan.baselines.worst_epsilon)}. {_widest(release)}",
+                f"{limit_words(plan.worst_epsilon)}. {_widest(release)}",
                 "lead",
             ),
             section("Promise", listed(release.promise, numbered=True)),
@@ -133,14 +133,16 @@ def _promise(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
         f"L(i,j) is at most {percent(float(plan.certificate.ratio))} of the policy’s ε for each of the "
         f"{n * (n - 1) // 2:,} pairs; the ledger adds it to what was released before{so_far}, and refuses it if any "
         "pair would exceed the policy.",
-        f"In plain differential-privacy terms the release would be ε = {digits(plan.baselines.worst_epsilon)}, and the "
+        f"In plain differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)}, and the "
         f"policy permits {permitted(plan.metric)}; someone with several records, or with attributes that reveal one "
         "another, is protected less than this says.",
     ]
 
 
 def _notes(plan: Plan) -> list[str]:
-    return [words(f"{_capital(note)}.", "note") for note in notes(plan)]
+    compared = baseline_words(plan)
+    told = [words(f"{_capital(note)}.", "note") for note in notes(plan)]
+    return [*told, *([words(_capital(compared), "note")] if compared else [])]
 
 
 def _errors(plan: Plan, limit: list[Limit]) -> str:
@@ -148,7 +150,6 @@ def _errors(plan: Plan, limit: list[Limit]) -> str:
     targets = any(a.within is not None for a in plan.workload.answers)
     for k, (answer, error) in enumerate(zip(plan.workload.answers, plan.errors, strict=True)):
         exact = plan.is_exact(answer)
-        gain = float(plan.improvement[k])
         asked = "" if answer.within is None else f"{digits(float(answer.within))} {answer.unit}".rstrip()
         rows.append(
             [
@@ -156,13 +157,28 @@ def _errors(plan: Plan, limit: list[Limit]) -> str:
                 "0" if exact else f"{digits(error.typical)} {answer.unit}".rstrip(),
                 "exact" if exact else f"{digits(error.half_width)} {answer.unit}".rstrip(),
                 *([asked] if targets else []),
-                "" if exact or not math.isfinite(gain) else times(gain),
+                *_plain_cells(plan, k),
                 "nothing" if limit[k].pair is None else short_pair(pair_words(plan.metric, limit[k].pair), 72),
             ]
         )
-    head = ["answer", "typical error", "± 95 %", *(["asked"] if targets else []), "gain", "tightest pair"]
+    plain_dp = ["plain DP as strict, ε", "± 95 %", "times ours", f"at ε {digits(plan.worst_epsilon)}, ± 95 %"]
+    head = ["answer", "typical error", "± 95 %", *(["asked"] if targets else []), *plain_dp, "tightest pair"]
     rest = f"in plan-{plan.name}.json, and dxp plan … --all shows them"
-    return table(head, rows, "lrrrrl" if targets else "lrrrl", rest=rest)
+    return table(head, rows, "lrrrrrrrl" if targets else "lrrrrrrl", rest=rest)
+
+
+def _plain_cells(plan: Plan, k: int) -> list[str]:
+    """Both readings of plain DP for one answer: ε, ± and how many times ours as strict; ± at our worst case."""
+    answer, strict, worst = plan.workload.answers[k], plan.baselines.strict[k], plan.baselines.worst[k]
+    if strict is None:
+        return ["", "", "", ""]
+    gain = float(plan.improvement[k])
+    return [
+        digits(plan.baselines.questions[answer.question].epsilon),
+        f"{digits(strict.half_width)} {answer.unit}".rstrip(),
+        times(gain) if math.isfinite(gain) else "",
+        "" if worst is None else f"{digits(worst.half_width)} {answer.unit}".rstrip(),
+    ]
 
 
 def _why(plan: Plan, limit: list[Limit]) -> str:

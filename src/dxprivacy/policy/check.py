@@ -21,6 +21,7 @@ from dxprivacy.model.metrics import (
 )
 from dxprivacy.model.ordered import Dates, Numbers
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy.near import nearly_coinciding
 from dxprivacy.policy.policy import Policy
 from dxprivacy.wording import columns, digits, plain, plural, short, short_pair, tag, wrap
 
@@ -138,6 +139,7 @@ def check(policy: Policy) -> Check:
             warnings.append(_public_warning(attribute, metric, row))
         if same:
             warnings.append(_identical_warning(attribute, metric, len(same)))
+        warnings += _near_warning(attribute, metric)
         if attribute.name in policy.declared_public:
             warnings.append(_declared_notice(attribute))
     if isinstance(policy.metric, WithAbsent) and policy.metric.tightens:
@@ -338,6 +340,26 @@ def _identical_warning(attribute: Attribute, metric: Metric, count: int) -> Noti
     have = "shares its coordinates" if count == 1 else "share their coordinates"
     why = f"{have} (ε 0)" if isinstance(base, Places) else "has ε 0" if count == 1 else "have ε 0"
     return Notice("identical", f"{which} {why}: no question may separate them. --list identical")
+
+
+def _near_warning(attribute: Attribute, metric: Metric) -> list[Notice]:
+    """Places that nearly coincide (`nearly_coinciding`): whatever tells them apart is ruined by their tiny ε."""
+    base = metric.base if isinstance(metric, WithOther) else metric
+    found = nearly_coinciding(base) if isinstance(base, Places) else []
+    if not isinstance(base, Places) or not found:
+        return []
+    (i, j), length = found[0]
+    unit = f" {base.unit}" if base.unit else ""
+    pair = short_pair(f"{attribute.label(i)} – {attribute.label(j)}", 60)
+    more = "" if len(found) == 1 else f", and {plural(len(found) - 1, 'more pair')} of {attribute.name}"
+    return [
+        Notice(
+            "near",
+            f"{pair}: {digits(length)}{unit} apart, ε {digits(float(base.exact(i, j)))}{more}. Places nearly coincide, "
+            "and whatever tells them apart drowns in noise. Merge them into one line of the points file, or set a "
+            'floor: metric = "smooth" with within = a distance protects all nearer ones alike.',
+        )
+    ]
 
 
 def _declared_notice(attribute: Attribute) -> Notice:

@@ -63,7 +63,7 @@ def rehearse(plan: Plan, records: int, *, ledger: str, request: str, so_far: flo
 
 def promise(plan: Plan, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
     """The three sentences printed on every release of a plan."""
-    return promise_of(plan.metric, plan.baselines.worst_epsilon, records, ledger, so_far)
+    return promise_of(plan.metric, plan.worst_epsilon, records, ledger, so_far)
 
 
 def promise_of(metric: Metric, worst: float, records: int, ledger: str, so_far: float) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The whole path: policy, plan, ledger, count, noise, release - in that order, and in no other."""
 
-import json
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,19 @@ from dxprivacy.engines import open_source
 from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows, public_records
+from dxprivacy.model.canonical import parse
 from dxprivacy.model.grid import require_room
 from dxprivacy.model.picks import Pick
 from dxprivacy.planning import Plan, load_plan, make_plan
 from dxprivacy.planning.choice import Choice, make_choice
+from dxprivacy.planning.planner import USUAL_SHARE
 from dxprivacy.policy import Policy
 from dxprivacy.policy.files import read_text
 from dxprivacy.release import Release, build_release, from_json, rehearse
 from dxprivacy.release.choice import ChoiceRelease
 from dxprivacy.session.choices import ChoiceOutcome, choose
 from dxprivacy.session.pace import paced, period
-from dxprivacy.session.synthesizing import Progress, Synthesis, synthesize
+from dxprivacy.session.synthesizing import Progress, Synthesis, run_name, synthesize
 from dxprivacy.synthesis.plan import SynthesisPlan, plan_synthesis
 
 
@@ -79,7 +81,7 @@ class Session:
     def plan(
         self,
         *questions: Any,
-        share: object = 1,
+        share: object = USUAL_SHARE,
         method: str = "auto",
         loss: str = "l2",
         rows: int | None = None,
@@ -88,6 +90,8 @@ class Session:
     ) -> Plan:
         """The noise each answer would get; nothing is spent and no record is read.
 
+        `share` is the part of every pair's ε that may be used: a tenth, unless you say otherwise, so that the first
+        plan does not spend what all others need.
         `rows` is for policies under which the number of records is private: how many to reckon with for means.
         `inside_ledger` plans within what the ledger has left on every pair, so that a release fits beside all others.
         """
@@ -153,7 +157,7 @@ class Session:
         self.ledger.finish(name, release.to_json())
         return Outcome(release, False, entry.number)
 
-    def plan_choice(self, pick: Pick | str, *, share: object = 1, flip: bool = False) -> Choice:
+    def plan_choice(self, pick: Pick | str, *, share: object = USUAL_SHARE, flip: bool = False) -> Choice:
         """What would be chosen among, and how far from the best; nothing is spent and no record is read.
 
         `pick` is `dx.most_common("job")`, `dx.median_of("age")`, … or the same in words.
@@ -175,7 +179,7 @@ class Session:
         self,
         *questions: Any,
         method: str = "auto",
-        share: object = 1,
+        share: object = USUAL_SHARE,
         rounds: int | str | None = None,
         passes: int | None = None,
         seconds: float | None = None,
@@ -208,6 +212,20 @@ class Session:
         """
         return synthesize(self, plan, self._noise, request=request, records=records, progress=progress)
 
+    @property
+    def left(self) -> float:
+        """The part of every pair's ε that is certain to be left: pair by pair it may be far more."""
+        return max(0.0, float(1 - sum((entry.share for entry in self.ledger.entries()), Fraction(0))))
+
+    def is_recorded(self, planned: Plan | Choice | SynthesisPlan, *, request: str = "") -> bool:
+        """Whether the ledger holds this already, so that doing it again spends nothing."""
+        if isinstance(planned, SynthesisPlan) and not isinstance(planned.made, Plan):
+            begins = f"{run_name(planned.made.request, request)} "
+            return any(entry.request.startswith(begins) for entry in self.ledger.entries())
+        made = planned.made if isinstance(planned, SynthesisPlan) else planned
+        name = f"{made.request[:16]} {request}".strip()
+        return any(entry.request == name for entry in self.ledger.entries())
+
     def load_plan(self, path: str | Path) -> Plan:
         """A plan from its file, certified anew."""
         return read_plan(path, self.policy)
@@ -229,10 +247,14 @@ def read_plan(path: str | Path, policy: Policy) -> Plan:
 
 
 def read_json(path: str | Path) -> Any:
-    """A JSON file, or our error."""
+    """A JSON file that says one thing only, or our error."""
     try:
-        return json.loads(read_text(path, encoding="utf-8"))
+        text = read_text(path, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
+    except UnicodeDecodeError:
         raise UsageError(f"{path} is not JSON", hints=["dxp plan … writes a plan"]) from None
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise UsageError(f"{path} is not JSON: {error.what}", hints=["dxp plan … writes a plan"]) from None

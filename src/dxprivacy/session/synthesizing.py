@@ -147,12 +147,16 @@ def _smalldb(session: "Session", plan: SmallDbPlan, noise: Noise, request: str) 
     return run.made(small_histogram(small), released, {"plan": plan.to_dict()})
 
 
+def run_name(digest: str, request: str) -> str:
+    """One word, by which the ledger shows the steps of a run together."""
+    return f"synth-{digest[:16]}" + (f"-{quote(request, safe='')}" if request else "")
+
+
 class _Run:
     """The steps of one run in the ledger: what stands there already, and what is added."""
 
     def __init__(self, session: "Session", digest: str, request: str) -> None:
-        # One word, by which the ledger shows the steps of a run together.
-        self.name = f"synth-{digest[:16]}" + (f"-{quote(request, safe='')}" if request else "")
+        self.name = run_name(digest, request)
         self.session = session
         session.ledger.verify_on_disk()
         self.spend = Recorded(session.ledger, self.name, session.pacing)

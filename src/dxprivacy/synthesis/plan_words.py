@@ -3,9 +3,14 @@
 from typing import Any
 
 from dxprivacy.planning import Plan
+from dxprivacy.planning.smalldb import SmallDbPlan
+from dxprivacy.planning.words import warning_lines
+from dxprivacy.planning.worth import guesses, plan_warning
 from dxprivacy.synthesis.mwem_plan import MwemPlan
 from dxprivacy.synthesis.plan import SynthesisPlan
 from dxprivacy.wording import percent, plural, tag, wrap
+
+_NO_BETTER = 0.995  # of the error of guessing uniformly, which prints as 100 %
 
 
 def synthesis_lines(plan: SynthesisPlan) -> list[str]:
@@ -13,7 +18,8 @@ def synthesis_lines(plan: SynthesisPlan) -> list[str]:
     answers = plural(len(plan.made.workload.answers), "answer")
     compared = len(plan.expected.errors) > 1
     why = f"{plan.method} is expected to be better" if compared else f"by {plan.method}"
-    lines = [f"{tag('bold', f'Synthetic records for {answers}')} · {tag('accent', why)}"]
+    lines = warning_lines(synthesis_warning(plan))
+    lines += [f"{tag('bold', f'Synthetic records for {answers}')} · {tag('accent', why)}"]
     if str(plan.expected):
         lines += [f"  {line}" for line in wrap(str(plan.expected), 94)]
     return [*lines, *(f"  {tag('dim', line)}" for line in wrap(_how(plan), 94))]
@@ -31,15 +37,36 @@ def synthesis_to_dict(plan: SynthesisPlan) -> dict[str, Any]:
     }
 
 
-def _how(plan: SynthesisPlan) -> str:
-    share = percent(float(plan.made.share))
+def synthesis_warning(plan: SynthesisPlan) -> str:
+    """In words that the records would be no better than a guess: evenly spread ones, or what any constant tells."""
+    error = plan.expected.errors.get(plan.method)
+    if error is not None and error >= _NO_BETTER:
+        return (
+            f"no better than a guess: records spread evenly over all that is possible would be as good ({plan.method})"
+        )
     match plan.made:
         case Plan():
-            return f"all answers at once, with at most {share} of every pair's ε; dxp plan shows the error of each"
+            text, whole = plan_warning(plan.made)
+            return text if whole else ""
+        case SmallDbPlan():
+            known = guesses(plan.made.workload, plan.made.records)
+            if all(bound >= guess for bound, guess in zip(plan.made.bounds.tolist(), known, strict=True)):
+                return "no better than a guess: a constant for each answer errs as little"
+    return ""
+
+
+def _how(plan: SynthesisPlan) -> str:
+    share = percent(float(plan.made.share))
+    left = " (--share); nothing is certain to be left" if plan.made.share == 1 else ""
+    left = left or f" (--share), {percent(float(1 - plan.made.share))} and more is left"
+    match plan.made:
+        case Plan():
+            return (
+                f"all answers at once, with at most {share} of every pair's ε{left}; dxp plan shows the error of each"
+            )
         case MwemPlan():
             rounds = f"{plural(plan.made.rounds, 'round')} ({plan.made.why})"
-            return f"{rounds}, together with at most {share} of every pair's ε"
+            return f"{rounds}, together with at most {share} of every pair's ε{left}"
         case _:
-            return (
-                f"{plan.made.size:,} records, chosen among all sets of so many, with at most {share} of every pair's ε"
-            )
+            size = f"{plan.made.size:,} records, chosen among all sets of so many"
+            return f"{size}, with at most {share} of every pair's ε{left}"

@@ -13,14 +13,15 @@ from dxprivacy.errors import LedgerError, NotVerified, Undecided, UsageError
 from dxprivacy.verify import reading
 from dxprivacy.verify.plan import PLANS, Check, Claim, verify_plan
 from dxprivacy.verify.release import RELEASES, verify_release
+from dxprivacy.verify.unchecked import Unchecked, not_checked
 
-__all__ = ["Check", "verify", "verify_data"]
+__all__ = ["Check", "Unchecked", "not_checked", "read", "verify", "verify_data"]
 
 _MOST_BYTES = 1 << 30
 
 
-def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check]:
-    """Check a plan or release file, a release also against its ledger."""
+def read(path: str | Path) -> Any:
+    """A file as strict JSON."""
     try:
         file = Path(path)
         if file.exists() and not (file.is_file() and file.stat().st_size <= _MOST_BYTES):  # a device has no end
@@ -30,7 +31,12 @@ def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check
         raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from None
     except UnicodeDecodeError:
         raise NotVerified("not JSON in UTF-8", where="format") from None
-    yield from verify_data(reading.parse(text), ledger)
+    return reading.parse(text)
+
+
+def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check]:
+    """Check a plan or release file, a release also against its ledger; `not_checked` names what is left out."""
+    yield from verify_data(read(path), ledger)
 
 
 def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:

@@ -224,22 +224,49 @@ def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, 
 
 def verify_plan(data: Any) -> Iterator[Check]:
     """Check a plan; each thing that holds is told, the first that does not is raised."""
-    reading.members(data, "plan", (*COMMON, "method", "about", "answers", "strict_epsilon"), ("measured",))
+    edition = PLANS[data["format"]]
+    compared = "strict_epsilon" if edition < 3 else "gains"
+    reading.members(data, "plan", (*COMMON, "method", "about", "answers", compared), ("measured",))
     check_seal(data)
     yield Check("format", f"{data['format']}, sealed")
     reading.text(data["method"], "method")
     reading.text(data["about"], "about")
-    claim = read_claim(data, PLANS[data["format"]], file_allowed=True)
+    claim = read_claim(data, edition, file_allowed=True)
     yield from claim_checks(claim)
     _check_errors(reading.items(data["answers"], "answers"), claim)
     yield Check("errors", f"of {len(claim.asked.answers):,} answers, from the law of the noise")
     for step in check_privacy(data, claim):
         if isinstance(step, Check):
             yield step
+    if edition < 3:
+        _check_strict_epsilon(data["strict_epsilon"], claim)
+    else:
+        _read_gains(data["gains"], claim)
+
+
+def _check_strict_epsilon(data: Any, claim: Claim) -> None:
+    """Plans of 0.1.0 compared with plain DP at the least distance of the whole policy."""
     strict = strictest(claim.metric)
     expected = math.inf if strict is None else strict * float(claim.share)
-    if not close(infinite_as_null(data["strict_epsilon"], "strict_epsilon"), expected):
+    if not close(infinite_as_null(data, "strict_epsilon"), expected):
         raise refuse(f"is not the share of the least distance, {expected:.6g}", "strict_epsilon")
+
+
+def _read_gains(data: Any, claim: Claim) -> None:
+    """One for each question, and possible; that they are right is not checked: it would take a planner."""
+    titles, answers = [], claim.asked.answers
+    while answers:
+        titles.append(answers[0].title)
+        answers = answers[answers[0].siblings :]
+    if len(reading.items(data, "gains")) != len(titles):
+        raise refuse(f"{len(data):,} instead of {len(titles):,}", "gains")
+    for k, (given, title) in enumerate(zip(data, titles, strict=True)):
+        where = f"gain {k + 1}"
+        reading.members(given, where, ("question", "plain_epsilon", "gain"))
+        if given["question"] != title:
+            raise refuse(f"question is not {title[:60]!r}", where)
+        if not infinite_as_null(given["plain_epsilon"], where) > 0 or not infinite_as_null(given["gain"], where) >= 1:
+            raise refuse("an ε is more than 0, and a gain at least 1", where)
 
 
 def strictest(metric: Distance) -> float | None:
@@ -267,17 +294,18 @@ def is_exact(answer: Answer, laws: Sequence[Law], shifts: Sequence[float]) -> bo
 def _check_errors(given: list[Any], claim: Claim) -> None:
     if len(given) != len(claim.asked.answers):
         raise refuse(f"{len(given):,} instead of {len(claim.asked.answers):,}", "answers")
-    names = ("label", "question", "unit", "within", "rmse", "typical_error", "half_width_95", "gain", "exact")
+    names = ("label", "question", "unit", "within", "rmse", "typical_error", "half_width_95", "exact")
+    plain = ("gain",) if claim.edition < 3 else ("plain_as_strict_95", "plain_at_worst_case_95")
     laws, shifts = claim.way.laws(), claim.way.shifts()
     tolerance = 1e-9 if claim.way.exact else LOOSELY
     for k, (data, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
         where = f"answer {k + 1}"
-        reading.members(data, where, names)
+        reading.members(data, where, (*names, *plain))
         check_labels(data, answer, is_exact(answer, laws, shifts), where)
         if data["within"] != (None if answer.within is None else str(answer.within)):
             raise refuse("within is not the question's target", where)
-        if data["gain"] is not None:
-            reading.number(data["gain"], f"{where} gain")
+        for name in plain:  # for information only
+            infinite_as_null(data[name], f"{where} {name}")
         rmse, typical, half_widths = noise.expected(answer, laws, claim.records or 0, shifts[answer.recipe.row])
         stated = [reading.number(data[name], f"{where} {name}") for name in ("rmse", "typical_error", "half_width_95")]
         if not close(stated[0], rmse, tolerance):

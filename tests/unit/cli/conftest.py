@@ -99,7 +99,7 @@ def planned(town, dxp):
     """Plan questions, and give the plan's file."""
 
     def make(*questions):
-        called = dxp("plan", "policy.toml", *questions, "--method", "optimal").fine()
+        called = dxp("plan", "policy.toml", "--share", "100%", *questions, "--method", "optimal").fine()
         return town / called.lines[-1].split()[3]
 
     return make

@@ -73,10 +73,11 @@ def test_the_demo_tells_its_story_with_both_baselines_and_the_price(demo):
     rows = squeezed(text)
     assert rows[0] == "20,000 simulated survey respondents in 906 US places; none of your files is read."
     assert "at most ε = 1 per 100 km" in rows[1]
-    assert rows[3] == "truth* plain DP, ε 0.008 this policy less noise"
-    assert re.fullmatch(r"mean elevation of a home [\d.]+ m [−\d.,]+ m ± 80 [\d.]+ m ± 2 40×", rows[4])
-    assert re.fullmatch(r"respondents in California [\d,]+ −?[\d,]+ ± 1,499 [\d,]+ ± 10 150×", rows[5])
-    assert any(re.match(r"in New Jersey .* ± 1,499 .* ± 1\d\d ", row) for row in rows)
+    assert re.fullmatch(r"truth\* this policy plain DP, as strict less noise plain DP, ε 0\.\d+", rows[3])
+    assert re.fullmatch(r"mean elevation of a home [\d.]+ m [\d.]+ m ± 1\.96 [−\d.,]+ m ± 104 53× ± 2\.\d+", rows[4])
+    assert re.fullmatch(r"respondents in California [\d,]+ [\d,]+ ± 10 −?[\d,]+ ± 152 15× ± 11", rows[5])
+    assert any(re.fullmatch(r"in New Jersey .* ± 1\d\d .* ± 152 0\.9\d?× ± 11", row) for row in rows)
+    assert "0.008 for the mean and 0.0394 for the counts" in " ".join(text.split())
     assert any("± covers 95 % of the noise" in row for row in rows)
     assert any("Carol City and Milford" in row and "GeoNames" in row for row in rows)
     assert any(re.match(r"Avondale – Goodyear 0\.8 km 0\.008 0\.000\d+ 0\.\d+$", row) for row in rows)
@@ -127,10 +128,11 @@ def test_a_demo_into_a_file_is_refused(dxp, tmp_path):
 def test_the_json_of_the_demo_has_the_numbers_of_the_screen(dxp, monkeypatch):
     data = json.loads(dxp("demo", "--json").fine().out)
     assert data["respondents"] == 20_000
-    assert data["plain_dp_epsilon"] == pytest.approx(0.008, rel=0.01)
+    assert [a["plain_epsilon"] for a in data["answers"]][:2] == pytest.approx([0.008, 0.0394], rel=0.01)
+    assert data["answers"][0]["worst_case_width"] == pytest.approx(2.09, rel=0.01)
     assert [a["label"] for a in data["answers"]] == ["mean elevation", "California", "Texas", "New Jersey"]
-    assert data["answers"][0]["our_width"] == pytest.approx(2, rel=0.01)
-    assert data["answers"][1]["plain_width"] == 1499
+    assert data["answers"][0]["our_width"] == pytest.approx(2, rel=0.05)
+    assert data["answers"][1]["plain_width"] == 152
     assert data["pairs"][-1]["pair"] == "Honolulu – New Bedford"
     assert data["folder"] is None
 
@@ -169,18 +171,19 @@ def test_check_lists_on_request(town, dxp, kind):
 
 
 def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
-    called = dxp("plan", "policy.toml", "mean elevation within 2 m", "count by sex", "--rows", 4000).fine()
+    asked = ("mean elevation within 2 m", "count by sex")
+    called = dxp("plan", "policy.toml", *asked, "--rows", 4000, "--share", "100%").fine()
     rows = squeezed(called.out)
-    assert re.fullmatch(r"Plan [0-9a-f]{4} · 3 answers · nothing spent, no data read", rows[0])
-    assert rows[2] == "typical error ± 95 % asked gain limited by"
-    assert re.fullmatch(r"mean elevation [\d.]+ m [\d.]+ m 2 m [\d.,]+× nothing: target reached", rows[3])
-    assert "M 1.92 6 50× M – F" in rows
+    assert re.fullmatch(r"Plan [0-9a-f]{4} · 3 answers · 100 % of the policy · nothing spent, no data read", rows[0])
+    assert rows[2] == "typical error ± 95 % asked plain DP as strict at our worst limited by"
+    plain = r"ε 0\.\d+ ± [\d.]+ m [\d.]+× ± [\d.]+ m"
+    assert re.match(rf"mean elevation [\d.]+ m [\d.]+ m 2 m {plain} nothing: target reached", rows[3])
+    assert any(re.fullmatch(r"M 1\.92 6 ε 1 ± 6 1× ± \d+ M – F", row) for row in rows)
     assert "Why not better Moving one person from M to F changes 2 answers. The policy lets that move" in rows
     assert "Budget it would use" in rows
     assert any(re.fullmatch(r"worst case ε [\d.]+ in plain-DP terms: .* – .*", row) for row in rows)
-    assert any(
-        re.match(r"gain: over plain DP at ε 0\.0398, our strictest pair\. At ε [\d.]+ plain DP", r) for r in rows
-    )
+    assert any(row.startswith("plain DP as strict: the same planner under one ε for all pairs") for row in rows)
+    assert "share 100 % of every pair's ε may be used: nothing is certain to be left for other releases" in rows
     assert any(row.startswith("certified for every pair, exact arithmetic") for row in rows)
     name = rows[0].split()[1]
     assert rows[-1] == f"Next: dxp release plan-{name}.json --data FILE --policy policy.toml"
@@ -216,7 +219,7 @@ def test_plan_out_says_where_and_json_can_be_written_too(town, dxp):
 
 def test_one_answer_is_one_answer_and_an_exact_one_says_why(town, dxp):
     rows = squeezed(dxp("plan", "policy.toml", "count").fine().out)
-    assert rows[0].endswith("· 1 answer · nothing spent, no data read")
+    assert rows[0].endswith("· 1 answer · 10 % of the policy · nothing spent, no data read")
     assert "count 0 exact nothing: public, or the same for all records" in rows
     assert "none: the policy does not limit these answers" in rows
 
@@ -231,7 +234,8 @@ def test_many_answers_are_grouped_and_all_shows_each(town, dxp):
 
 
 def test_why_explains_one_answer_by_its_pair(town, dxp):
-    out = " ".join(dxp("plan", "policy.toml", "count by sex", "--why", "F", "--method", "optimal").fine().out.split())
+    asked = ("count by sex", "--why", "F", "--method", "optimal", "--share", "100%")
+    out = " ".join(dxp("plan", "policy.toml", *asked).fine().out.split())
     assert (
         "Why F Moving one person from M to F changes 2 answers. The policy lets that move show by ε 1 in total" in out
     )
@@ -293,10 +297,10 @@ def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_n
         "✓ reserved  entry 1 in ledger.db, before any noise was drawn",
         "✓ counted   people.csv, n = 400 (public)",
         f"✓ written   release-{name}.json · release-{name}.csv",
-        "",
+        "✓ left      nothing is certain for every pair; dxp ledger shows them",
     ]
     rows = squeezed(called.out)
-    assert rows[5] == "released 95 % interval"
+    assert rows[6] == "released 95 % interval"
     assert any(re.fullmatch(r"M 1,177 [\d,]+ – [\d,]+", row) for row in rows)
     assert "Intervals cover privacy noise and cells, not sampling error." in rows
     promise = " ".join(rows[rows.index("Promise") + 1 : -2])

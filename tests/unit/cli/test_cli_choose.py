@@ -64,7 +64,8 @@ def test_refusals_spend_nothing_and_say_what_to_do(town, dxp):
 
 
 def test_the_budget_ends(town, dxp):
-    dxp("choose", "policy.toml", "most common sex", "--data", "people.csv", "--new-ledger").fine()
-    called = dxp("choose", "policy.toml", "most common sex", "--flip", "--data", "people.csv", "--new-ledger")
+    asked = ("choose", "policy.toml", "most common sex", "--share", "100%", "--data", "people.csv", "--new-ledger")
+    dxp(*asked).fine()
+    called = dxp(*asked, "--flip")
     assert called.code == 5
     assert "nothing spent" in called.err

@@ -65,7 +65,8 @@ def test_a_plan_inside_a_ledger_fits_where_another_did_not(dxp, town, planned):
     refused = dxp("release", second, "--data", "people.csv", *CURATOR, "--ledger", "ledger.db")
     assert refused.code == 5
     assert "--ledger LEDGER" in refused.err
-    called = dxp("plan", "policy.toml", "count where age=0..4", "count by sex", "--ledger", "ledger.db").fine()
+    asked = ("count where age=0..4", "count by sex", "--share", "100%")
+    called = dxp("plan", "policy.toml", *asked, "--ledger", "ledger.db").fine()
     assert "fits what ledger.db has left on every pair, after 1 release" in called.out
     assert called.lines[-1].endswith("--data FILE --policy policy.toml --ledger ledger.db")
     plan = called.lines[-1].split()[3]

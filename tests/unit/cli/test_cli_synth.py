@@ -83,7 +83,7 @@ def test_the_same_command_again_needs_leave_to_replace_and_costs_nothing(town, d
 
 def test_rounds_are_entries_of_their_own(town, dxp):
     call = ("synth", "policy.toml", *ASKED, "--data", "people.csv", "--new-ledger", "--method", "mwem", "--rounds", 3)
-    called = dxp(*call, "--out", "s.parquet").fine()
+    called = dxp(*call, "--out", "s.parquet", "--anyway").fine()
     assert "entries 1 – 6 in ledger.db, each before its noise was drawn" in called.out
     assert open_source("s.parquet").rows() == 400
     assert not list(town.glob("release-*"))

@@ -103,7 +103,7 @@ def test_a_session_plans_inside_its_ledger_when_asked(tmp_path):
     data.write_text("sex\n" + "M\nF\n" * 50)
     with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
         session.release(session.plan("count by sex", share="75%"))
-        alone, inside = session.plan("count where sex=F"), session.plan("count where sex=F", inside_ledger=True)
+        alone, inside = (session.plan("count where sex=F", share=1, inside_ledger=x) for x in (False, True))
         assert inside.scales[0] == pytest.approx(4 * alone.scales[0], rel=1e-6)
         with pytest.raises(BudgetExceeded):
             session.release(alone)

@@ -109,9 +109,10 @@ def test_a_target_out_of_reach_gets_the_best_there_is():
 def test_two_plain_baselines():
     d = dx.metrics.line(11, "0.1")
     plan = make_plan([list(range(11))], d)
-    assert plan.baselines.strict_epsilon == pytest.approx(0.1)
-    assert plan.baselines.strict_scales[0] == pytest.approx(100)
-    assert plan.baselines.worst_epsilon == pytest.approx(1.0)
+    (plain,) = plan.baselines.questions
+    assert plain.epsilon == pytest.approx(0.1)
+    assert plain.scales == pytest.approx((100,))
+    assert plan.worst_epsilon == pytest.approx(1.0)
     assert plan.improvement[0] == pytest.approx(10, rel=0.05)
 
 

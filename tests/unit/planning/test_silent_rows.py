@@ -57,7 +57,7 @@ def test_the_promise_of_many_records_beside_a_row_of_noughts_is_not_nothing():
     assert plan.scales[-1] == 0
     worst, _ = largest_loss(plan.cost)
     assert 0.5 < worst < math.inf
-    assert plan.baselines.worst_epsilon == worst
+    assert plan.worst_epsilon == worst
     assert plan.certificate.ratio > 0
 
 

@@ -49,9 +49,8 @@ def test_the_errors_drawn_are_those_of_the_plan():
     drawn = numbers(dx.plots.plan(plan), field="x")
     for error in plan.errors:
         assert any(x == pytest.approx(error.half_width) for x in drawn)
-    for scales in (plan.baselines.strict_scales, plan.baselines.worst_scales):
-        for error in plan.errors_of(scales):
-            assert any(x == pytest.approx(error.half_width) for x in drawn)
+    for error in (*plan.baselines.strict, *plan.baselines.worst):
+        assert any(x == pytest.approx(error.half_width) for x in drawn)
     assert 30 in drawn
 
 
@@ -159,7 +158,7 @@ def test_every_point_of_a_profile_is_a_real_pair_and_the_worst_of_its_distance()
 def test_the_crossing_is_where_the_policy_reaches_the_worst_case():
     d = dx.metrics.euclidean([[0.0], [1.0], [10.0], [100.0]], epsilon_per_unit="0.1")
     plan = dx.plan([[0, 0.1, 1, 4]], d)
-    worst = plan.baselines.worst_epsilon
+    worst = plan.worst_epsilon
     assert dx.plots.trade(plan).title.startswith("Closer than ")
     (profile,) = profiles(plan)
     assert profile.rate == pytest.approx(0.1)

@@ -346,7 +346,7 @@ def test_the_json_of_check_has_the_same_numbers(survey):
     assert data["worst_case_epsilon"] is None
     assert data["largest_finite_epsilon"] == pytest.approx(89.3, abs=0.1)
     assert data["tightened"] == [{"pair": ["citizen", "resident"], "written": 2.0, "kept": 0.2}]
-    assert {w["kind"] for w in data["warnings"]} == {"tightened", "public", "correlation"}
+    assert {w["kind"] for w in data["warnings"]} == {"tightened", "public", "correlation", "near"}
 
 
 def test_policy_check_is_the_same_page(survey):

@@ -1,0 +1,141 @@
+"""Budget is not spent on what is no better than a guess, unless somebody says so; and a tenth is the usual share."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import dxprivacy as dx
+
+STRICT = """
+title = "Strict"
+dataset = "strict-1"
+[attributes.sex]
+values = ["M", "F"]
+epsilon = 0.001
+"""
+CURATOR = ("--policy", "policy.toml", "--data", "people.csv", "--new-ledger")
+
+
+def strict(town):
+    (town / "policy.toml").write_text(STRICT, encoding="utf-8")
+
+
+def spent(town):
+    with dx.Session("policy.toml", "people.csv", ledger="ledger.db") as session:
+        return len(session.ledger.entries())
+
+
+def test_a_useless_release_needs_a_word_and_spends_nothing_without_it(town, dxp):
+    strict(town)
+    dxp("plan", "policy.toml", "count by sex", "--out", "p.json").fine()
+    refused = dxp("release", "p.json", *CURATOR)
+    assert refused.code == 2
+    assert "no better than a guess: count by sex" in refused.err
+    assert "Nothing spent, no data read." in refused.err
+    assert "--anyway" in refused.err
+    assert spent(town) == 0
+    dxp("release", "p.json", *CURATOR, "--anyway").fine()
+    assert spent(town) == 1
+    again = dxp("release", "p.json", *CURATOR).fine()  # repeated: it costs nothing
+    assert "answered before, nothing spent" in again.out
+
+
+def test_a_session_never_asks(town):
+    strict(town)
+    with dx.Session("policy.toml", "people.csv", ledger="ledger.db") as session:
+        plan = session.plan("count by sex")
+        assert session.release(plan).name == plan.name
+
+
+def test_a_useless_choice_needs_the_word_too(town, dxp):
+    strict(town)
+    seen = dxp("choose", "policy.toml", "most common sex", "--rows", "400").fine()
+    assert seen.lines[0].startswith("! no better than a guess: ")
+    asked = ("choose", "policy.toml", "most common sex", "--data", "people.csv", "--new-ledger")
+    refused = dxp(*asked)
+    assert refused.code == 2
+    assert "--anyway" in refused.err
+    assert spent(town) == 0
+    dxp(*asked, "--anyway").fine()
+    assert "chosen before, nothing spent" in dxp(*asked).fine().out
+
+
+def test_useless_synthetic_records_need_it_as_well(town, dxp):
+    strict(town)
+    asked = ("synth", "policy.toml", "count by sex", "--data", "people.csv", "--new-ledger", "--method", "direct")
+    refused = dxp(*asked)
+    assert refused.code == 2
+    assert "no better than a guess" in refused.err
+    assert spent(town) == 0
+    dxp(*asked, "--anyway", "--out", "s.csv").fine()
+    repeated = dxp(*asked, "--out", "again.csv").fine()
+    assert "answered before, nothing spent" in repeated.out
+
+
+def test_on_a_terminal_it_asks(town, dxp):
+    strict(town)
+    dxp("plan", "policy.toml", "count by sex", "--out", "p.json").fine()
+    for answer, code, entries in ((b"n\n", 2, 0), (b"y\n", 0, 1)):
+        seen, ended = on_a_terminal([*sys_dxp(), "release", "p.json", *CURATOR], answer)
+        assert "no better than a guess" in seen
+        assert "Spend the budget on it all the same?" in seen
+        assert ended == code, seen
+        assert spent(town) == entries
+
+
+def sys_dxp():
+    return [sys.executable, "-c", "from dxprivacy.cli import main; main()"]
+
+
+def on_a_terminal(command, answer):
+    """Run a command on a real (pseudo) terminal, answer its question, and give what it showed and how it ended."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True)
+    os.close(theirs)
+    shown, answered, until = b"", False, time.monotonic() + 60
+    while time.monotonic() < until:
+        if select.select([ours], [], [], 0.2)[0]:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # the other end was closed
+                break
+            if not part:
+                break
+            shown += part
+        if not answered and b"all the same?" in shown:
+            os.write(ours, answer)
+            answered = True
+    ended = process.wait(timeout=30)
+    os.close(ours)
+    return shown.decode(errors="replace"), ended
+
+
+def test_the_usual_share_is_a_tenth_and_every_command_says_so_and_what_is_left(town, dxp):
+    plan = dxp("plan", "policy.toml", "count by sex", "--out", "p.json").fine()
+    assert "10 % of the policy" in plan.lines[0]
+    assert "90 % and more is left" in plan.out
+    assert json.loads((town / "p.json").read_text())["share"] == "1/10"
+    choice = dxp("choose", "policy.toml", "most common sex").fine()
+    assert "10 % of the policy" in choice.lines[0]
+    assert "90 % and more is left" in choice.out
+    synth = dxp("synth", "policy.toml", "count by sex", "--rows", "400").fine()
+    assert "at most 10 % of every pair's ε (--share), 90 % and more is left" in " ".join(synth.out.split())
+    released = dxp("release", "p.json", *CURATOR).fine()
+    assert "left      90 % of every pair's ε, at least" in released.out
+    inside = dxp("plan", "policy.toml", "count by age", "--ledger", "ledger.db", "--out", "q.json").fine()
+    assert "of every pair's ε is left, at least" in " ".join(inside.out.split())
+    chosen = dxp("choose", "policy.toml", "most common sex", "--data", "people.csv").fine()
+    assert "left      80 % of every pair's ε, at least" in chosen.out
+
+
+def test_sessions_share_a_tenth_and_arrays_everything(town):
+    with dx.Session("policy.toml", "people.csv", ledger="ledger.db") as session:
+        assert session.plan("count by sex").share * 10 == 1
+        assert session.plan_choice("median age").share * 10 == 1
+        assert session.plan_synthesis("count by sex").made.share * 10 == 1
+        assert session.left == 1.0
+    assert dx.plan([[1, 0]], dx.metrics.constant(2, 1)).share == 1

@@ -1,0 +1,57 @@
+"""Places that nearly coincide are named by `dxp check`, with what can be done."""
+
+import pytest
+
+from dxprivacy.model import metrics
+from dxprivacy.policy import Policy, check
+from dxprivacy.policy.near import nearly_coinciding
+
+POLICY = """
+title = "Flights"
+dataset = "flights"
+[attributes.dest]
+points = "places.csv"
+epsilon = 1.0
+"""
+PLACES = """id,name,latitude,longitude
+1,Here,40.0,-74.0
+2,Next door,40.0009,-74.0
+3,There,45.0,-80.0
+4,Far,30.0,-90.0
+5,Farther,35.0,-110.0
+"""
+
+
+def checked(folder, distance='per = "100 km"', places=PLACES):
+    (folder / "places.csv").write_text(places)
+    (folder / "policy.toml").write_text(POLICY + distance)
+    return check(Policy.load(folder / "policy.toml"))
+
+
+def test_a_pair_a_hundred_metres_apart_is_named_with_both_remedies(tmp_path):
+    page = checked(tmp_path)
+    (notice,) = [w for w in page.warnings if w.kind == "near"]
+    assert notice.text.startswith("Here – Next door: 0.1 km apart, ε 0.001")
+    assert "Merge them" in notice.text
+    assert 'metric = "smooth"' in notice.text
+    assert "near" in [w["kind"] for w in page.to_dict()["warnings"]]
+
+
+def test_a_floor_or_merging_them_ends_the_warning(tmp_path):
+    assert not [w for w in checked(tmp_path, 'metric = "smooth"\nwithin = "50 km"\n').warnings if w.kind == "near"]
+    merged = "".join(line + "\n" for line in PLACES.splitlines() if "Next door" not in line)
+    assert not [w for w in checked(tmp_path, places=merged).warnings if w.kind == "near"]
+
+
+@pytest.mark.parametrize(
+    ("points", "found"),
+    [
+        ([[0], [1]], []),  # two places have no usual distance
+        ([[0], [0], [50], [90]], []),  # the same place twice is told elsewhere
+        ([[0], [1], [50], [51], [90], [91]], [(0, 1), (2, 3), (4, 5)]),  # most places stand twice
+        ([[0], [10], [20], [30]], []),
+    ],
+)
+def test_nearly_coinciding_is_a_twentieth_of_the_usual_distance(points, found):
+    places = metrics.euclidean(points, epsilon_per_unit=1)
+    assert [pair for pair, _ in nearly_coinciding(places)] == found
