@@ -42,7 +42,7 @@ def test_two_conditions_on_one_attribute_are_both_remembered(session):
     """Stored as a dictionary, the second replaced the first: the ledger charged another question."""
     asked = parse("count where age=0..50 and age=40..120")
     assert from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
-    plan = session.plan("count where age=0..50 and age=40..120")
+    plan = session.plan("count where age=0..50 and age=40..120", share=1)
     assert plan.request != session.plan("count where age=40..120").request
     session.release(plan)
     with pytest.raises(BudgetExceeded):
@@ -75,7 +75,7 @@ def test_unnamed_attributes_count_with_their_worst_value(tmp_path):
     policy = dx.Policy.parse(POLICY + '[attributes.native]\nvalues = ["Y", "N"]\nepsilon = 1\n')
     (tmp_path / "p.csv").write_text("sex,age,native\nM,1,N\n")
     with dx.Session(policy, tmp_path / "p.csv", ledger=tmp_path / "l.db") as session:
-        session.release(session.plan("count where sex=M and native=N", method="optimal"))
+        session.release(session.plan("count where sex=M and native=N", method="optimal", share=1))
         told = session.ledger.tell_apart({"sex": "M"}, {"sex": "F"})
         assert (told.spent, told.left) == (1.0, 0.0)
 
