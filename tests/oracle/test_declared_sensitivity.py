@@ -130,3 +130,11 @@ def test_rows_of_very_different_sizes_each_have_a_grid():
 def test_rows_of_about_one_size_share_a_grid():
     asked = dx.matrix(np.random.default_rng(1).uniform(0, 1, (20, 5)))
     assert isinstance(asked, Matrix)
+
+
+def test_rows_that_rounding_makes_alike_are_not_called_exact():
+    plan = dx.plan([[2.0**53, 2.0**53 + 4e6]], dx.metrics.constant(2, 1), rows=30)
+    off = abs(float(dx.laplace(plan, [10, 20])[0]) - (10 * 2.0**53 + 20 * (2.0**53 + 4e6)))
+    assert not plan.is_exact(plan.workload.answers[0])
+    assert off <= plan.errors[0].half_width
+    assert "exact" not in " ".join(str(plan).split("certified")[0].split())

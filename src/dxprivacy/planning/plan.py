@@ -86,9 +86,10 @@ class Plan:
         return interval(answer, rows, self.laws, records, 0.0 if shifts is None else shifts[answer.rows[0]])
 
     def is_exact(self, answer: Answer) -> bool:
-        """Whether an answer has no noise, and nothing else that moves it: no shift, and no cells that hide a part."""
+        """Whether an answer has no noise, and nothing else moves it: shift, rounding, or cells that hide a part."""
         shifts = None if self.measured is None else self.measured.shifts
-        return not (answer.recipe.below or answer.recipe.above) and all(
+        recipe = answer.recipe
+        return not (recipe.below or recipe.above or recipe.bias) and all(
             self.laws[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows
         )
 

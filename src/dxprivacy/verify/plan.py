@@ -284,11 +284,14 @@ def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str)
             raise refuse(f"{name} is not {str(wanted)[:60]!r}", where)
 
 
-def is_exact(answer: Answer, laws: Sequence[Law], shifts: Sequence[float]) -> bool:
-    """Whether no row of an answer has noise, or is moved, and no cell hides a part of it."""
-    return not (answer.recipe.below or answer.recipe.above) and all(
-        laws[row].variance == 0 and not shifts[row] for row in answer.recipe.rows
-    )
+def is_exact(answer: Answer, laws: Sequence[Law], shifts: Sequence[float], edition: int) -> bool:
+    """Whether no row of an answer has noise, or is moved, no cell hides a part of it, and nothing was rounded.
+
+    In edition 2 rounding was passed over.
+    """
+    recipe = answer.recipe
+    moved = recipe.below or recipe.above or (recipe.bias if edition > 2 else 0)
+    return not moved and all(laws[row].variance == 0 and not shifts[row] for row in recipe.rows)
 
 
 def _check_errors(given: list[Any], claim: Claim) -> None:
@@ -301,7 +304,7 @@ def _check_errors(given: list[Any], claim: Claim) -> None:
     for k, (data, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
         where = f"answer {k + 1}"
         reading.members(data, where, (*names, *plain))
-        check_labels(data, answer, is_exact(answer, laws, shifts), where)
+        check_labels(data, answer, is_exact(answer, laws, shifts, claim.edition), where)
         if data["within"] != (None if answer.within is None else str(answer.within)):
             raise refuse("within is not the question's target", where)
         for name in plain:  # for information only

@@ -83,7 +83,7 @@ def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
     for k, (stated, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
         where = f"answer {k + 1}"
         reading.members(stated, where, names)
-        check_labels(stated, answer, is_exact(answer, laws, shifts), where)
+        check_labels(stated, answer, is_exact(answer, laws, shifts, claim.edition), where)
         if stated["groups"] != answer.groups:
             raise refuse("groups are not those of its label", where)
         numbers = tuple(reading.number(stated[name], f"{where} {name}") for name in ("value", "low", "high"))
