@@ -83,7 +83,8 @@ def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
         return "", False
     whole = useless_questions(plan, useless)
     answers = plan.workload.answers
-    worst = max(useless, key=lambda k: plan.errors[k].half_width)
+    named = [k for k in useless if answers[k].question == whole[0]] if whole else useless  # what the numbers are of
+    worst = max(named, key=lambda k: plan.errors[k].half_width)
     guess = guesses(plan.workload, plan.rows if records is None else records)[worst]
     unit = f" {answers[worst].unit}" if answers[worst].unit else ""
     error = f"± {digits(plan.errors[worst].half_width)}{unit} where a constant errs by at most {digits(guess)}{unit}"

@@ -83,3 +83,18 @@ def test_near_coinciding_places_ruin_a_choice_and_the_choice_says_so():
 
 def test_a_choice_whose_records_nobody_counted_says_nothing():
     assert choice_warning(make_choice("most common dest", airports(0.1))) == ""
+
+
+def test_the_numbers_in_the_warning_are_those_of_the_question_that_it_names(tmp_path):
+    """Some counts by place are useless, the mean is as a whole: it is named, and its own numbers stand behind it."""
+    (tmp_path / "places.csv").write_text("id,x,y\nA,0,0\nB,0.001,0\nC,900,0\n")
+    (tmp_path / "policy.toml").write_text(
+        'title = "t"\ndataset = "t"\n[attributes.place]\npoints = "places.csv"\nepsilon = 1\nper = 1\n'
+        "[attributes.height]\nintegers = [0, 5]\nepsilon = 0.00001\nper = 1\n"
+    )
+    metric = dx.Policy.load(tmp_path / "policy.toml").metric
+    plan = dx.plan(["count by place", "mean height"], metric, rows=1000)
+    warning, whole = plan_warning(plan)
+    assert whole
+    assert "no better than a guess: mean height (" in warning
+    assert warning.endswith("where a constant errs by at most 2.5)")
