@@ -15,13 +15,10 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks import Block, MatrixRows, Rows
-from dxprivacy.model.blocks.base import classes_of_rows
 from dxprivacy.model.costs import Part, Term, Terms
 from dxprivacy.model.questions import Matrix, gather
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
-
-_MOST_COMPARED = 20_000_000
 
 
 class Piece(Protocol):
@@ -99,18 +96,9 @@ class AsWritten:
         some = self.rows.matrix[:, [cell]]
         return list(np.asarray(some.todense() if self.rows.sparse else some).ravel().tolist())
 
-    @cached_property
-    def _classes(self) -> Ints:
-        """A number for each record, equal for equal columns, where these can be compared."""
-        n = self.rows.universe.size
-        if self.rows.sparse or self.rows.rows * n > _MOST_COMPARED:
-            return np.arange(n, dtype=np.int64)
-        codes = np.unique(self.rows.matrix, return_inverse=True)[1].reshape(self.rows.matrix.shape)
-        return classes_of_rows(np.ascontiguousarray(codes.T))
-
     def keys(self, i: Ints, j: Ints) -> Ints:
         """The two columns."""
-        a, b = self._classes[i], self._classes[j]
+        a, b = self.rows.column_classes[i], self.rows.column_classes[j]
         return np.stack([np.minimum(a, b), np.maximum(a, b)], axis=1)
 
 

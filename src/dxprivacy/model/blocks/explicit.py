@@ -49,6 +49,13 @@ class MatrixRows(Rows):
             return entries
         return np.unique(entries, return_inverse=True)[1].reshape(entries.shape).astype(np.int64)
 
+    @cached_property
+    def column_classes(self) -> Ints:
+        """A number for each record, equal for equal columns; each its own where comparing would cost too much."""
+        if self.rows * self.universe.size > _MOST_COMPARED:
+            return np.arange(self.universe.size, dtype=np.int64)
+        return classes_of_rows(np.ascontiguousarray(self._codes.T))
+
     def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002  (rows overlap: scales never help)
         """Values with equal slices."""
         return self.moving(axis)
