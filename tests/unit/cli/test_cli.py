@@ -1,6 +1,7 @@
 """The commands as a new user meets them: each screen says what UX.md promises, `--json` has the same numbers."""
 
 import csv
+import importlib.metadata
 import io
 import json
 import os
@@ -34,7 +35,9 @@ def test_dxp_alone_explains_itself_and_where_to_begin(dxp):
 
 
 def test_the_version_is_shown(dxp):
-    assert re.fullmatch(r"dxp, version \d+\.\d+\.\d+\n", dxp("--version").fine().out)
+    shown = re.fullmatch(r"dxp, version (\d+\.\d+\.\d+(?:\.dev\d+)?)\n", dxp("--version").fine().out)
+    assert shown
+    assert shown[1] == importlib.metadata.version("dxprivacy")
 
 
 @pytest.mark.parametrize(
