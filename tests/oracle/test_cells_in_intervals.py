@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import PolicyError, QuestionError
+from dxprivacy.errors import DxError, PolicyError, QuestionError
 from dxprivacy.model.attributes import Integers
+from dxprivacy.model.grouping import selected
 from dxprivacy.model.ordered import Numbers
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.specs import attribute_from_spec
+from dxprivacy.policy.asks import AskFile, read_questions
 from dxprivacy.verify import verify_data
 
 
@@ -194,11 +196,12 @@ def test_errors_and_targets_know_what_cells_hide():
     assert asked.errors[0].half_width > 125
 
 
-def test_a_gain_is_one_of_noise():
+def test_the_gain_of_an_answer_is_that_of_the_widths_shown():
     policy = dx.Policy.parse(STRICT)
     coarse = dx.plan("sum x", policy.metric, rows=300)
-    ratio = coarse.baselines.strict[0].noise_half_width / coarse.errors[0].noise_half_width
-    assert coarse.improvement[0] == pytest.approx(ratio)
+    assert coarse.baselines.strict[0].hidden == coarse.errors[0].hidden > 0
+    assert coarse.improvement[0] == coarse.baselines.strict[0].half_width / coarse.errors[0].half_width
+    assert 1 < coarse.improvement[0] < coarse.gains[0]  # what cells hide is the same for plain DP: only noise differs
 
 
 @pytest.mark.parametrize("attribute", [
@@ -229,6 +232,66 @@ def test_whole_numbers_can_clamp(tmp_path):
     written = ["-5", "0", "17", "100", "101", "9" * 24, "17.5", "x"]
     assert age.encode(written).tolist() == [0, 0, 17, 100, 100, 100, 101, 101]
     rows = [("a", -30), ("a", 40), ("a", 250), ("a", "x")] * 10
-    found = released(tmp_path, rows, "mean x", "count where x=100", x='integers = [0, 100]\noutside = "clamp"')
+    found = released(tmp_path, rows, "mean x", "count where x=100", x=CLAMPED)
     assert found["mean x"]["value"] == pytest.approx(140 / 3)
-    assert found["count where x=100"]["value"] == 10
+    assert found["count where x 100 or more"]["value"] == 10
+
+
+CLAMPED = 'integers = [0, 100]\noutside = "clamp"'
+CLAMPED_CELLS = 'numbers = [0, 100]\nstep = 10\noutside = "clamp"'
+
+
+@pytest.mark.parametrize(("x", "told"), [
+    (CLAMPED, {"x=0": "x 0 or less", "x=100": "x 100 or more", "x=7": "x 7", "x=0..9": "x 9 or less",
+               "x=10..100": "x 10 or more", "x=3..9": "x 3 to 9", "x=0..100": "x any number", "x=other": "x other",
+               "x=100|0|7": "x 0 or less or 7 or 100 or more"}),
+    (CLAMPED_CELLS, {"x=0": "x below 10", "x=100": "x 90 or more", "x=17": "x 10 to below 20", "x=0..20": "x below 20",
+                     "x=20..100": "x 20 or more", "x=30..60": "x 30 to below 60", "x=0..100": "x any number"}),
+])  # fmt: skip
+def test_the_ends_of_a_range_that_clamps_are_called_what_they_count(tmp_path, x, told):
+    rows = [("a", v) for v in (-30, 3, 7, 17, 40, 95, 250, "x")]
+    found = released(tmp_path, rows, *(f"count where {c}" for c in told), x=x)
+    assert list(found) == [f"count where {words}" for words in told.values()]
+    for words in told.values():  # read as a person would, the label gives the count of the raw numbers
+        low, high = -np.inf, np.inf
+        if " or " not in words.removesuffix(" or less").removesuffix(" or more") and "other" not in words:
+            numbers = [float(n) for n in words.replace("below", "").split() if n.isdigit()]
+            if "or more" in words or " to " in words or words == "x 7":
+                low = numbers[0]
+            if "or less" in words or words == "x 7" or ("below" not in words and " to " in words):
+                high = np.nextafter(numbers[-1], np.inf)
+            elif "below" in words:
+                high = numbers[-1]
+            truth = sum(low <= v < high for _, v in rows if v != "x")
+            assert found[f"count where {words}"]["value"] == truth, words
+
+
+@pytest.mark.parametrize("asked", ["count where x=0", "count by x/50", "prefixes x/50", "ranges x/50", "marginals 1",
+                                   "sum x", "mean x by group", "count by group where x=0..50"])  # fmt: skip
+@pytest.mark.parametrize("x", [CLAMPED, CLAMPED_CELLS])
+def test_every_answer_that_a_clamped_number_may_move_says_so(tmp_path, asked, x):
+    (tmp_path / "people.csv").write_text("group,x\na,7\nb,250\n", encoding="utf-8")
+    policy = dx.Policy.parse(POLICY.format(x=x, unit=""))
+    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as session:
+        release = session.release(session.plan(asked, "count by group"))
+    list(verify_data(release.to_dict()))
+    assert sum("x outside its range counts as the nearest end" in note for note in release.to_dict()["notes"]) == 1
+
+
+@pytest.mark.parametrize("value", ["101", "-1", "999999"])
+@pytest.mark.parametrize("x", [CLAMPED, CLAMPED_CELLS])
+def test_a_question_cannot_name_a_number_outside_a_range_that_clamps(value, x):
+    metric = dx.Policy.parse(POLICY.format(x=x, unit="")).metric
+    asked = f"count where x={value}"
+    for make in (
+        lambda: dx.plan(asked, metric),
+        lambda: dx.plan_choice(dx.most_common(dx.table("group", where={"x": value})), metric),
+        lambda: dx.plan_smalldb(asked, metric, rows=10, alpha=0.5),
+        lambda: dx.plan_synthesis(asked, metric, records=10),
+    ):
+        with pytest.raises(QuestionError, match=f"{value} lies outside the range of x"):
+            make()
+    with pytest.raises(DxError, match=f"{value} lies outside the range of x"):
+        read_questions(AskFile.parse(f'[[ask]]\nquestion = "{asked}"\n'), metric.universe)
+    _, kept = selected("x", (value,), metric.universe)  # but files of 0.1.0 may hold such questions
+    assert kept.tolist() == selected("x", ("0" if value == "-1" else "100",), metric.universe)[1].tolist()

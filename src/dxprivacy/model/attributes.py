@@ -117,6 +117,10 @@ class Attribute(ABC):
         """Whether numbers outside the range count as its nearest end."""
         return False
 
+    def beyond(self, value: object) -> bool:  # noqa: ARG002
+        """Whether a value lies outside a range that clamps: data may hold it, but no question should name it."""
+        return False
+
     def encode(self, values: Sequence[object]) -> Ints:
         """Indices of many values, each distinct text looked up once; what is not listed becomes `other`."""
         texts = np.array([as_text(value) for value in values], dtype=object)
@@ -264,6 +268,11 @@ class Integers(Attribute):
     def clamps(self) -> bool:
         """As declared."""
         return self.clamp
+
+    def beyond(self, value: object) -> bool:
+        """A whole number outside the range, if those are clamped."""
+        text = as_text(value).strip()
+        return self.clamp and bool(_WHOLE.fullmatch(text)) and not self.low <= int(text) <= self.high
 
     @cached_property
     def numbers(self) -> tuple[Fraction, ...]:

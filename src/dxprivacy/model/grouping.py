@@ -10,10 +10,10 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import OTHER, Attribute, Property
+from dxprivacy.model.attributes import OTHER, Attribute, Integers, Property
 from dxprivacy.model.numbers import number_text
 from dxprivacy.model.ordered import Numbers
-from dxprivacy.model.questions import Condition, is_range
+from dxprivacy.model.questions import Condition, Question, Stack, is_range
 from dxprivacy.model.scales import Scale, scale_of
 from dxprivacy.model.universe import Universe
 
@@ -143,26 +143,58 @@ def _scale(ref: Reference, spec: str) -> Scale:
 
 
 def told(name: str, wanted: Condition, universe: Universe) -> str | None:
-    """A condition on numbers in cells in the words of what is really counted; None for any other condition.
+    """A condition in the words of what is really counted, where that is more than it says; None for any other.
 
-    A range is half open, but for its last end, and a single number means the cell that it lies in.
+    Of numbers in cells a range is half open, but for its last end, and a single number means the cell that it lies in.
+    The ends of a range that clamps hold all that lies beyond them.
     """
     ref = resolve(name, universe)
     cells = ref.attribute
-    if ref.fact is not None or not isinstance(cells, Numbers):
+    if ref.fact is not None or not (isinstance(cells, Numbers) or (isinstance(cells, Integers) and cells.clamp)):
         return None
     if is_range(wanted):
         scale = _scale(ref, name)
-        low, high = (max(min(scale.read(end), cells.high), cells.low) for end in wanted)
+        low, high = (max(min(scale.read(end), Fraction(cells.high)), Fraction(cells.low)) for end in wanted)
         return f"{ref.name} {_from_to(cells, low, high)}"
-    found = list(dict.fromkeys(cells.find(v) for v in wanted))
-    parts = [OTHER if k == cells.listed else _from_to(cells, cells.start(k), cells.start(k + 1)) for k in sorted(found)]
-    return f"{ref.name} {' or '.join(parts)}"
+    found = sorted({cells.find(v) for v in wanted})
+    return f"{ref.name} {' or '.join(OTHER if k == cells.listed else _from_to(cells, *_ends(cells, k)) for k in found)}"
 
 
-def _from_to(cells: Numbers, low: Fraction, high: Fraction) -> str:
-    """`0 to below 2`; the last cell holds its end too."""
-    return f"{number_text(low)} to {'' if high >= cells.high else 'below '}{number_text(high)}"
+def _ends(cells: Numbers | Integers, index: int) -> tuple[Fraction, Fraction]:
+    """Of a single number, or of a cell."""
+    if isinstance(cells, Integers):
+        return Fraction(cells.low + index), Fraction(cells.low + index)
+    return cells.start(index), cells.start(index + 1)
+
+
+def _from_to(cells: Numbers | Integers, low: Fraction, high: Fraction) -> str:
+    """`0 to below 2`; the last cell holds its end too, and with `clamp` all beyond: `8 or more`."""
+    last, below = high >= cells.high, "below " if isinstance(cells, Numbers) else ""
+    if cells.clamp and last:
+        return f"{number_text(low)} or more" if low > cells.low else "any number"
+    if cells.clamp and low <= cells.low:
+        return f"{below}{number_text(high)}" if below else f"{number_text(high)} or less"
+    if low == high:
+        return number_text(low)
+    return f"{number_text(low)} to {'' if last else below}{number_text(high)}"
+
+
+def require_in_range(asked: Stack, universe: Universe) -> None:
+    """Refuse new conditions on numbers outside a range that clamps: they would count the nearest end instead.
+
+    Stored questions may have them (version 0.1.0 took them), and go on meaning what they meant.
+    """
+    for question in asked.questions:
+        for name, wanted in question.where if isinstance(question, Question) else ():
+            ref = resolve(name, universe)
+            beyond = [] if is_range(wanted) or ref.fact else [str(v) for v in wanted if ref.attribute.beyond(v)]
+            if beyond:
+                raise QuestionError(
+                    f"{beyond[0][:60]} lies outside the range of {ref.name}",
+                    where=f"question “{question}”",
+                    details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
+                    hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
+                )
 
 
 def selected(

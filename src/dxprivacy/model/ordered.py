@@ -3,7 +3,7 @@
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -136,6 +136,15 @@ class Numbers(Attribute):
         """As declared."""
         return self.clamp
 
+    def beyond(self, value: object) -> bool:
+        """A number outside the range, if those are clamped."""
+        if not self.clamp or value == OTHER:
+            return False
+        try:
+            return not self.edges[0] <= float(exact(value)) <= self.edges[-1]
+        except (UsageError, OverflowError):
+            return False  # no number at all
+
     def spec(self) -> dict[str, Any]:
         """Range, step, and what happens outside."""
         return self._base_spec() | {
@@ -239,6 +248,11 @@ def _require_zone(name: str, zone: str) -> None:
         ) from None
 
 
+def _entries_given(value: object) -> Sequence[object]:
+    """The entries of a series that was given as a list or as text with commas."""
+    return value if isinstance(value, (list, tuple)) else [x.strip() for x in str(value).strip("[]()").split(",")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Series(Attribute):
     """Several columns of one ordered kind, as one attribute: a value is a whole series.
@@ -297,7 +311,7 @@ class Series(Attribute):
         """The index of a series, given as a list or as text with commas."""
         if self.has_other and value == OTHER:
             return self.listed
-        given = value if isinstance(value, (list, tuple)) else [x.strip() for x in str(value).strip("[]()").split(",")]
+        given = _entries_given(value)
         if len(given) != len(self.columns):
             raise self._unknown(value)
         index = 0
@@ -338,6 +352,10 @@ class Series(Attribute):
     def clamps(self) -> bool:
         """Where its entries do."""
         return self.entry.clamps
+
+    def beyond(self, value: object) -> bool:
+        """If one of its entries is."""
+        return any(map(self.entry.beyond, _entries_given(value)))
 
     def spec(self) -> dict[str, Any]:
         """Columns and entries."""

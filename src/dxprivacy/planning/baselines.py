@@ -222,12 +222,19 @@ class _Plain:
         """The best plan."""
         try:
             found = _planned(self.task, self.ours.method)
-            if found.measured is not None and self.ours.measured is None and self._loss(found) < self._our_loss:
-                # Our plan could have counted other rows for it as well, and kept to what was asked: so does plain DP.
+            if self._other_way(found) and self._loss(found) < self._our_loss:
+                # Our plan could have done likewise, and did not for the sake of other questions: so does plain DP.
                 found = best_of_own_rows(self.task)[0]
         except NotCertified:
             found = simplest(self.task)
         return _Counted(found.scales, found.measured)
+
+    def _other_way(self, found: Candidate) -> bool:
+        """Whether it counts rows that were not asked for, or moves answers on purpose, where our plan does not."""
+        theirs, ours = found.measured, self.ours.measured
+        if theirs is None:
+            return False
+        return ours is None or (theirs.shifts is not None and ours.shifts is None)
 
     def _with_one_scale(self, epsilon: float) -> _Counted:
         """The asked rows, or where our plan counts others for this question alone, the better of both."""

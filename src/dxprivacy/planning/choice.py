@@ -24,6 +24,7 @@ from dxprivacy.model.candidates import Candidates
 from dxprivacy.model.canonical import digest_of, sealed
 from dxprivacy.model.costs import SelectionCost
 from dxprivacy.model.grid import fits_scores
+from dxprivacy.model.grouping import require_in_range
 from dxprivacy.model.metrics import Extreme, Metric
 from dxprivacy.model.numbers import round_up
 from dxprivacy.model.pick_words import parse_pick
@@ -216,6 +217,8 @@ def make_choice(
             f"not a choice: {type(wanted).__name__}", hints=['dx.most_common("job")', 'dx.median_of("age")']
         )
     granted = parse_share(share)
+    if isinstance(wanted, (Largest, Closest)):
+        require_in_range(wanted.questions, metric.universe)
     found = wanted.on(metric.universe)
     bound = max_ratio(SelectionCost(found.workload, np.ones(found.workload.rows)), metric)
     if bound.upper == math.inf:

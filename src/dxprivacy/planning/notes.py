@@ -20,6 +20,8 @@ def notes(plan: Plan) -> list[str]:
     for asked in plan.questions.questions:
         if isinstance(asked, Question) and asked.ask in ("sum", "mean"):
             found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
+        if isinstance(asked, Question):
+            found |= dict.fromkeys(_clamped(plan, asked))
         if isinstance(asked, Question) and asked.by:
             found |= dict.fromkeys(_left_out(plan, asked))
     for answer in plan.workload.answers:
@@ -81,7 +83,7 @@ _COUNTS_AS = {"low": "lower end", "middle": "middle", "high": "upper end"}
 
 
 def _in_cells(ref: Reference) -> list[str]:
-    """What cells hide, and what nobody can bound: numbers outside the range."""
+    """What cells hide."""
     cells = ref.attribute.entry if isinstance(ref.attribute, Series) else ref.attribute
     out = []
     if isinstance(cells, Numbers):
@@ -91,6 +93,18 @@ def _in_cells(ref: Reference) -> list[str]:
             f"{ref.name} counts as the {_COUNTS_AS[cells.cell_value]} of its step of {number_text(cells.step)}{unit}: "
             f"errors and intervals include the most that this can hide, {most} of a mean, that much per record of a sum"
         )
-    if cells.clamps:
-        out.append(f"{ref.name} outside its range counts as the nearest end: how far that moves an answer is not known")
     return out
+
+
+def _clamped(plan: Plan, asked: Question) -> list[str]:
+    """What nobody can bound: numbers outside the range."""
+    universe = plan.metric.universe
+    grouped = [asked.of] if asked.ask in ("prefixes", "ranges") else asked.by
+    names = [re.split(r"[/\[]", spec)[0].strip() for spec in grouped] + [name for name, _ in asked.where]
+    names += list(universe.names) if asked.ask == "marginals" else [asked.of] if asked.ask in MISSING else []
+    return [
+        f"{ref.name} outside its range counts as the nearest end, so its first and last value hold all that lies "
+        "beyond: how far that moves an answer is not known"
+        for ref in (resolve(name, universe) for name in names)
+        if ref.attribute.clamps
+    ]

@@ -243,11 +243,11 @@ def _width(error: ErrorOf | None) -> float | None:
 
 
 def _times(theirs: ErrorOf | None, ours: ErrorOf) -> float:
-    """How many times ours; by the mean square where both are so small that 95 % of the noise is 0."""
+    """How many times ours, of the widths that a reader sees; by the mean square where 95 % of one's noise is 0."""
     if theirs is None:
         return np.inf
-    if ours.noise_half_width > 0:
-        return theirs.noise_half_width / ours.noise_half_width
+    if min(theirs.half_width, ours.half_width) > 0:
+        return theirs.half_width / ours.half_width
     return theirs.rmse / ours.rmse if ours.rmse > 0 else np.inf
 
 

@@ -385,7 +385,7 @@ def baseline_words(plan: Plan) -> str:
     )
     fewer = sum(float(plan.improvement[k]) < 0.995 for k in known)
     if fewer:
-        text += f" {plural(fewer, 'answer')} got more noise than that, for the sake of others."
+        text += f" {plural(fewer, 'answer')} came out wider than that: errors are made small together, not each."
     if any(e is not None for e in both.worst):
         text += f" At our worst: plain DP at ε {digits(plan.worst_epsilon)} in all"
         wins = [k for k in known if (e := both.worst[k]) is not None and e.half_width < plan.errors[k].half_width]

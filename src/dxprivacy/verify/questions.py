@@ -177,16 +177,17 @@ class _Question:
         return name, wanted
 
     def _said(self, name: str, condition: Condition, cells: bool) -> str:
-        """A condition in words; `cells`: numbers in cells by what is really counted."""
+        """A condition in words; `cells`: by what is really counted, in cells and at ends that hold all beyond."""
         named = resolve(name, self.universe, self.where) if cells else None
-        if named is None or named.fact is not None or not isinstance(named.attribute, Numbers):
+        a = named.attribute if named is not None and named.fact is None else None
+        if named is None or not (isinstance(a, Numbers) or (isinstance(a, Integers) and a.clamp)):
             return _write(name, condition)
-        a = named.attribute
         if isinstance(condition, tuple):
-            low, high = (min(max(x, a.low), a.high) for x in condition if isinstance(x, Fraction))
+            low, high = (min(max(x, Fraction(a.low)), Fraction(a.high)) for x in condition if isinstance(x, Fraction))
             return f"{named.name} {_from_to(a, low, high)}"
         found = sorted({a.find(text, self.where) for text in condition})
-        ends = [(a.low + k * a.step, a.low + (k + 1) * a.step) for k in found]
+        step, width = (a.step, a.step) if isinstance(a, Numbers) else (Fraction(1), Fraction(0))
+        ends = [(a.low + k * step, a.low + k * step + width) for k in found]
         told = ["other" if k == a.listed else _from_to(a, *pair) for k, pair in zip(found, ends, strict=True)]
         return f"{named.name} {' or '.join(told)}"
 
@@ -268,7 +269,7 @@ class _Question:
         if self.ask == "count":
             self._require_unit("")
             block = Table(groups, ones, sizes)
-            return self._asked([block], labels, named, self._rows(block), notes=self._left_out())
+            return self._asked([block], labels, named, self._rows(block), notes=[*self._clamped(), *self._left_out()])
         of = resolve(self.of, universe, self.where)
         if of.numbers is None:
             raise refuse(f"{self.of} has no numbers", self.where)
@@ -296,7 +297,8 @@ class _Question:
             below = above = Fraction(0)
         with_x = {of.axis: [0] * size, **groups}
         sums = Table(with_x, {**ones, of.axis: whole}, {of.axis: 1, **sizes}, step, bias)
-        notes = [*self._missing_notes(of, weighed[-1], unit, used), *self._in_cells(of, unit), *self._left_out()]
+        notes = [*self._missing_notes(of, weighed[-1], unit, used), *self._in_cells(of, unit)]
+        notes += [*self._clamped(), *self._left_out()]
         if not parted:
             ended = self.ask == "mean" and self._edition > 2
             shared = (self.ask == "mean", None, Fraction(0), low, high, below, above, ended)
@@ -357,11 +359,22 @@ class _Question:
                 f"{of.name} counts as the {end} of its step of {number_text(cells.step)}{behind}: errors and intervals "
                 f"include the most that this can hide, {most}{behind} of a mean, that much per record of a sum"
             )
-        if cells.clamp:
-            out.append(
-                f"{of.name} outside its range counts as the nearest end: how far that moves an answer is not known"
-            )
         return out
+
+    def _clamped(self) -> list[str]:
+        """That the ends of a range which clamps hold more than their own."""
+        if self._edition == 2:
+            return []
+        grouped = [self.of] if self.ask in ("prefixes", "ranges") else self.by
+        names = [re.split(r"[/\[]", by)[0].strip() for by in grouped] + [name for name, _ in self.conditions]
+        names += self.universe.names if self.ask == "marginals" else [self.of] if self.ask in _MISSING else []
+        touched = [resolve(name, self.universe, self.where) for name in names]
+        return [
+            f"{named.name} outside its range counts as the nearest end, so its first and last value hold all that lies "
+            "beyond: how far that moves an answer is not known"
+            for named in touched
+            if named.attribute.clamp
+        ]
 
     def _require_unit(self, unit: str) -> None:
         if self._units and self.unit and self.unit != unit:
@@ -380,7 +393,9 @@ class _Question:
             spans = [(a, b) for a in range(n) for b in range(a, n)]
         block = Along(grouping.axis, grouping.groups, spans)
         labels = [_interval_label(grouping.labels[a], grouping.labels[b]) for a, b in spans]
-        return self._asked([block], labels, [{grouping.column: label} for label in labels], self._rows(block))
+        return self._asked(
+            [block], labels, [{grouping.column: label} for label in labels], self._rows(block), notes=self._clamped()
+        )
 
     def _marginals(self) -> Asked:
         names = self.universe.names
@@ -398,7 +413,7 @@ class _Question:
             labels += [f"{', '.join(chosen)}: {a.label}" for a in table.answers]
             groups += [a.groups for a in table.answers]
             recipes += [replace(a.recipe, row=a.recipe.row + start) for a in table.answers]
-        return self._asked(blocks, labels, groups, recipes)
+        return self._asked(blocks, labels, groups, recipes, notes=self._clamped())
 
     def _matrix(self) -> Asked:
         data, where, size = self.data, self.where, self.universe.cells
@@ -500,9 +515,16 @@ def _in_groups(groupings: Sequence[Grouping]) -> list[dict[str, str]]:
     return [dict(chosen) for chosen in product(*named)]
 
 
-def _from_to(a: Numbers, low: Fraction, high: Fraction) -> str:
-    """Half open, but for the last cell."""
-    return f"{number_text(low)} to {'below ' if high < a.high else ''}{number_text(high)}"
+def _from_to(a: Numbers | Integers, low: Fraction, high: Fraction) -> str:
+    """Of cells half open, but for the last one; where the range clamps, without its own ends."""
+    first, last, cells = low <= a.low and a.clamp, high >= a.high, isinstance(a, Numbers)
+    if last and a.clamp:
+        return "any number" if first else f"{number_text(low)} or more"
+    if first:
+        return f"below {number_text(high)}" if cells else f"{number_text(high)} or less"
+    if low == high:
+        return number_text(low)
+    return f"{number_text(low)} to {'below ' if cells and not last else ''}{number_text(high)}"
 
 
 def _in_cells_2(of: Named, unit: str) -> list[str]:
