@@ -8,7 +8,7 @@ DEV_STAMP := $(VENV)/.dev-$(shell cat pyproject.toml requirements-dev.txt 2>/dev
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test check fix bench soak lock clean
+.PHONY: help demo test check fix bench soak mutants lock clean
 help:            ## what you can do
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 demo: $(RUN_STAMP)   ## the two-minute tour: a private release of simulated data, written to build/demo
@@ -28,6 +28,8 @@ bench: $(DEV_STAMP)  ## speed and noise against their peers, in one run; prints 
 	$(BIN)/python -m benchmarks
 soak: $(DEV_STAMP)   ## the long forms of the tests
 	$(BIN)/pytest -q -n auto --dist worksteal -m soak
+mutants: $(DEV_STAMP) ## plants small privacy bugs one at a time, and shows that the tests notice each
+	PYTHONPATH=tests $(BIN)/python -m mutants
 lock: $(DEV_STAMP)   ## renew the pinned, hashed requirements
 	$(BIN)/python -m pip install -q uv
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --group build pyproject.toml -o requirements.txt

@@ -17,6 +17,7 @@ def check_metric(metric: Metric) -> None:
     _floats_stay_within_their_error(metric, d)
     _ticks_and_keys_are_exact(metric, d)
     _generators_span(metric, d)
+    _blocks_hold_the_same_pairs(metric)
     _extremes_are_right(metric, d)
     assert metric.digest == metric.digest
     assert len(metric.digest) == 64
@@ -66,6 +67,20 @@ def _generators_span(metric, d) -> None:
         way[i][j] = min(way[i][j], way[i][k] + way[k][j])
     for i, j in itertools.product(range(n), repeat=2):
         assert d[i][j] * (1 - metric.slack * n) <= way[i][j] <= d[i][j] or way[i][j] == d[i][j]
+
+
+def _blocks_hold_the_same_pairs(metric) -> None:
+    """However short the blocks are, no pair is lost between two of them, and none comes twice."""
+    whole = pairs_in(metric.generators())
+    assert len(set(whole)) == len(whole) <= metric.generator_count
+    for block in (1, 2, 3):
+        assert sorted(pairs_in(metric.generators(block=block))) == sorted(whole)
+
+
+def pairs_in(blocks) -> list[tuple[int, int]]:
+    """All pairs, the smaller cell first."""
+    found = [pair for i, j in blocks for pair in zip(i.tolist(), j.tolist(), strict=True)]
+    return [(min(pair), max(pair)) for pair in found]
 
 
 def _extremes_are_right(metric, d) -> None:

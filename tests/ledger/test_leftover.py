@@ -33,7 +33,9 @@ def closure(spent, metric):
     for k in range(n):
         for i in range(n):
             step = whole[i][k]
-            whole[i] = [min(x, step + y) for x, y in zip(whole[i], whole[k], strict=True)]
+            if step != math.inf:  # infinity and a whole number beyond all floats cannot be added
+                way = [y if y == math.inf else step + y for y in whole[k]]
+                whole[i] = [min(x, y) for x, y in zip(whole[i], way, strict=True)]
     return [[x if x == math.inf else F(x, common) for x in row] for row in whole]
 
 

@@ -2,16 +2,19 @@
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction as F
 
 import pytest
 from mpmath import iv, mp
 
+import dxprivacy as dx
 from contracts.oracle_brute import Brute
 from contracts.random_models import random_metric, random_questions, random_scales
+from dxprivacy.errors import NotCertified
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import GreatCircle, WithOther
-from dxprivacy.model.numbers import round_up
+from dxprivacy.model.numbers import round_down, round_up
 from dxprivacy.planning import certify
 
 
@@ -37,6 +40,20 @@ def test_a_hundred_random_cases_with_rational_metrics_agree_with_fractions(seed)
         for proposal in (tight, [math.nextafter(s, 0) for s in tight]):
             candidate = LaplaceCost(workload, proposal)
             assert (certify(candidate, metric).ratio <= 1) == (brute.worst(proposal) <= 1)
+
+
+@pytest.mark.parametrize("part", [F(1, 10**9), F(1, 10**12), F(1, 1 << 50)])
+def test_scales_that_are_a_billionth_too_small_are_refused_before_anything_is_drawn(part):
+    """No tolerance: neither by the certificate, nor by the mechanism, nor by the ledger."""
+    d = dx.metrics.line(4, "0.3")
+    plan = dx.plan([[1, 0, 0, 2], [0, 1, 3, 0]], d, method="optimal")
+    assert plan.certificate.ratio > 1 - F(1, 10**11)
+    less = tuple(round_down(F(s) * (1 - part - F(1, 10**10))) for s in plan.scales)
+    cheat = replace(plan, scales=less)
+    with pytest.raises(NotCertified):
+        cheat.certificate.require(at_most=F(1))
+    with pytest.raises(NotCertified):
+        dx.laplace(cheat, [5, 5, 5, 5])
 
 
 @pytest.mark.parametrize("seed", range(4))

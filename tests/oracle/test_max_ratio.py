@@ -1,6 +1,9 @@
 """Every fast path of max_ratio against all pairs, in exact fractions."""
 
+import itertools
 import math
+import random
+from fractions import Fraction as F
 
 import numpy as np
 import pytest
@@ -86,6 +89,31 @@ def test_reducing_to_the_closest_pair_of_two_classes_loses_nothing(rng):
         loss = LaplaceCost(workload, random_scales(rng, workload))
         plain = max_ratio(loss, metric)
     assert max_ratio(loss, metric).upper == plain.upper
+
+
+class Blurred(metrics.Matrix):
+    """A table whose floats are off by nearly as much as they may be."""
+
+    error = 2.0**-20
+
+    def pairwise(self, i, j):
+        off = np.where((i * j + i + j) % 2, 0.9, -0.9) * self.error
+        return super().pairwise(i, j) * (1 + off)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_ratio_is_found_though_every_float_is_off(seed):
+    rng = random.Random(seed)
+    n = 9
+    tables = []
+    for _ in range(2):
+        rows = [[F(0)] * n for _ in range(n)]
+        for i, j in itertools.combinations(range(n), 2):
+            rows[i][j] = rows[j][i] = 1 + F(rng.randint(0, 40), 1 << 23)
+        tables.append(Blurred.of(Universe.listed(range(n)), rows))
+    loss, metric = tables
+    truth = max(loss.exact(i, j) / metric.exact(i, j) for i, j in itertools.combinations(range(n), 2))
+    assert max_ratio(loss, metric).upper == truth
 
 
 def test_one_metric_can_be_compared_with_another():

@@ -8,6 +8,7 @@ import pytest
 import dxprivacy as dx
 from contracts.check_choice import exceeds, exponential_law, flip_law, histograms, law_is, middles
 from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms import exact_choice
 from dxprivacy.mechanisms.exact_choice import choose, permute_and_flip
 from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.mechanisms.selection import chosen
@@ -52,6 +53,28 @@ def test_points_that_floats_cannot_decide_are_decided_in_fractions():
     among._low[:] = 0
     counts = np.bincount([among.draw() for _ in range(3_000)], minlength=2)
     assert law_is(counts, [4 * np.exp(-1), 1])
+
+
+class Crooked:
+    """Numpy, but for an exponential function that is off by a fifth, differently for every candidate."""
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def exp(self, x):
+        return np.exp(x) * np.where(np.arange(len(x)) % 2, 1.2, 0.83)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_floats_only_filter_and_what_they_leave_open_is_decided_exactly(name, monkeypatch):
+    """With weights that are wrong, and a filter that knows how wrong, the law is still the exact one."""
+    monkeypatch.setattr(exact_choice, "_FILTER", 0.25)
+    monkeypatch.setattr(exact_choice, "np", Crooked())
+    sample, law = SAMPLERS[name]
+    scores, scale = [0, 3, 5, 5, -2], 1.7
+    u, s = np.array(scores, dtype=np.int64), np.full(len(scores), scale)
+    counts = np.bincount([sample(u, s) for _ in range(DRAWS)], minlength=len(scores))
+    assert law_is(counts, middles(law(scores, scale)))
 
 
 def instance(rng):

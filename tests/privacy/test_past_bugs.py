@@ -1,17 +1,19 @@
 """Every past bug that touched a guarantee, by name."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, TooLarge, UsageError
+from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, QuestionError, TooLarge, UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import used_by_attribute
 from dxprivacy.mechanisms import SystemNoise
 from dxprivacy.model.canonical import sealed
+from dxprivacy.model.costs import LaplaceCost, SelectionCost
 from dxprivacy.model.grammar import parse
 from dxprivacy.model.metrics import alone
 from dxprivacy.model.question_json import from_dict
@@ -222,6 +224,14 @@ def test_the_ledger_computes_what_a_cost_takes_and_takes_nobodys_word_for_it(tmp
             with pytest.raises(BudgetExceeded):
                 ledger.reserve(LaplaceCost(asked.on(d.universe), [scale]), asked, request="r")
         assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("kind", [LaplaceCost, SelectionCost])
+@pytest.mark.parametrize("scale", [-0.0, -1.0, math.inf, math.nan])
+def test_no_cost_is_made_of_what_is_no_scale(kind, scale):
+    rows = dx.table("element").on(dx.metrics.constant(2, 1).universe)
+    with pytest.raises(QuestionError, match="finite and not negative"):
+        kind(rows, [1.0, scale])
 
 
 def test_a_scale_of_minus_zero_is_no_scale(session, tmp_path):

@@ -143,6 +143,24 @@ def test_added_records_are_matched_with_absence():
     assert dx.group_loss(metric, {0: 1}, {2: 1}).upper == F(12, 10)  # away and back is shorter than along the line
 
 
+def test_removed_records_cost_as_much_as_added_ones():
+    metric = dx.metrics.with_absent(dx.metrics.line(3, 1), "0.6", max_records=100)
+    found = dx.group_loss(metric, [1, 0, 2], [1, 0, 0])
+    assert (found.upper, found.replacements, found.moves) == (F(12, 10), 2, ((2, 3, 2),))
+    workload = dx.table("element").on(metric.universe)
+    cost = LaplaceCost(workload, np.full(workload.rows, 4.0))
+    assert dx.group_loss(cost, [3, 0, 0], [0, 0, 0]).upper == F(3, 4)
+    assert dx.group_loss(cost, [0, 0, 0], [3, 0, 0]).upper == F(3, 4)
+    rng = random.Random(9)
+    for _ in range(30):  # both ways, with some replaced and some removed
+        base = random_metric(rng, plain=True)
+        metric = base if base.universe.absent is not None else dx.metrics.with_absent(base, 1, max_records=9)
+        x, x2 = (random_data(rng, metric.universe.cells, total) for total in (4, rng.randint(0, 3)))
+        there, back = dx.group_loss(metric, x, x2), dx.group_loss(metric, x2, x)
+        gone = [*x2, sum(x) - sum(x2)]
+        assert there.upper == back.upper == cheapest_matching(metric, [*x, 0], gone)
+
+
 def test_the_factor_is_rounded_up_and_overflows_to_infinity():
     found = dx.group_loss(dx.metrics.constant(2, 1), [1, 0], [0, 1])
     assert found.factor >= math.e

@@ -8,6 +8,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import DxError, QuestionError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.mechanisms.declared import declared
+from dxprivacy.mechanisms.exact_choice import below
 
 LINE = dx.metrics.from_matrix([[0, 1, 3], [1, 0, 2], [3, 2, 0]])
 
@@ -32,6 +33,13 @@ def test_the_scale_is_the_largest_sensitivity_over_the_distance(sensitivity, sca
     assert result.certificate.ratio == 1
     again = dx.exponential([5, 0, 0], sensitivity, LINE, share="25%")
     assert again.scale == 4 * scale
+
+
+def test_what_is_left_over_of_the_random_bits_is_drawn_again():
+    """2^72 is no multiple of 3: the last value would make 0 a little more likely than 1 and 2."""
+    drawn = iter([b"\xff" * 9, b"\xff" * 8 + b"\x00"])
+    assert below(3, lambda size: next(drawn)[:size]) == (2**64 - 1) % 3
+    assert next(drawn, None) is None
 
 
 def test_the_declared_loss_is_never_below_an_irrational_distance():

@@ -254,6 +254,9 @@ def test_grids_are_exact_where_they_can_be_and_bounded_where_not():
 def test_overflow_is_refused_from_public_numbers():
     with pytest.raises(TooLarge):
         require_room(1 << 40, 1 << 30, where="plan")
+    with pytest.raises(TooLarge):
+        require_room(1 << 40, 1 << 21, where="plan")
+    require_room((1 << 40) - 1, 1 << 21, where="plan")
 
 
 @pytest.mark.parametrize("text", ["1_000", "１２", "٣", "0x10", "1e2", "1.0", "--1", "+ 1", "", "1" * 25, "²"])

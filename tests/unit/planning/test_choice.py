@@ -1,12 +1,13 @@
 """Planned choices: certified scales, honest statements, and nothing about data in what they show."""
 
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import SeparatesIdentical, TooLarge, UsageError
+from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.mechanisms.selection import chosen, pick
@@ -14,6 +15,14 @@ from dxprivacy.planning.choice import make_choice
 
 AGES = dx.Universe([dx.Integers(name="age", low=0, high=9, has_other=False)])
 LINE = dx.metrics.attributes(AGES, {"age": {"epsilon": 1, "per": 1}})
+
+
+def test_a_choice_whose_scale_was_changed_is_not_made():
+    u = dx.Universe([dx.Values(name="city", values=tuple("abcd"))])
+    choice = make_choice("most common city", dx.metrics.attributes(u, {"city": "0.3"}), rows=40, share="0.5")
+    cheat = replace(choice, scale=choice.scale * (1 - 1e-9))
+    with pytest.raises(NotCertified):
+        chosen(cheat, Histogram.of(u, [10, 5, 20, 5, 0]), SystemNoise())
 
 
 def test_the_scale_of_the_most_common_value_under_plain_dp_is_one_over_epsilon():

@@ -15,9 +15,12 @@ from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import DxError, NotCertified, QuestionError, SeparatesIdentical, UsageError
 from dxprivacy.model.canonical import sealed
-from dxprivacy.planning import METHODS, load_plan, make_plan, parse_share
+from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.planning import METHODS, certify, load_plan, make_plan, parse_share
 from dxprivacy.planning.noise_law import half_width, mean_absolute, scale_for, variance
+from dxprivacy.planning.planner import prepare
 from dxprivacy.planning.scales import constraints, fill, fixed
+from dxprivacy.planning.task import Proposal
 
 
 @settings(max_examples=35, deadline=None)
@@ -58,6 +61,16 @@ def test_filling_is_never_worse_than_the_strategy_whose_proportions_it_takes(rng
     ones = np.where(finite, 1.0, 0.0)
     same = 1 / system.pairs.used(ones).max()
     assert (fill(system.pairs, fixed(ones), caps)[finite] >= same * (1 - 1e-9)).all()
+
+
+def test_a_proposal_that_is_a_little_too_bold_is_repaired_until_it_fits():
+    """No tolerance for optimisers: a ten-billionth too little noise is too little."""
+    _, task = prepare([[1, 0, 0], [0, 2, 0]], dx.metrics.line(3, "0.3"), share=F(1, 2))
+    sound = make_plan([[1, 0, 0], [0, 2, 0]], dx.metrics.line(3, "0.3"), share=F(1, 2), method="same-scale")
+    for less in (0.0, 1e-12, 1e-10, 1e-3, 0.5):
+        found = task.certified("bold", Proposal(tuple(s * (1 - less) for s in sound.scales)))
+        assert found.certificate.ratio <= F(1, 2)
+        assert certify(LaplaceCost(task.workload, found.scales), task.metric).ratio <= F(1, 2)
 
 
 def test_uniform_metric_recovers_the_plain_laplace_scale():

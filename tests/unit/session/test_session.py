@@ -2,12 +2,13 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import BudgetExceeded, DataError, LedgerError, UsageError
+from dxprivacy.errors import BudgetExceeded, DataError, LedgerError, NotCertified, UsageError
 
 POLICY = """
 title = "Survey"
@@ -48,6 +49,15 @@ def survey(tmp_path):
 
 def open_session(folder, **more):
     return dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", **more)
+
+
+def test_a_plan_that_takes_more_than_its_share_is_refused_before_anything_is_reserved(survey):
+    with open_session(survey) as session:
+        plan = session.plan("count by sex", share="50%")
+        cheat = replace(plan, scales=tuple(s * 0.9 for s in plan.scales))
+        with pytest.raises(NotCertified):
+            session.release(cheat)
+        assert session.ledger.entries() == []
 
 
 def test_table_count_sum_and_mean_end_to_end(survey):

@@ -18,7 +18,7 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.synthesis.bound import best_rounds, error_bound
 from dxprivacy.synthesis.direct import fit_histogram
 from dxprivacy.synthesis.direct_plan import plan_direct
-from dxprivacy.synthesis.mwem import run_mwem
+from dxprivacy.synthesis.mwem import _Truth, run_mwem
 from dxprivacy.synthesis.mwem_plan import plan_mwem
 from dxprivacy.synthesis.projection import Line
 from dxprivacy.synthesis.simulated_noise import SimulatedNoise
@@ -58,6 +58,13 @@ def simulated(seed):
 def test_without_noise_a_histogram_that_is_the_data_does_not_move(passes):
     found = dx.mwem(ROWS, LINE, COUNTS, rounds=4, passes=passes, start=COUNTS, noise=NoNoise())
     assert np.allclose(found.histogram, COUNTS, rtol=1e-12)
+
+
+def test_the_true_answers_inside_a_run_are_never_shown():
+    plan = plan_mwem([[1, 0, 0]], dx.metrics.constant(3, 1), records=12345, rounds=1)
+    truth = _Truth(plan, lambda: Histogram.of(plan.metric.universe, [12345, 0, 0]))
+    assert truth.answers.tolist() == [12345]
+    assert repr(truth) == str(truth) == "hidden"
 
 
 def test_the_printed_update_moves_it_and_the_corrected_one_does_not():

@@ -1,0 +1,97 @@
+"""Ledgers whose rows were written by somebody else, in good order: the ledger itself says what is wrong with them."""
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+import dxprivacy as dx
+from contracts.methods import plain_plan
+from dxprivacy.errors import BudgetExceeded, LedgerError
+from dxprivacy.ledger import Ledger
+from dxprivacy.ledger.history import body_of, cost_content
+from dxprivacy.ledger.journal import Journal
+from ledger.journal_worker import BINDING, BODY, COST, accept, fill
+
+
+@pytest.mark.parametrize(("parts", "sound"), [(10, True), (11, False), (15, False), (20, False)])
+def test_a_ledger_in_which_more_was_reserved_than_the_policy_allows_is_not_verified(tmp_path, parts, sound):
+    """Chain and witness are in order: they were written by a program that did not count."""
+    d = dx.metrics.constant(3, "0.3")
+    plan = plain_plan([[1, 0, 0]], d, share="10%")
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dxprivacy.ledger.ledger.require_budget", lambda *_: None)
+        for k in range(parts):
+            ledger.reserve(plan.cost, plan.questions, request=f"r{k}")
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        if sound:
+            assert ledger.verify() == parts + 2
+        else:
+            with pytest.raises(LedgerError, match="more was spent than the policy allows"):
+                ledger.verify()
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(plan.cost, plan.questions, request="one more")
+
+
+@pytest.mark.parametrize("field", ["scales", "questions", "universe", "kind"])
+def test_a_row_whose_content_is_not_what_was_reserved_is_never_skipped(tmp_path, field):
+    """Written in good order by a program of somebody's own: less noise or other questions than its body stands for."""
+    d = dx.metrics.constant(3, "0.3")
+    plan = plain_plan([[1, 0, 0]], d, share="10%")
+    other = plain_plan([[1, 1, 0]], d, share="10%")
+    content = cost_content(plan.cost, plan.questions)
+    changed = {
+        "scales": [float(2 * s).hex() for s in plan.scales],
+        "questions": other.questions.to_dict(),
+        "universe": dx.metrics.constant(4, 1).universe.digest,
+        "kind": "selection",
+    }
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        text = json.dumps({**content, field: changed[field], "share": "1/10"}, sort_keys=True)
+        ledger._journal.reserve("r", body_of(plan.cost, content), text, lambda rows: None)
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        for call in (ledger.entries, ledger.verify, lambda: reserve(ledger, other)):
+            with pytest.raises(LedgerError, match="never skipped"):
+                call()
+
+
+def reserve(ledger, plan):
+    return ledger.reserve(plan.cost, plan.questions, request="next")
+
+
+def edited(path, column, row):
+    """Change one entry under whoever has the file open."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("DROP TRIGGER no_update")
+        done = database.execute(f'UPDATE journal SET {column} = \'{{"answer": "other"}}\' WHERE seq = ?', (row,))
+        assert done.rowcount == 1
+
+
+@pytest.mark.parametrize("column", ["content", "hash"])
+def test_an_answer_that_was_edited_under_an_open_journal_is_not_replayed(tmp_path, column):
+    with Journal.open(tmp_path / "ledger.db", BINDING) as journal:
+        fill(journal, ["a", "b"])
+        assert journal.answered("a", BODY).content == '{"answer": "a"}'
+        edited(tmp_path / "ledger.db", column, 3)
+        with pytest.raises(LedgerError, match="row 3 was changed"):
+            journal.answered("a", BODY)
+        with pytest.raises(LedgerError, match="row 3 was changed"):
+            journal.reserve("a", BODY, COST, accept)
+        assert journal.answered("b", BODY).content == '{"answer": "b"}'
+
+
+def test_every_line_of_the_witness_is_on_the_disk_before_anything_else_happens(tmp_path, monkeypatch):
+    """Recorded system calls: what is written to the witness is followed by a sync of that very file."""
+    calls, write, sync = [], os.write, os.fsync
+    monkeypatch.setattr(os, "write", lambda file, data: (calls.append(("write", _name(file))), write(file, data))[1])
+    monkeypatch.setattr(os, "fsync", lambda file: (calls.append(("sync", _name(file))), sync(file))[1])
+    with Journal.open(tmp_path / "ledger.db", BINDING) as journal:
+        fill(journal, ["a", "b"])
+    witness = [what for what, name in calls if name.endswith("ledger.db.witness")]
+    assert witness == ["write", "sync"] * 5
+
+
+def _name(file):
+    return os.readlink(f"/proc/self/fd/{file}")
