@@ -23,7 +23,7 @@ _BLOCK = 1 << 14
 def closest_told_apart(workload: Workload, metric: Metric) -> Extreme | None:
     """The least finite distance of two records with different rows, and its pair; None where there is none.
 
-    Where records may be absent, plain DP is about adding or removing one, and replacing one is twice that.
+    Where records may be absent, the absent one is a record like any other.
 
     >>> from dxprivacy.model import metrics
     >>> from dxprivacy.model.questions import gather
@@ -32,11 +32,13 @@ def closest_told_apart(workload: Workload, metric: Metric) -> Extreme | None:
     Extreme(distance=5.0, pair=(1, 2))
     """
     if isinstance(metric, WithAbsent):
-        near = _among(workload, metric.base)
-        if near is not None and near.distance < 2 * float(metric.radius):
-            return Extreme(near.distance / 2, near.pair)
+        near, radius = _among(workload, metric.base), float(metric.radius)
+        if near is not None and near.distance <= radius:
+            return near
         there = np.flatnonzero(_shown(workload, np.arange(metric.last), np.full(metric.last, metric.last)))
-        return Extreme(float(metric.radius), (int(there[0]), metric.last)) if len(there) else None
+        if len(there) and math.isfinite(radius):
+            return Extreme(radius, (int(there[0]), metric.last))
+        return near
     return _among(workload, metric)
 
 

@@ -112,6 +112,10 @@ class Attribute(ABC):
         """How far below and above the number that it counts as a valid entry may lie."""
         return Fraction(0), Fraction(0)
 
+    def entry_of(self, fact: Property | None) -> "Attribute | None":
+        """What an entry of the data column is read as that a name in a question means; None for any other property."""
+        return self if fact is None else None
+
     @property
     def clamps(self) -> bool:
         """Whether numbers outside the range count as its nearest end."""

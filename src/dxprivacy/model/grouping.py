@@ -12,10 +12,12 @@ from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Ints
 from dxprivacy.model.attributes import OTHER, Attribute, Integers, Property
 from dxprivacy.model.numbers import number_text
-from dxprivacy.model.ordered import Numbers
+from dxprivacy.model.ordered import Numbers, Series
 from dxprivacy.model.questions import Condition, Question, Stack, is_range
-from dxprivacy.model.scales import Scale, scale_of
+from dxprivacy.model.scales import Cells, ColumnOfCells, Scale, scale_of
 from dxprivacy.model.universe import Universe
+
+_SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Reference:
     def numbers(self) -> tuple[Fraction, ...] | None:
         """The number behind each listed value."""
         return self.fact.numbers if self.fact else self.attribute.numbers
+
+    @property
+    def entry(self) -> Attribute | None:
+        """What an entry of its column is read as; None for a property that is in no column."""
+        return self.attribute.entry_of(self.fact)
 
     @property
     def hides(self) -> tuple[Fraction, Fraction]:
@@ -95,7 +102,7 @@ class Grouping:
 
 def group(spec: str, universe: Universe) -> Grouping:
     """`age`, `age/10`, `age[0,18,65]`, `home.state`, `elevation/500`, `visit/month`, `visit[2026-01-01,2026-07-01]`."""
-    match = re.fullmatch(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?", spec.strip())
+    match = _SPEC.fullmatch(spec.strip())
     if match is None:
         raise QuestionError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
     ref = resolve(match["name"].strip(), universe)
@@ -104,6 +111,8 @@ def group(spec: str, universe: Universe) -> Grouping:
         return _grouping(ref, keys, labels)
     if match["edges"] is not None:
         return _between_edges(ref, _scale(ref, spec), match["edges"])
+    if ref.fact is not None and isinstance(ref.attribute, Series) and ref.entry is not None:
+        return _grouping(ref, ref.attribute.places_of(ref.fact), [ref.entry.label(k) for k in range(ref.entry.listed)])
     texts = [ref.text(k) for k in range(ref.attribute.listed)]
     if ref.fact is None:
         return _grouping(ref, list(range(len(texts))), texts)
@@ -116,10 +125,9 @@ def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
     edges = [scale.read(e.strip()) for e in written.split(",") if e.strip()]
     if not edges or any(a >= b for a, b in pairwise(edges)):
         raise QuestionError(f"the edges of {ref.name} must grow", hints=[f"{ref.name}[{scale.example}]"])
-    for edge in edges:
-        scale.require_end(edge)
-    at = [sum(e <= v for e in edges) - 1 for v in scale.starts]
-    return _grouping(ref, at, [scale.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)])
+    return _grouping(
+        ref, scale.places(edges), [scale.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)]
+    )
 
 
 def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
@@ -149,15 +157,15 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
     The ends of a range that clamps hold all that lies beyond them.
     """
     ref = resolve(name, universe)
-    cells = ref.attribute
-    if ref.fact is not None or not (isinstance(cells, Numbers) or (isinstance(cells, Integers) and cells.clamp)):
+    cells = ref.entry
+    if not (isinstance(cells, Numbers) or (isinstance(cells, Integers) and cells.clamp)):
         return None
     if is_range(wanted):
         scale = _scale(ref, name)
         low, high = (max(min(scale.read(end), Fraction(cells.high)), Fraction(cells.low)) for end in wanted)
-        return f"{ref.name} {_from_to(cells, low, high)}"
+        return f"{name} {_from_to(cells, low, high)}"
     found = sorted({cells.find(v) for v in wanted})
-    return f"{ref.name} {' or '.join(OTHER if k == cells.listed else _from_to(cells, *_ends(cells, k)) for k in found)}"
+    return f"{name} {' or '.join(OTHER if k == cells.listed else _from_to(cells, *_ends(cells, k)) for k in found)}"
 
 
 def _ends(cells: Numbers | Integers, index: int) -> tuple[Fraction, Fraction]:
@@ -179,15 +187,20 @@ def _from_to(cells: Numbers | Integers, low: Fraction, high: Fraction) -> str:
     return f"{number_text(low)} to {'' if last else below}{number_text(high)}"
 
 
-def require_in_range(asked: Stack, universe: Universe) -> None:
-    """Refuse new conditions on numbers outside a range that clamps: they would count the nearest end instead.
+def require_honest(asked: Stack, universe: Universe) -> None:
+    """Refuse new questions that would count something else than they say.
 
-    Stored questions may have them (version 0.1.0 took them), and go on meaning what they meant.
+    Conditions on numbers outside a range that clamps would count the nearest end; what cuts the cells of a series would
+    count whole ones.  Stored questions may have both (version 0.1.0 took them), and go on meaning what they meant.
     """
     for question in asked.questions:
-        for name, wanted in question.where if isinstance(question, Question) else ():
+        if not isinstance(question, Question):
+            continue
+        _require_whole_cells(question, universe)
+        for name, wanted in question.where:
             ref = resolve(name, universe)
-            beyond = [] if is_range(wanted) or ref.fact else [str(v) for v in wanted if ref.attribute.beyond(v)]
+            entry = ref.entry
+            beyond = [] if is_range(wanted) or entry is None else [str(v) for v in wanted if entry.beyond(v)]
             if beyond:
                 raise QuestionError(
                     f"{beyond[0][:60]} lies outside the range of {ref.name}",
@@ -195,6 +208,39 @@ def require_in_range(asked: Stack, universe: Universe) -> None:
                     details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
                     hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
                 )
+
+
+def _require_whole_cells(question: Question, universe: Universe) -> None:
+    """Nothing may cut the cells of a column of a series, and totals of cells cannot be told apart at all."""
+    grouped = [question.of] if question.ask in ("prefixes", "ranges") else question.by
+    specs = [match for spec in grouped if (match := _SPEC.fullmatch(spec.strip()))]
+    for match in specs:
+        if (cells := _cells_of_column(match["name"].strip(), universe, question)) is None:
+            continue
+        if match["width"] is not None:
+            cells.steps(match["width"].strip())
+        if match["edges"] is not None:
+            cells.places([cells.read(edge.strip()) for edge in match["edges"].split(",") if edge.strip()])
+    for name, wanted in question.where:
+        cells = _cells_of_column(name, universe, question)
+        if cells is not None and is_range(wanted):
+            cells.inside(*wanted)
+
+
+def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:
+    """The cells of a column of a series; None for any other name."""
+    ref = resolve(name, universe)
+    series = ref.attribute
+    if ref.fact is None or not isinstance(series, Series) or not isinstance(series.entry, Numbers):
+        return None
+    scale = scale_of(series, ref.fact)
+    if isinstance(scale, ColumnOfCells):
+        return scale.strict()
+    raise QuestionError(
+        f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
+        where=f"question “{question}”",
+        hints=[f"mean {name}", f"sum {name}"],
+    )
 
 
 def selected(
@@ -205,6 +251,9 @@ def selected(
     mask = np.zeros(ref.attribute.size, dtype=bool)
     if is_range(wanted):
         hit = _scale(ref, name).inside(wanted[0], wanted[1])
+    elif ref.fact is not None and isinstance(ref.attribute, Series) and ref.entry is not None:
+        meant = {ref.entry.find(v) for v in wanted}
+        hit = [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
     elif ref.fact is None:
         hit = [ref.attribute.find(v) for v in wanted]
     else:

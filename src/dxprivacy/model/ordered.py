@@ -342,6 +342,17 @@ class Series(Attribute):
         """Each entry, and their total."""
         return self._properties
 
+    def entry_of(self, fact: Property | None) -> Attribute | None:
+        """Of a column, its entries; the total is nobody's entry."""
+        if fact is None:
+            return self
+        return self.entry if fact.name in self.columns else None
+
+    def places_of(self, fact: Property) -> list[int]:
+        """Which of the possible entries each series has in one of its columns."""
+        position = self.columns.index(fact.name)
+        return [self.entries(k)[position] for k in range(self.listed)]
+
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:
         """What an entry hides, or all of them together."""
         below, above = self.entry.hides()

@@ -6,8 +6,8 @@ grouped by the calendar too.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import TypeAlias
 from dxprivacy.errors import QuestionError
 from dxprivacy.model.attributes import Attribute, Property
 from dxprivacy.model.numbers import exact, number_text
-from dxprivacy.model.ordered import Dates, Numbers, as_date
+from dxprivacy.model.ordered import Dates, Numbers, Series, as_date
 
 End: TypeAlias = Fraction | date | str
 """One end of a range, as it was written."""
@@ -49,6 +49,12 @@ class Scale(ABC):
 
     def require_end(self, edge: Fraction) -> None:  # noqa: B027 - points cannot be cut
         """Refuse an edge that would cut a value in two."""
+
+    def places(self, edges: Sequence[Fraction]) -> list[int]:
+        """Between which edges each value lies; -1 is before the first."""
+        for edge in edges:
+            self.require_end(edge)
+        return [sum(e <= v for e in edges) - 1 for v in self.starts]
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,9 @@ class Points(Scale):
 
     def steps(self, width: str) -> tuple[list[int], list[str]]:
         """From one multiple of the width to the next."""
+        return self._by_width(width)
+
+    def _by_width(self, width: str) -> tuple[list[int], list[str]]:
         size = self._width(width)
         keys = [int(v // size) for v in self.starts]
         place = {key: k for k, key in enumerate(sorted(set(keys)))}
@@ -115,13 +124,18 @@ class Cells(Points):
     def require_end(self, edge: Fraction) -> None:
         """An edge inside a cell would leave open where the cell's records belong."""
         low = self.starts[0]
-        if low < edge < self.starts[-1] + self.step and (edge - low) % self.step:
+        if self.cuts(edge):
             below = low + (edge - low) // self.step * self.step
             raise QuestionError(
                 f"{number_text(edge)} lies inside a step of {self.name}",
                 details=[f"The policy knows {self.name} in steps of {number_text(self.step)} only."],
                 hints=[number_text(below), number_text(below + self.step)],
             )
+
+    def cuts(self, edge: Fraction) -> bool:
+        """Whether an edge lies inside a cell."""
+        low = self.starts[0]
+        return low < edge < self.starts[-1] + self.step and (edge - low) % self.step != 0
 
     def inside(self, low: End, high: End) -> list[int]:
         """The cells between the two."""
@@ -136,6 +150,36 @@ class Cells(Points):
         for edge in {(v // size + 1) * size for v in self.starts}:
             self.require_end(edge)
         return super().steps(width)
+
+
+@dataclass(frozen=True)
+class ColumnOfCells(Cells):
+    """A column of a series: cells as well, but version 0.1.0 let conditions and groups cut them.
+
+    A cell then counted by its middle.  Stored questions go on meaning that; new ones are refused
+    (`grouping.require_honest`).
+    """
+
+    middles: tuple[Fraction, ...] = ()
+
+    def strict(self) -> Cells:
+        """The same cells, which nothing may cut."""
+        return Cells(self.name, self.starts, step=self.step)
+
+    def inside(self, low: End, high: End) -> list[int]:
+        """The cells between the two; where an end cuts one, those with their middles between the two."""
+        first, last = self.read(low), self.read(high)
+        if self.cuts(first) or self.cuts(last):
+            return [k for k, v in enumerate(self.middles) if first <= v <= last]
+        return super().inside(low, high)
+
+    def steps(self, width: str) -> tuple[list[int], list[str]]:
+        """From one multiple of the width to the next, by the cells' middles."""
+        return replace(self, starts=self.middles)._by_width(width)
+
+    def places(self, edges: Sequence[Fraction]) -> list[int]:
+        """By the cells' middles."""
+        return [sum(e <= v for e in edges) - 1 for v in self.middles]
 
 
 @dataclass(frozen=True)
@@ -223,6 +267,10 @@ def scale_of(attribute: Attribute, fact: Property | None = None) -> Scale | None
     >>> scale_of(Dates(name="visit", first="2026-01-30", last="2026-02-01")).steps("month")
     ([0, 0, 1], ['2026-01', '2026-02'])
     """
+    if isinstance(attribute, Series) and fact is not None and isinstance(cells := attribute.entry_of(fact), Numbers):
+        at = attribute.places_of(fact)
+        starts, middles = (tuple(cells.start(k) + part for k in at) for part in (0, cells.step / 2))
+        return ColumnOfCells(fact.name, starts, step=cells.step, middles=middles)
     if fact is not None:
         return Points(fact.name, fact.numbers) if fact.numbers is not None else None
     if isinstance(attribute, Dates):

@@ -24,7 +24,7 @@ from dxprivacy.model.candidates import Candidates
 from dxprivacy.model.canonical import digest_of, sealed
 from dxprivacy.model.costs import SelectionCost
 from dxprivacy.model.grid import fits_scores
-from dxprivacy.model.grouping import require_in_range
+from dxprivacy.model.grouping import require_honest
 from dxprivacy.model.metrics import Extreme, Metric
 from dxprivacy.model.numbers import round_up
 from dxprivacy.model.pick_words import parse_pick
@@ -218,7 +218,7 @@ def make_choice(
         )
     granted = parse_share(share)
     if isinstance(wanted, (Largest, Closest)):
-        require_in_range(wanted.questions, metric.universe)
+        require_honest(wanted.questions, metric.universe)
     found = wanted.on(metric.universe)
     bound = max_ratio(SelectionCost(found.workload, np.ones(found.workload.rows)), metric)
     if bound.upper == math.inf:

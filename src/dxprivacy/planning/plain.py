@@ -13,18 +13,18 @@ from dxprivacy.model.workload import Workload
 
 
 def plain_metric(universe: Universe, epsilon: Exact) -> Metric:
-    """One epsilon for replacing a record; where records may be absent, for adding or removing one.
+    """One epsilon for every two records; where records may be absent, also for adding or removing one.
 
     >>> plain_metric(Universe.listed("abc"), Fraction(1, 2)).exact(0, 2)
     Fraction(1, 2)
     """
     if universe.absent is None:
         return Constant(universe, epsilon)
-    return WithAbsent(universe, Constant(universe.present, float("inf")), epsilon)
+    return WithAbsent(universe, Constant(universe.present, epsilon), epsilon)
 
 
 def plain_sensitivities(workload: Workload) -> tuple[float, ...]:
-    """Each block's ordinary l1 sensitivity: the largest change by replacing, or else by adding or removing a record."""
+    """Each block's l1 sensitivity: the largest change by replacing a record, or by adding or removing one."""
     plain = plain_metric(workload.universe, Fraction(1))
     out = []
     for block in workload.blocks:

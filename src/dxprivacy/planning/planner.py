@@ -9,7 +9,7 @@ import numpy as np
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.model.costs import Cost, RowsCost, SumCost
 from dxprivacy.model.grid import require_room
-from dxprivacy.model.grouping import require_in_range
+from dxprivacy.model.grouping import require_honest
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import exact
 from dxprivacy.model.questions import Stack, gather
@@ -80,7 +80,7 @@ def prepare(
     granted = parse_share(share)
     before = _require_spent(spent, metric)
     asked = gather(questions)
-    require_in_range(asked, metric.universe)
+    require_honest(asked, metric.universe)
     workload = asked.on(metric.universe)
     rows = workload.universe.max_records if rows is None else rows  # where n is private: errors for that many
     _require_rows(workload, rows)

@@ -25,7 +25,7 @@ from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of
 from dxprivacy.model.costs import SelectionCost
 from dxprivacy.model.grid import fits_scores
-from dxprivacy.model.grouping import require_in_range
+from dxprivacy.model.grouping import require_honest
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import round_down, round_up
 from dxprivacy.model.questions import Stack, gather
@@ -214,7 +214,7 @@ def make_smalldb(
     if alpha is not None:
         require_alpha(alpha)
     asked = gather(questions)
-    require_in_range(asked, metric.universe)
+    require_honest(asked, metric.universe)
     workload = asked.on(metric.universe)
     if not all(isinstance(a.recipe, Linear) for a in workload.answers):
         raise QuestionError("means of groups are ratios; a small database answers counts and sums", hints=["sum …"])

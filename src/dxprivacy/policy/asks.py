@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from dxprivacy.errors import DxError, Hint, QuestionError, UsageError
 from dxprivacy.model.grammar import parse, read_target
-from dxprivacy.model.grouping import require_in_range
+from dxprivacy.model.grouping import require_honest
 from dxprivacy.model.questions import (
     WHOLE,
     Condition,
@@ -132,7 +132,7 @@ class _Ask:
         build = self._in_words if kind == "question" else self._in_fields
         question = self._placed(kind, lambda: build(kind, title))
         if universe is not None:
-            self._placed(kind, lambda: require_in_range(Stack((question,)), universe))
+            self._placed(kind, lambda: require_honest(Stack((question,)), universe))
             self._placed(kind, lambda: question.on(universe))
         return question
 

@@ -19,7 +19,7 @@ from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of
 from dxprivacy.model.costs import LaplaceCost, SelectionCost
 from dxprivacy.model.grid import fits_scores, require_room
-from dxprivacy.model.grouping import require_in_range
+from dxprivacy.model.grouping import require_honest
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.questions import Asked, Stack, gather
 from dxprivacy.model.strategy import Picked
@@ -239,7 +239,7 @@ def plan_mwem(
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     require_public_records(metric, records)
     granted, asked = parse_share(share), gather(questions)
-    require_in_range(asked, metric.universe)
+    require_honest(asked, metric.universe)
     workload = asked.on(metric.universe)
     require_room(workload.largest, records, where="mwem")
     passes = _passes(passes, metric.universe.cells)

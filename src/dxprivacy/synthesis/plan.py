@@ -14,7 +14,7 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows
 from dxprivacy.mechanisms.smalldb.release import small_database
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.model.grouping import require_in_range
+from dxprivacy.model.grouping import require_honest
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.questions import Stack, gather
 from dxprivacy.model.workload import Workload
@@ -187,7 +187,7 @@ def plan_synthesis(
     elif isinstance(records, bool) or not isinstance(records, int) or records < 1:
         raise UsageError(f"records is {records!r}; at least one record is needed")
     asked = gather(questions)
-    require_in_range(asked, metric.universe)
+    require_honest(asked, metric.universe)
     task = _Task(
         asked, asked.on(metric.universe), metric, records, parse_share(share), rounds, passes, start,
         Watch(seconds), title, dataset,

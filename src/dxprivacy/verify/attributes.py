@@ -307,6 +307,11 @@ class Series(Attribute):
         below, above = self.entry.hides("")
         return below * parts, above * parts
 
+    def places(self, column: str) -> list[int]:
+        """The entry of each series in one of its columns."""
+        at = self.columns.index(column)
+        return [self._entries(index)[at] for index in range(self.listed)]
+
     def label(self, index: int) -> str:
         """The entries' labels."""
         return ", ".join(self.entry.label(k) for k in self._entries(index))

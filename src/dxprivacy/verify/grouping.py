@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from dxprivacy.verify import days
-from dxprivacy.verify.attributes import Attribute, Dates, Numbers, Points, Property
+from dxprivacy.verify.attributes import Attribute, Dates, Numbers, Points, Property, Series
 from dxprivacy.verify.reading import decimal, refuse
 from dxprivacy.verify.universe import Universe
 from dxprivacy.verify.words import number_text
@@ -52,8 +52,27 @@ class Named:
         facts = [fact.name for attribute in universe.attributes for fact in attribute.properties]
         return short if facts.count(short) == 1 and short not in universe.names else full
 
-    def order(self, where: str) -> "Order":
-        """Where its values stand."""
+    @property
+    def entry(self) -> Attribute | None:
+        """What stands in its data column; None for a property that stands in none."""
+        if self.fact is None:
+            return self.attribute
+        a = self.attribute
+        return a.entry if isinstance(a, Series) and self.fact.name in a.columns else None
+
+    @property
+    def places(self) -> list[int] | None:
+        """Of a column of a series: which entry each value has there."""
+        a = self.attribute
+        if isinstance(a, Series) and self.fact is not None and self.fact.name in a.columns:
+            return a.places(self.fact.name)
+        return None
+
+    def order(self, where: str, edition: int) -> "Order":
+        """Where its values stand; in edition 2 those of a series in cells stood at the cells' middles."""
+        places = self.places
+        if places is not None and isinstance(self.entry, Numbers) and edition > 2:
+            return _Column(where, self.entry, places)
         if self.fact is None and isinstance(self.attribute, Dates):
             return _Days(where, self.attribute)
         if self.fact is None and isinstance(self.attribute, Numbers):
@@ -81,11 +100,15 @@ def resolve(name: str, universe: Universe, where: str) -> Named:
     return found[0]
 
 
-def fulfil(name: str, wanted: Condition, universe: Universe, where: str) -> tuple[int, set[int]]:
+def fulfil(name: str, wanted: Condition, universe: Universe, where: str, *, edition: int = 3) -> tuple[int, set[int]]:
     """The attribute that a condition concerns, and its values that fulfil it."""
     named = resolve(name, universe, where)
+    places = named.places
     if isinstance(wanted, tuple):
-        found = set(named.order(where).inside(*wanted))
+        found = set(named.order(where, edition).inside(*wanted))
+    elif places is not None and named.entry is not None:
+        meant = {named.entry.find(text, where) for text in wanted}
+        found = {v for v, place in enumerate(places) if place in meant}
     elif named.fact is None:
         found = {named.attribute.find(text, where) for text in wanted}
     else:
@@ -108,18 +131,18 @@ class Grouping:
     column: str
 
 
-def group(written: str, universe: Universe, where: str) -> Grouping:
+def group(written: str, universe: Universe, where: str, *, edition: int = 3) -> Grouping:
     """`age`, `age/10`, `age[0,18,65]`, `home.state`, `visit/month`, …."""
     match = re.fullmatch(r"([^\[\]/]+)(?:/([^\[\]/]+)|\[([^\[\]]*)\])?", written.strip())
     if match is None:
         raise refuse(f"groups by {written[:40]!r}", where)
     named = resolve(match[1].strip(), universe, where)
     if match[2] is not None:
-        keys, labels = named.order(where).steps(match[2].strip())
+        keys, labels = named.order(where, edition).steps(match[2].strip())
     elif match[3] is not None:
-        keys, labels = named.order(where).between(match[3])
+        keys, labels = named.order(where, edition).between(match[3])
     else:
-        keys, labels = _plain(named)
+        keys, labels = _plain(named, edition)
     present = sorted(set(keys) - {-1})
     if not present:
         raise refuse(f"groups by {written[:40]!r}, in which nothing is", where)
@@ -128,7 +151,9 @@ def group(written: str, universe: Universe, where: str) -> Grouping:
     return Grouping(named.axis, padded, [labels[key] for key in present], named.column(universe))
 
 
-def _plain(named: Named) -> tuple[list[int], list[str]]:
+def _plain(named: Named, edition: int) -> tuple[list[int], list[str]]:
+    if (places := named.places) is not None and named.entry is not None and edition > 2:
+        return places, [named.entry.label(k) for k in range(named.entry.listed)]
     if named.fact is None:
         return list(range(named.attribute.listed)), [named.attribute.label(k) for k in range(named.attribute.listed)]
     entries = named.fact.entries
@@ -233,6 +258,22 @@ class _Cells(_Points):
     def inside(self, low: End, high: End) -> list[int]:
         first, last = self.read(low), self.read(high)
         return [k for k, x in enumerate(self.starts) if first <= x and x + self.attribute.step <= last]
+
+
+class _Column(_Cells):
+    """A column of a series.  Questions of version 0.1.0 may cut its cells: these then count by their middles."""
+
+    def __init__(self, where: str, attribute: Numbers, places: Sequence[int]) -> None:
+        super().__init__(where, attribute)
+        self.middles = [attribute.low + (k + Fraction(1, 2)) * attribute.step for k in places]
+        self.starts = self.middles
+
+    def require_end(self, edge: Fraction) -> None:
+        """Stored questions may cut a cell."""
+
+    def inside(self, low: End, high: End) -> list[int]:
+        first, last = self.read(low), self.read(high)
+        return [k for k, x in enumerate(self.middles) if first <= x <= last]
 
 
 class _Days(Order):

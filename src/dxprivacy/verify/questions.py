@@ -179,17 +179,17 @@ class _Question:
     def _said(self, name: str, condition: Condition, cells: bool) -> str:
         """A condition in words; `cells`: by what is really counted, in cells and at ends that hold all beyond."""
         named = resolve(name, self.universe, self.where) if cells else None
-        a = named.attribute if named is not None and named.fact is None else None
+        a = named.entry if named is not None else None
         if named is None or not (isinstance(a, Numbers) or (isinstance(a, Integers) and a.clamp)):
             return _write(name, condition)
         if isinstance(condition, tuple):
             low, high = (min(max(x, Fraction(a.low)), Fraction(a.high)) for x in condition if isinstance(x, Fraction))
-            return f"{named.name} {_from_to(a, low, high)}"
+            return f"{name} {_from_to(a, low, high)}"
         found = sorted({a.find(text, self.where) for text in condition})
         step, width = (a.step, a.step) if isinstance(a, Numbers) else (Fraction(1), Fraction(0))
         ends = [(a.low + k * step, a.low + k * step + width) for k in found]
         told = ["other" if k == a.listed else _from_to(a, *pair) for k, pair in zip(found, ends, strict=True)]
-        return f"{named.name} {' or '.join(told)}"
+        return f"{name} {' or '.join(told)}"
 
     def words(self, *, goals: bool = True, cells: bool = False) -> str:
         """As somebody would ask it; without its goals, target and weight are left out."""
@@ -252,13 +252,15 @@ class _Question:
 
     def _grouped(self) -> Asked:
         universe = self.universe
-        groupings = sorted((group(by, universe, self.where) for by in self.by), key=lambda g: g.axis)
+        groupings = sorted(
+            (group(by, universe, self.where, edition=self._edition) for by in self.by), key=lambda g: g.axis
+        )
         groups = {g.axis: g.groups for g in groupings}
         if len(groups) < len(groupings):
             raise refuse("groups an attribute twice", self.where)
         sizes = {g.axis: len(g.labels) for g in groupings}
         for name, wanted in self.conditions:
-            axis, kept = fulfil(name, wanted, universe, self.where)
+            axis, kept = fulfil(name, wanted, universe, self.where, edition=self._edition)
             sizes.setdefault(axis, 1)
             old = groups.get(axis, [0] * universe.shape[axis])
             groups[axis] = [g if v in kept else -1 for v, g in enumerate(old)]
@@ -383,7 +385,7 @@ class _Question:
     # -- the others
 
     def _intervals(self) -> Asked:
-        grouping = group(self.of, self.universe, self.where)
+        grouping = group(self.of, self.universe, self.where, edition=self._edition)
         n = len(grouping.labels)
         if self.ask == "prefixes":
             spans = [(0, k) for k in range(n)]

@@ -13,7 +13,7 @@ from dxprivacy.bounds import closest_told_apart
 from dxprivacy.errors import DxError
 from dxprivacy.model import metrics
 from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.metrics import WithAbsent, present, with_absent
+from dxprivacy.model.metrics import WithAbsent, with_absent
 from dxprivacy.model.universe import Universe
 from dxprivacy.planning import make_plan
 
@@ -155,18 +155,32 @@ def test_the_closest_pair_told_apart_is_that_of_all_pairs():
 
 
 def _by_all_pairs(workload, metric):
-    inner = present(metric)
-    rows = np.hstack([block.columns(np.arange(inner.universe.size)).T for block in workload.blocks])
+    """The absent record, if there is one, is a record like any other; it counts nowhere."""
+    rows = np.hstack([block.columns(np.arange(metric.universe.cells)).T for block in workload.blocks])
+    if isinstance(metric, WithAbsent):
+        rows = np.vstack([rows, np.zeros_like(rows[:1])])
     near = [
-        float(inner.exact(i, j))
+        float(metric.exact(i, j))
         for i in range(len(rows))
         for j in range(i)
-        if (rows[i] != rows[j]).any() and inner.exact(i, j) < math.inf
+        if (rows[i] != rows[j]).any() and metric.exact(i, j) < math.inf
     ]
-    if not isinstance(metric, WithAbsent):
-        return min(near, default=None)
-    there = [float(metric.radius)] if rows.any() else []
-    return min([min(near, default=math.inf) / 2, *there], default=None) if near or there else None
+    return min(near, default=None)
+
+
+def test_a_policy_with_one_epsilon_for_all_pairs_and_for_presence_gains_nothing():
+    d = with_absent(metrics.constant(3, 1), 1, max_records=1000)
+    for rows in ([[1, 0, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 1, 1]]):
+        assert dx.plan(rows, d).improvement == pytest.approx(np.ones(len(rows)), rel=1e-6)
+
+
+def test_the_gain_where_records_may_be_absent_is_that_of_a_hand_computation():
+    """One ε = 0.5 for all pairs, absence included, needs scale 20 for a sum of numbers up to 10; ours needs 5."""
+    u = dx.Universe([dx.Integers(name="x", low=0, high=10, has_other=False)])
+    d = with_absent(metrics.attributes(u, {"x": {"epsilon": 1, "per": 2}}), 2, max_records=1000)
+    plan = make_plan("sum x", d)
+    assert plan.scales == (5.0,)
+    assert plan.gains == pytest.approx((4,), rel=1e-6)
 
 
 def test_both_readings_stand_in_the_table_and_in_the_file():
