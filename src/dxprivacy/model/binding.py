@@ -1,5 +1,6 @@
 """Binding a question to a universe: names become attributes or properties, groups become rows, numbers a grid."""
 
+import math
 import re
 from collections import deque
 from collections.abc import Iterator
@@ -138,8 +139,11 @@ def _grouped(question: Question, universe: Universe) -> Workload:
         raise QuestionError("one attribute can be grouped only once", where=f"question “{question}”")
     groups: dict[int, Ints] = {g.axis: g.groups.copy() for g in groupings}
     sizes = {g.axis: len(g.labels) for g in groupings}
+    part = Fraction(1, math.prod(sizes.values()))
     for name, wanted in question.where:
         axis, mask = selected(name, wanted, universe)
+        listed = universe.attributes[axis].listed
+        part *= Fraction(max(int(mask[:listed].sum()), 1), listed) if axis not in axes else 1
         sizes.setdefault(axis, 1)
         current = groups.setdefault(axis, np.zeros(universe.shape[axis], dtype=np.int64))
         current[~mask] = -1
@@ -172,7 +176,8 @@ def _grouped(question: Question, universe: Universe) -> Workload:
     if question.ask == "mean" and filtered:
         counts = _block(universe, groups, sizes)
         recipes: list[Linear | Ratio] = [
-            Ratio(k, sums.rows + k, weights.unit, centre, *ends, weights.bias, below, above) for k in range(sums.rows)
+            Ratio(k, sums.rows + k, weights.unit, centre, *ends, weights.bias, below, above, part)
+            for k in range(sums.rows)
         ]
         blocks: tuple[Block, ...] = (sums, counts)
     else:

@@ -34,7 +34,11 @@ class Linear:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A mean over a group whose size is private: centre + factor * row[top] / row[bottom], within [low, high]."""
+    """A mean over a group whose size is private: centre + factor * row[top] / row[bottom], within [low, high].
+
+    `part` is the part of all records that is in the group, as far as anybody can tell beforehand: as if every group,
+    and every value of a condition, were equally frequent.
+    """
 
     top: int
     bottom: int
@@ -45,6 +49,7 @@ class Ratio:
     bias: Fraction = Fraction(0)
     below: Fraction = Fraction(0)
     above: Fraction = Fraction(0)
+    part: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True)

@@ -38,14 +38,14 @@ class ErrorOf:
         return width <= float(within) * (1 + 1e-9)
 
 
-def expected(answer: Answer, laws: Sequence[Law], rows: int | None, groups: int, shift: float = 0.0) -> ErrorOf:
+def expected(answer: Answer, laws: Sequence[Law], rows: int | None, shift: float = 0.0) -> ErrorOf:
     """The error of an answer; for a mean over a group, as if all groups were equally large (sizes are private).
 
     `shift` is how far a plan may move the row of one record on purpose, in steps of its grid.
     """
     recipe = answer.recipe
     if isinstance(recipe, Ratio):
-        size = max((rows or 0) / max(groups, 1), 1.0)
+        size = group_size(recipe, rows)
         reach = float(recipe.high - recipe.low) / 2
         top, bottom, unit = laws[recipe.top], laws[recipe.bottom], float(recipe.factor)
         hidden = float(max(recipe.below, recipe.above))
@@ -78,7 +78,6 @@ def all_expected(
 ) -> tuple[ErrorOf, ...]:
     """The error of every answer, given the law of every row or its scale; what is alike is computed once."""
     given = tuple(Laplace(x) if isinstance(x, (int, float)) else x for x in laws)
-    groups = groups_per_question(workload)
     block_of = workload.block_of.tolist()
     known: dict[tuple[object, ...], ErrorOf] = {}
     out = []
@@ -86,7 +85,7 @@ def all_expected(
         shift = shifts[answer.rows[0]] if shifts is not None else 0.0
         key = (answer.question, shift, *((block_of[r], given[r]) for r in answer.rows))
         if key not in known:
-            known[key] = expected(answer, given, rows, groups[answer.question], shift)
+            known[key] = expected(answer, given, rows, shift)
         out.append(known[key])
     return tuple(out)
 
@@ -103,7 +102,7 @@ def _per_step(answer: Answer, rows: int | None, shift: float = 0.0) -> tuple[flo
     return float(recipe.factor), bias * n
 
 
-def target_scales(answer: Answer, rows: int | None, groups: int) -> dict[int, float]:
+def target_scales(answer: Answer, rows: int | None) -> dict[int, float]:
     """The largest scale per row that still meets the answer's target; empty if it has none or cannot meet it."""
     if answer.within is None:
         return {}
@@ -113,7 +112,7 @@ def target_scales(answer: Answer, rows: int | None, groups: int) -> dict[int, fl
     within = within - hidden if hidden < within else within
     if isinstance(recipe, Ratio):
         # Half of the error to the sum, half to the count, each covered at 97.5 %.
-        size = max((rows or 0) / max(groups, 1), 1.0)
+        size = group_size(recipe, rows)
         reach = float(recipe.high - recipe.low) / 2
         room = (within - float(recipe.bias)) * size / 2
         steps = {recipe.top: room / float(recipe.factor), recipe.bottom: room / reach if reach else math.inf}
@@ -123,12 +122,9 @@ def target_scales(answer: Answer, rows: int | None, groups: int) -> dict[int, fl
     return {recipe.row: scale_for(math.floor(steps_ * (1 + 1e-12)))} if 0 <= steps_ < 1e15 else {}
 
 
-def groups_per_question(workload: Workload) -> dict[int, int]:
-    """How many answers each question has."""
-    out: dict[int, int] = {}
-    for answer in workload.answers:
-        out[answer.question] = out.get(answer.question, 0) + 1
-    return out
+def group_size(recipe: Ratio, rows: int | None) -> float:
+    """How many records a mean is reckoned for."""
+    return max(float((rows or 0) * recipe.part), 1.0)
 
 
 def interval(

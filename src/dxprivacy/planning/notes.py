@@ -8,10 +8,13 @@ from dxprivacy.model.grouping import Reference, resolve
 from dxprivacy.model.numbers import number_text
 from dxprivacy.model.ordered import Numbers, Series
 from dxprivacy.model.questions import MISSING, Question
-from dxprivacy.model.workload import Ratio
-from dxprivacy.planning.expected import groups_per_question
+from dxprivacy.model.workload import Answer, Ratio
 from dxprivacy.planning.plan import Plan
 from dxprivacy.wording import digits
+
+_NOT_INCLUDED = "errors do not include it, as nobody said how many records there are"
+_BY = "means by group or condition"
+_HALF = "half as many records mean twice the error"
 
 
 def notes(plan: Plan) -> list[str]:
@@ -28,19 +31,41 @@ def notes(plan: Plan) -> list[str]:
         if answer.recipe.bias:
             most = f"{digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
             title = plan.workload.titles[answer.question]
-            found[f"{title}: numbers are rounded to steps, by at most {most} per record; errors include it"] = None
-    groups = groups_per_question(plan.workload)
-    sizes = {groups[a.question] for a in plan.workload.answers if isinstance(a.recipe, Ratio)}
-    if sizes and plan.rows:
-        size = plan.rows // max(sizes)
-        private = f"groups of {size:,} records, whose sizes are private" if max(sizes) > 1 else f"{size:,} records"
-        which = "means by group" if max(sizes) > 1 and plan.metric.universe.absent is None else "means"
-        found[f"{which}: errors are for {private}; half as many records mean twice the error"] = None
+            included = "errors include it" if plan.rows or _is_mean(answer) else _NOT_INCLUDED
+            found[f"{title}: numbers are rounded to steps, by at most {most} per record; {included}"] = None
+    found |= dict.fromkeys(_sizes(plan))
     if plan.metric.universe.absent is not None:
         found["how many records there are is private too: “count” is answered with noise"] = None
     if plan.measured is not None:
         found[plan.measured.note] = None
     return list(found)
+
+
+def _is_mean(answer: Answer) -> bool:
+    """Rounding moves a mean by as much as one record, however many there are."""
+    return isinstance(answer.recipe, Ratio) or answer.recipe.per_record
+
+
+def _sizes(plan: Plan) -> list[str]:
+    """For how many records the errors of means are: all, or as many as a group has if all are equally large."""
+    if not plan.rows:
+        return []
+    titles = plan.workload.titles
+    parts = {titles[a.question]: a.recipe.part for a in plan.workload.answers if isinstance(a.recipe, Ratio)}
+    by_size: dict[int, list[str]] = {}
+    for title, part in parts.items():
+        if part < 1:
+            by_size.setdefault(int(plan.rows * part), []).append(title)
+    out = []
+    if any(part == 1 for part in parts.values()):
+        out.append(f"means: errors are for {plan.rows:,} records; {_HALF}")
+    if len(by_size) == 1:
+        (size,) = by_size
+        out.append(f"{_BY}: errors are for groups of {size:,} records, whose sizes are private; {_HALF}")
+    elif by_size:
+        sizes = ", ".join(f"{size:,} ({' and '.join(titles)})" for size, titles in by_size.items())
+        out.append(f"{_BY}: errors are for groups of so many records, whose sizes are private: {sizes}; {_HALF}")
+    return out
 
 
 def _left_out(plan: Plan, asked: Question) -> list[str]:
@@ -49,8 +74,8 @@ def _left_out(plan: Plan, asked: Question) -> list[str]:
     names = list(dict.fromkeys(ref.attribute.name for ref in refs if ref.attribute.has_other))
     if not names:
         return []
-    which = " or ".join(names)
-    return [f"records whose {which} is missing or invalid are in no group; they are: count where {names[0]}=other"]
+    which, each = " or ".join(names), ", ".join(f"count where {name}=other" for name in names)
+    return [f"records whose {which} is missing or invalid are in no group; to count them: {each}"]
 
 
 def _imputed(plan: Plan, asked: Question) -> list[str]:

@@ -21,7 +21,7 @@ from dxprivacy.model.metrics import Metric
 from dxprivacy.model.numbers import round_up
 from dxprivacy.model.workload import Workload
 from dxprivacy.planning.certificate import Certificate, certify
-from dxprivacy.planning.expected import ErrorOf, all_expected, groups_per_question, target_scales
+from dxprivacy.planning.expected import ErrorOf, all_expected, target_scales
 from dxprivacy.planning.laws import Law
 from dxprivacy.planning.measured import Measured
 from dxprivacy.planning.optimal import POWERS, gap_of, loss_of
@@ -89,10 +89,9 @@ class Task:
     def targets(self) -> Floats:
         """Per row the scale that is good enough; 0 where no target was given."""
         out = np.zeros(self.workload.rows)
-        groups = groups_per_question(self.workload)
         untargeted = {r for a in self.workload.answers if a.within is None for r in a.rows}
         for answer in self.workload.answers:
-            for row, scale in target_scales(answer, self.rows, groups[answer.question]).items():
+            for row, scale in target_scales(answer, self.rows).items():
                 if row not in untargeted:
                     out[row] = min(out[row], scale) if out[row] else scale
         return out

@@ -113,7 +113,7 @@ def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) ->
     if r.count is not None:
         b += hidden
         one, two = laws[r.row], laws[r.count]
-        m, reach = max(records / answer.siblings, 1.0), float(r.high - r.low) / 2
+        m, reach = max(float(records * r.part), 1.0), float(r.high - r.low) / 2
         return (
             math.sqrt(one.variance * u * u + two.variance * reach * reach) / m + b,
             (one.mean_absolute * u + two.mean_absolute * reach) / m + b,

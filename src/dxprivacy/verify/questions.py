@@ -39,6 +39,7 @@ class Recipe:
     below: Fraction = Fraction(0)  # what cells hide of one record's number, on either side
     above: Fraction = Fraction(0)
     ended: bool = False  # a mean over all that lies between low and high
+    part: Fraction = Fraction(1)  # of all records, if all groups and all values of conditions are equally frequent
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -259,8 +260,12 @@ class _Question:
         if len(groups) < len(groupings):
             raise refuse("groups an attribute twice", self.where)
         sizes = {g.axis: len(g.labels) for g in groupings}
+        grouped, part = set(sizes), Fraction(1, math.prod(sizes.values()))
         for name, wanted in self.conditions:
             axis, kept = fulfil(name, wanted, universe, self.where, edition=self._edition)
+            listed = universe.attributes[axis].listed
+            if axis not in grouped and self._edition > 2:
+                part *= Fraction(max(sum(v < listed for v in kept), 1), listed)
             sizes.setdefault(axis, 1)
             old = groups.get(axis, [0] * universe.shape[axis])
             groups[axis] = [g if v in kept else -1 for v, g in enumerate(old)]
@@ -308,7 +313,8 @@ class _Question:
             return self._asked([sums], labels, named, recipes, unit=unit, notes=notes)
         counts = Table(groups, ones, sizes)
         recipes = [
-            Recipe(k, step, bias, False, sums.rows + k, centre, low, high, below, above) for k in range(sums.rows)
+            Recipe(k, step, bias, False, sums.rows + k, centre, low, high, below, above, part=part)
+            for k in range(sums.rows)
         ]
         return self._asked([sums, counts], labels, named, recipes, unit=unit, notes=notes)
 
@@ -327,7 +333,12 @@ class _Question:
         if not names:
             return []
         which = " or ".join(names)
-        return [f"records whose {which} is missing or invalid are in no group; they are: count where {names[0]}=other"]
+        if self._edition == 2:
+            return [
+                f"records whose {which} is missing or invalid are in no group; they are: count where {names[0]}=other"
+            ]
+        each = ", ".join(f"count where {name}=other" for name in names)
+        return [f"records whose {which} is missing or invalid are in no group; to count them: {each}"]
 
     def _missing_notes(self, of: Named, value: Fraction, unit: str, used: Sequence[int]) -> list[str]:
         """How missing numbers count, unless groups or conditions leave them out."""

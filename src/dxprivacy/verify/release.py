@@ -142,20 +142,50 @@ def _check_notes(data: Any, claim: Claim) -> None:
     for answer in claim.asked.answers if claim.edition > 2 else ():
         if answer.recipe.bias:
             most = f"{three_digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
-            note = f"{answer.title}: numbers are rounded to steps, by at most {most} per record; errors include it"
+            known = claim.records or answer.recipe.count is not None or answer.recipe.over_all
+            included = "errors include it" if known else _NOT_INCLUDED
+            note = f"{answer.title}: numbers are rounded to steps, by at most {most} per record; {included}"
             wanted += [note] if note not in wanted else []
-    sizes = [a.siblings for a in claim.asked.answers if a.recipe.count is not None]
-    if sizes and claim.records:
-        records = f"{claim.records // max(sizes):,} records"
-        which = "means by group" if max(sizes) > 1 and not private else "means"
-        which = "means by group or condition" if claim.edition == 2 and not private else which
-        these = f"groups of {records}, whose sizes are private" if max(sizes) > 1 else records
-        wanted.append(f"{which}: errors are for {these}; half as many records mean twice the error")
+    wanted += (_sizes_2 if claim.edition == 2 else _sizes)(claim)
     if private:
         wanted.append("how many records there are is private too: “count” is answered with noise")
     wanted += [claim.way.note] if claim.way.note else []
     if reading.each(data, "notes", reading.text) != wanted:
         raise refuse("are not those that belong to these questions", "notes")
+
+
+_NOT_INCLUDED = "errors do not include it, as nobody said how many records there are"
+_HALF = "half as many records mean twice the error"
+
+
+def _sizes(claim: Claim) -> list[str]:
+    """For how many records the errors of means are."""
+    if not claim.records:
+        return []
+    parts = {a.title: a.recipe.part for a in claim.asked.answers if a.recipe.count is not None}
+    sizes: dict[int, list[str]] = {}
+    for title, part in parts.items():
+        if part != 1:
+            sizes.setdefault(math.floor(claim.records * part), []).append(title)
+    out = [f"means: errors are for {claim.records:,} records; {_HALF}"] if 1 in parts.values() else []
+    private = "whose sizes are private"
+    if len(sizes) == 1:
+        these = f"groups of {next(iter(sizes)):,} records, {private}"
+    else:
+        listed = ", ".join(f"{size:,} ({' and '.join(titles)})" for size, titles in sizes.items())
+        these = f"groups of so many records, {private}: {listed}"
+    return [*out, f"means by group or condition: errors are for {these}; {_HALF}"] if sizes else out
+
+
+def _sizes_2(claim: Claim) -> list[str]:
+    """The same as edition 2 said it."""
+    sizes = [a.siblings for a in claim.asked.answers if a.recipe.count is not None]
+    if not sizes or not claim.records:
+        return []
+    records = f"{claim.records // max(sizes):,} records"
+    which = "means" if claim.universe.absent is not None else "means by group or condition"
+    these = f"groups of {records}, whose sizes are private" if max(sizes) > 1 else records
+    return [f"{which}: errors are for {these}; {_HALF}"]
 
 
 def promise(universe: Universe, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
