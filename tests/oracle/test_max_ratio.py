@@ -122,6 +122,15 @@ def test_one_metric_can_be_compared_with_another():
     assert max_ratio(constant, line).upper == 2
 
 
+def test_a_metric_that_rounds_down_is_rounded_up_again_where_it_is_the_loss():
+    """Of two places 1.4142… apart `exact` is a little less; as a loss it may not count for less than it is."""
+    places = metrics.euclidean([[0, 0], [1, 1]], epsilon_per_unit=1)
+    unit = metrics.constant(places.universe, 1)
+    bound = max_ratio(places, unit)
+    assert bound.lower**2 <= 2 <= bound.upper**2
+    assert bound.exact
+
+
 def test_different_universes_cannot_be_compared():
     with pytest.raises(MetricError):
         max_ratio(metrics.line(3, 1), metrics.line(4, 1))

@@ -152,12 +152,11 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cov
 
     `most` is how many moves along one attribute are worth looking at, before each question is only bounded.
     """
-    alternatives: tuple[Terms, ...] | None = getattr(loss, "alternatives", None)
+    alternatives = loss.alternatives
     if alternatives is None:
         return _plain(metric)
     if len(alternatives) > 1:
-        terms: Terms = getattr(loss, "terms", ())
-        together = _cover(terms, metric, _FEW_PAIRS)
+        together = _cover(loss.terms, metric, _FEW_PAIRS)
         if together is not None and together.size <= _FEW_PAIRS:
             return together
     found = [_cover(terms, metric, most=most) or _plain(metric) for terms in alternatives]

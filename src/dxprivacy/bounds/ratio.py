@@ -58,7 +58,9 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
         if search.separated is not None:
             return Bound(math.inf, math.inf, search.separated, plan.rule)
     best, witness = search.decide()
-    upper, lower = best, best / (1 + metric.slack) if best != math.inf else best
+    upper, lower = best, best
+    if best != math.inf:  # the loss may be a metric itself, which rounds down
+        upper, lower = best * (1 + loss.slack), best / (1 + metric.slack)
     for part in plan.loose:
         ceiling, example = _loose(part, loss, metric)
         upper = highest(upper, ceiling)
@@ -80,7 +82,7 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 
 def _block(loss: PseudoMetric) -> int:
     """Smaller blocks where a record counts in many rows, so that memory stays bounded."""
-    dense: int = sum(t.width for t in getattr(loss, "terms", ()))
+    dense = sum(t.width for t in loss.terms)
     return max(1 << 10, min(BLOCK, (1 << 24) // max(dense, 1)))
 
 

@@ -27,6 +27,7 @@ MOST_UNITS = 1_500  # records to replace, each of which the assignment treats by
 MOST_ROUTES = 250_000  # from a cell with too many records to one with too few
 _ROUNDS = 200
 _MOST_RECORDS = 1 << 53
+_NEEDED = ("universe", "pairwise", "exact", "keys", "error", "slack", "terms", "alternatives")
 
 
 @dataclass(frozen=True)
@@ -110,11 +111,11 @@ def group_loss(loss: PseudoMetric, x: object, x2: object) -> GroupLoss:
 
 def _not_below(loss: PseudoMetric, value: Exact) -> Exact:
     """Costs round up already; a metric rounds down, by at most its slack."""
-    return value * (1 + Fraction(getattr(loss, "slack", 0)))
+    return value * (1 + loss.slack)
 
 
 def _universe(loss: object) -> Universe:
-    if not all(hasattr(loss, name) for name in ("universe", "pairwise", "exact", "keys", "error")):
+    if not all(hasattr(loss, name) for name in _NEEDED):
         raise UsageError(f"a loss is needed, not {type(loss).__name__}", hints=["plan.cost", "dx.metrics.line(10, 1)"])
     universe = loss.universe  # type: ignore[attr-defined]
     if not isinstance(universe, Universe):

@@ -6,13 +6,13 @@ and answers for it.  What was declared is certified against the policy all the s
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost, Terms
 from dxprivacy.model.declared_rows import DeclaredRows
 from dxprivacy.model.metrics import Constant, Metric, PseudoMetric
 from dxprivacy.model.numbers import Exact, exact
@@ -27,6 +27,9 @@ class Scaled:
 
     base: PseudoMetric
     scale: Fraction
+    slack: ClassVar[Fraction] = Fraction(0)  # it is added already
+    terms: ClassVar[Terms] = ()
+    alternatives: ClassVar[None] = None
 
     @property
     def universe(self) -> Universe:
@@ -47,7 +50,7 @@ class Scaled:
         value = self.base.exact(i, j)
         if value == float("inf"):
             return value
-        return Fraction(value) * (1 + Fraction(getattr(self.base, "slack", 0))) / self.scale
+        return Fraction(value) * (1 + self.base.slack) / self.scale
 
     def keys(self, i: Ints, j: Ints) -> Ints:
         """Those of what it scales."""

@@ -115,6 +115,7 @@ class RowsCost(ABC):
     """
 
     largest: ClassVar[bool]  # of its rows' losses, not their sum
+    slack = Fraction(0)  # its fractions are exact
 
     def __init__(self, workload: Workload, scales: Sequence[float] | Floats) -> None:
         if len(scales) != workload.rows:
@@ -284,6 +285,8 @@ class SelectionCost(RowsCost):
 
 class SumCost:
     """Several costs together: composition.  One that occurs often (as the same object) is worked out once."""
+
+    slack = Fraction(0)
 
     def __init__(self, universe: Universe, costs: Sequence[RowsCost]) -> None:
         self._universe = universe

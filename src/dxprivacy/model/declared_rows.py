@@ -188,6 +188,8 @@ class DeclaredRows:
     Fraction(1, 1)
     """
 
+    slack = Fraction(0)  # its fractions are exact
+
     def __init__(self, universe: Universe, pieces: Sequence[Piece], *, largest: bool) -> None:
         self._universe, self.pieces, self.largest = universe, tuple(pieces), largest
         self._parts = tuple(Part.of(p.rows, p.weights, largest=largest) for p in self.pieces)

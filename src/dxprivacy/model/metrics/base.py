@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of
 from dxprivacy.model.numbers import Exact, common_tick
 from dxprivacy.model.universe import Universe
+
+if TYPE_CHECKING:
+    from dxprivacy.model.costs import Terms
 
 Pairs = tuple[Ints, Ints]
 BLOCK = 1 << 16
@@ -33,6 +36,18 @@ class PseudoMetric(Protocol):
     @property
     def error(self) -> float:
         """Bound on the relative error of `pairwise`."""
+
+    @property
+    def slack(self) -> Fraction:
+        """By how much, relatively, the true value may be above `exact`; 0 for costs, which round up."""
+
+    @property
+    def terms(self) -> "Terms":
+        """What adds up to it, where that is known; looking at few pairs rests on it."""
+
+    @property
+    def alternatives(self) -> "tuple[Terms, ...] | None":
+        """Sums of terms whose largest it is; None where nothing is known of it but its values: then all pairs count."""
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """Approximate values for many pairs of cells; zero exactly where the true value is zero."""
@@ -57,6 +72,8 @@ class Metric(ABC):
 
     error: float = 2.0**-50
     slack: Fraction = Fraction(0)
+    terms: "Terms" = ()
+    alternatives: "tuple[Terms, ...] | None" = None
     kind: ClassVar[str]
 
     def __init__(self, universe: Universe) -> None:
