@@ -19,6 +19,7 @@ from dxprivacy.plots.plan_error import plan_picture, require_plan
 from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
 from dxprivacy.policy import Policy
 from dxprivacy.release import Release
+from dxprivacy.release.release import TOO_FEW
 from dxprivacy.release.words import number
 from dxprivacy.wording import digits, percent, plural, quoted, short_pair, times
 
@@ -60,7 +61,7 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
     require_plan(plan)
     title = plan.title or f"Release {release.name}"
     answers = [
-        [r.label, "too few to say" if r.vague else number(r.value, r.low, r.high), _interval(r.low, r.high), r.unit]
+        [r.label, TOO_FEW if r.vague else number(r.value, r.low, r.high), _interval(r.low, r.high), r.unit]
         for r in release.answers
     ]
     remarks = [str(note) for note in release.facts.get("notes", ())]

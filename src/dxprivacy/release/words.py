@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from dxprivacy.release.release import Release, Row
+from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.wording import columns, short, tag, wrap
 
 SHOWN = 12
@@ -56,7 +56,7 @@ def promise_lines(promise: Sequence[str]) -> list[str]:
 
 def _value(row: Row) -> str:
     if row.vague:
-        return "too few to say"
+        return TOO_FEW
     return number(row.value, row.low, row.high) + (f" {row.unit}" if row.unit else "")
 
 

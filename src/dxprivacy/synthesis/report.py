@@ -19,7 +19,7 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.outputs import REPORT, write_file
 from dxprivacy.planning.expected import interval
 from dxprivacy.planning.laws import laplace_laws
-from dxprivacy.release.release import Row
+from dxprivacy.release.release import TOO_FEW, Row
 from dxprivacy.release.words import number
 from dxprivacy.synthesis.records import digest_of_file
 from dxprivacy.wording import columns, json_text, plural, short, tag, wrap
@@ -180,7 +180,7 @@ def _line(answer: Compared) -> list[str]:
     if row is None:
         return [name, tag("dim", "–"), "", _plain(answer.synthetic) + unit, ""]
     if row.vague:
-        return [name, "too few to say", "", _plain(answer.synthetic) + unit, ""]
+        return [name, TOO_FEW, "", _plain(answer.synthetic) + unit, ""]
     ends = "exact" if row.exact else f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}"
     value = number(row.value, row.low, row.high) + unit
     synthetic = number(answer.synthetic, row.low, row.high) if row.high > row.low else _plain(answer.synthetic)
