@@ -184,7 +184,7 @@ def _finding(release: Release, every: Sequence[tuple[str, list[Row]]]) -> str:
 
 
 def _reading(release: Release, shown: Sequence[tuple[str, list[Row]]], panels: int) -> str:
-    parts = ["Dot: noisy answer. Bar: 95 % interval of the privacy noise alone, not sampling error"]
+    parts = [f"Dot: noisy answer. Bar: 95 % interval, which covers {release.covered}"]
     most = max((len(rows) for _, rows in shown), default=0)
     if most > BINS:
         parts.append("Many answers are binned: dot at their median, bar over all their intervals")

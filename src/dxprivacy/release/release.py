@@ -17,6 +17,7 @@ from dxprivacy.wording import json_text
 FORMAT = "dxprivacy-release/3"
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
+_WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide
 _NUMBERS = ("value", "low", "high", "unit", "question")
 _OURS = ("label", *_NUMBERS, "note")  # columns of a table; everything grouped by stands behind the label
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
@@ -25,7 +26,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 @dataclass(frozen=True)
 class Row:
-    """One released answer with its 95 % interval: of privacy noise and cells, before `/3` of the noise alone."""
+    """One released answer with its 95 % interval; `Release.covered` says what of."""
 
     label: str
     question: str
@@ -53,6 +54,13 @@ class Release:
     records: int | None  # None where it is private
     facts: Mapping[str, Any]
     format: str = FORMAT  # of an older version where it was made by one: its numbers mean what they meant
+
+    @property
+    def covered(self) -> str:
+        """What the intervals cover and what not: releases of earlier versions are repeated as they were."""
+        if self.format in _WITHOUT_CELLS:
+            return "privacy noise only, neither cells nor sampling error"
+        return "privacy noise and cells, not sampling error"
 
     def rows(self) -> list[dict[str, Any]]:
         """The answers as plain dictionaries; `groups` maps what they are grouped by to their label there."""

@@ -34,7 +34,7 @@ def release_lines(release: Release, *, everything: bool = False, file: str = "")
     lines = columns(table, "lrl")
     hidden = len(release.answers) - len(shown)
     more = f"{hidden:,} more in {file or 'release.rows()'}. " if hidden else ""
-    lines.append(tag("dim", f"  {more}Intervals cover privacy noise and cells, not sampling error."))
+    lines.append(tag("dim", f"  {more}Intervals cover {release.covered}."))
     remarks = [note for note in release.facts.get("notes", ()) if not note.startswith("means by")]
     planned = release.facts.get("rows")
     if planned and release.records is not None and planned != release.records:
