@@ -128,8 +128,11 @@ def _reached(answer: Answer, error: ErrorOf) -> bool:
     return answer.within is not None and error.half_width <= float(answer.within) * (1 + 1e-9)
 
 
-def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[str]:
-    """The whole page; `why` names an answer to explain instead of the hardest."""
+def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger: bool = False) -> list[str]:
+    """The whole page; `why` names an answer to explain instead of the hardest.
+
+    `in_ledger`: the caller says what a ledger has left.
+    """
     answers = plan.workload.answers
     share = f" · {percent(float(plan.share))} of the policy"
     lines = [
@@ -146,7 +149,12 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[s
         lines += ["", *_paragraph("How it works", f"The plan {plan.about}.")]
     hard = _explained(plan, limit, why) if why else _hardest(plan, limit)
     lines += ["", *hard] if hard else []
-    lines += ["", *_budget_lines(plan), "", *(tag("dim", line) for line in wrap(baseline_words(plan), 96) if line)]
+    lines += [
+        "",
+        *_budget_lines(plan, in_ledger),
+        "",
+        *(tag("dim", line) for line in wrap(baseline_words(plan), 96) if line),
+    ]
     lines += [tag("dim", line) for line in wrap(" · ".join(_proved(plan)), 96)]
     return lines
 
@@ -156,11 +164,18 @@ def warning_lines(text: str) -> list[str]:
     return [tag("warn", f"! {line}" if not k else f"  {line}") for k, line in enumerate(wrap(text, 94)) if text]
 
 
-def share_words(share: Fraction) -> str:
-    """How much of the policy may be used, and what stays."""
+def share_words(share: Fraction, *, in_ledger: bool = False) -> str:
+    """How much of the policy may be used, and what stays; that is a ledger's to say where there is one."""
+    if in_ledger:
+        return "of every pair's ε may be used (--share)"
     if share == 1:
         return "of every pair's ε may be used: nothing is certain to be left for other releases"
-    return f"of every pair's ε may be used; {percent(float(1 - share))} and more is left for others (--share)"
+    return f"of every pair's ε may be used (--share); {left_words(share)}"
+
+
+def left_words(share: Fraction) -> str:
+    """What stays, for all that is known without a ledger."""
+    return f"if nothing was spent before, {percent(float(1 - share))} and more is left"
 
 
 def _proved(plan: Plan) -> list[str]:
@@ -339,7 +354,7 @@ def _paragraph(head: str, text: str) -> list[str]:
     return [tag("bold", head) + first[len(head) :], *more]
 
 
-def _budget_lines(plan: Plan) -> list[str]:
+def _budget_lines(plan: Plan, in_ledger: bool) -> list[str]:
     lines = [tag("bold", "Budget it would use")]
     if not any(plan.scales):
         free = "none: the policy does not limit these answers"
@@ -361,7 +376,7 @@ def _budget_lines(plan: Plan) -> list[str]:
     text = "no limit" if math.isinf(epsilon) else f"ε {digits(epsilon)}"
     at = f": {short_pair(pair_words(plan.metric, worst), _PAIR)}" if worst else ""
     rows.append(["worst case", tag("bold", text), f"in plain-DP terms{at}"])
-    rows.append(["share", percent(float(plan.share)), share_words(plan.share)])
+    rows.append(["share", percent(float(plan.share)), share_words(plan.share, in_ledger=in_ledger)])
     return lines + columns(rows, "lll")
 
 
