@@ -177,7 +177,7 @@ def _make(
             plan = session.plan_synthesis(*asked, **wanted)
         places.require_named(plan.made.name)
         require_worth(
-            synthesis_warning(plan), anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
+            synthesis_warning(plan), "synth", anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
         )
         with working("making synthetic records") as tell:
             made = session.synthesize(

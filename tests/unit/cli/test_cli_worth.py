@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 import dxprivacy as dx
 
 STRICT = """
@@ -38,6 +40,7 @@ def test_a_useless_release_needs_a_word_and_spends_nothing_without_it(town, dxp)
     assert "Nothing spent, no data read." in refused.err
     assert "--anyway" in refused.err
     assert spent(town) == 0
+    assert "dxp plan … --share 50%" in refused.err
     dxp("release", "p.json", *CURATOR, "--anyway").fine()
     assert spent(town) == 1
     again = dxp("release", "p.json", *CURATOR).fine()  # repeated: it costs nothing
@@ -74,6 +77,14 @@ def test_useless_synthetic_records_need_it_as_well(town, dxp):
     dxp(*asked, "--anyway", "--out", "s.csv").fine()
     repeated = dxp(*asked, "--out", "again.csv").fine()
     assert "answered before, nothing spent" in repeated.out
+
+
+@pytest.mark.parametrize(("command", "asked"), [("choose", "most common sex"), ("synth", "count by sex")])
+def test_a_larger_share_is_offered_for_the_command_that_was_typed(town, dxp, command, asked):
+    strict(town)
+    refused = dxp(command, "policy.toml", asked, "--data", "people.csv", "--new-ledger")
+    assert f"dxp {command} … --share 50%" in refused.err
+    assert "dxp plan" not in refused.err
 
 
 def test_on_a_terminal_it_asks(town, dxp):
