@@ -175,7 +175,7 @@ def share_words(share: Fraction, *, in_ledger: bool = False) -> str:
 
 def left_words(share: Fraction) -> str:
     """What stays, for all that is known without a ledger."""
-    return f"if nothing was spent before, {percent(float(1 - share))} and more is left"
+    return f"in a new ledger, {percent(float(1 - share))} and more is left"
 
 
 def _proved(plan: Plan) -> list[str]:

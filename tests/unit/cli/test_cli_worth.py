@@ -128,13 +128,13 @@ def on_a_terminal(command, answer):
 def test_the_usual_share_is_a_tenth_and_every_command_says_so_and_what_is_left(town, dxp):
     plan = dxp("plan", "policy.toml", "count by sex", "--out", "p.json").fine()
     assert "10 % of the policy" in plan.lines[0]
-    assert "if nothing was spent before, 90 % and more is left" in plan.out
+    assert "in a new ledger, 90 % and more is left" in plan.out
     assert json.loads((town / "p.json").read_text())["share"] == "1/10"
     choice = dxp("choose", "policy.toml", "most common sex").fine()
     assert "10 % of the policy" in choice.lines[0]
-    assert "if nothing was spent before, 90 % and more is left" in choice.out
+    assert "in a new ledger, 90 % and more is left" in choice.out
     synth = dxp("synth", "policy.toml", "count by sex", "--rows", "400").fine()
-    left = "at most 10 % of every pair's ε (--share); if nothing was spent before, 90 % and more is left"
+    left = "at most 10 % of every pair's ε (--share); in a new ledger, 90 % and more is left"
     assert left in " ".join(synth.out.split())
     released = dxp("release", "p.json", *CURATOR).fine()
     assert "left      90 % of every pair's ε, at least" in released.out
