@@ -11,6 +11,7 @@ from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.metrics import Capped, Metric, Places, WithOther, all_pairs, present
 from dxprivacy.model.questions import Question
+from dxprivacy.model.shown import names, under_headings
 from dxprivacy.model.workload import Answer, Ratio
 from dxprivacy.planning.expected import ErrorOf
 from dxprivacy.planning.notes import notes
@@ -195,10 +196,11 @@ def _proved(plan: Plan) -> list[str]:
 def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
     """Lines of the table: every answer where there are few, otherwise groups with the same fate."""
     out: list[tuple[str, list[int]]] = []
+    called = names(plan.workload.answers)
     for question, asked in enumerate(plan.questions.questions):
         members = [k for k, a in enumerate(plan.workload.answers) if a.question == question]
         if everything or len(members) <= SHOWN:
-            out += [(plan.workload.answers[k].label, [k]) for k in members]
+            out += [(called[k], [k]) for k in members]
             continue
         ordered = sorted(members, key=lambda k: plan.errors[k].half_width)
         reached = [k for k in ordered if _reached(plan.workload.answers[k], plan.errors[k])]
@@ -213,7 +215,7 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
         if len(rest) > 3:
             out.append((_several(plan, question, len(rest) - 2), rest[:-2]))
             rest = rest[-2:]
-        out += [(plan.workload.answers[k].label, [k]) for k in rest]
+        out += [(called[k], [k]) for k in rest]
     return out
 
 
@@ -237,10 +239,13 @@ _ASKED, _PLAIN = 3, (4, 5, 6, 7)
 
 def _table(plan: Plan, limit: list[Limit], *, everything: bool) -> list[str]:
     """Ours beside both readings of plain DP, the smallest error of a line marked; empty columns are left out."""
-    table = [[tag("dim", text) for text in _HEAD]]
-    table += [_line(plan, label, members, limit) for label, members in _grouped(plan, everything)]
-    wanted = [k for k in range(len(_HEAD)) if k not in (_ASKED, *_PLAIN) or any(row[k] for row in table[1:])]
-    return columns([[row[k] for k in wanted] for row in table], "".join("lrrrrrrrl"[k] for k in wanted))
+    grouped = _grouped(plan, everything)
+    rows = [_line(plan, label, members, limit) for label, members in grouped]
+    titles = [plan.workload.titles[plan.workload.answers[members[0]].question] for _, members in grouped]
+    wanted = [k for k in range(1, len(_HEAD)) if k not in (_ASKED, *_PLAIN) or any(row[k] for row in rows)]
+    head = [tag("dim", _HEAD[k]) for k in (0, *wanted)]
+    told = [(title, row[0], [row[k] for k in wanted]) for title, row in zip(titles, rows, strict=True)]
+    return columns([head, *under_headings(told)], "".join("lrrrrrrrl"[k] for k in (0, *wanted)))
 
 
 def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> list[str]:
@@ -302,18 +307,18 @@ def _hardest(plan: Plan, limit: list[Limit]) -> list[str]:
     if limit[worst].used < 0.98 * float(plan.share) or len(_moved(plan, limit[worst])) < 2:
         return []
     alike = len({round(float(plan.improvement[k]), 6) for k in noisy}) == 1
-    head = "Why not better" if alike else f"Why {short(plan.workload.answers[worst].label, _LABEL)} is hard"
+    head = "Why not better" if alike else f"Why {short(names(plan.workload.answers)[worst], _LABEL)} is hard"
     return _paragraph(head, because(plan, limit[worst]))
 
 
 def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
-    """Any answer, by its label."""
-    labels = [a.label for a in plan.workload.answers]
-    if label not in labels:
+    """Any answer, by its name on the screen or its label."""
+    called, labels = names(plan.workload.answers), [a.label for a in plan.workload.answers]
+    if label not in (*called, *labels):
         raise QuestionError(
-            f"no answer “{label}” in this plan", hints=did_you_mean(label, labels) or [("--all", "shows every answer")]
+            f"no answer “{label}” in this plan", hints=did_you_mean(label, called) or [("--all", "shows every answer")]
         )
-    at = labels.index(label)
+    at = (called if label in called else labels).index(label)
     answer, error = plan.workload.answers[at], plan.errors[at]
     if plan.is_exact(answer):
         text = "It is exact: public, or the same for all records. Nothing is spent on it."
@@ -323,7 +328,7 @@ def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
         also = limit[at].also
         more = f" {plural(also, 'other pair')} {'is' if also == 1 else 'are'} as tight for it." if also else ""
         text = because(plan, limit[at]) + more
-    return _paragraph(f"Why {short(label, _LABEL)}", text)
+    return _paragraph(f"Why {short(called[at], _LABEL)}", text)
 
 
 def _moved(plan: Plan, limit: Limit) -> list[int]:
