@@ -1,6 +1,7 @@
 """A plan on the screen: error in the user's own units, before anything is spent, and the pair to blame."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,7 +24,8 @@ SHOWN = 6
 _CHUNK = 1 << 8
 _KEPT = 100_000
 _COUNTED = 2_000
-_LABEL, _PAIR = 48, 72
+_LABEL, _PAIR, _CLOSE_PAIR = 48, 72, 40
+_BEYOND = 100_000
 
 
 @dataclass(frozen=True)
@@ -286,15 +288,23 @@ def _beside(plan: Plan, members: list[int], unit: str) -> tuple[str, list[str]]:
         return tag(style, text) if max(each) <= least * (1 + 1e-9) else text
 
     gains = [float(plan.improvement[k]) for k in members if math.isfinite(plan.improvement[k])]
-    low, high = (min(gains), max(gains)) if gains else (math.nan, math.nan)
-    gain = times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(low)[:-1]} – {times(high)}"
-    epsilon = both.questions[plan.workload.answers[members[0]].question].epsilon
+    question = plan.workload.answers[members[0]].question
+    epsilon = both.questions[question].epsilon
     return shown(widths, "accent"), [
         f"ε {digits(epsilon)}" if strict else "",
         f"± {shown(strict, 'bold')}" if strict else "",
-        gain if gains else "",
+        gain_words(plan, question, gains) if gains else "",
         f"± {shown(worst, 'bold')}" if worst else "",
     ]
+
+
+def gain_words(plan: Plan, question: int, gains: Sequence[float]) -> str:
+    """How many times ours plain DP's ± is; beyond all measure that tells of one close pair only, which is named."""
+    low, high = min(gains), max(gains)
+    pair = plan.baselines.questions[question].pair
+    if high > _BEYOND and pair is not None:
+        return f"because of {short_pair(pair_words(plan.metric, pair), _CLOSE_PAIR)}"
+    return times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(low)[:-1]} – {times(high)}"
 
 
 def _hardest(plan: Plan, limit: list[Limit]) -> list[str]:

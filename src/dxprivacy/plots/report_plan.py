@@ -12,7 +12,7 @@ from dxprivacy.model.costs import SumCost
 from dxprivacy.model.shown import names
 from dxprivacy.planning import Plan
 from dxprivacy.planning.notes import notes
-from dxprivacy.planning.words import Limit, baseline_words, because, limits, pair_words
+from dxprivacy.planning.words import Limit, baseline_words, because, gain_words, limits, pair_words
 from dxprivacy.plots.answers import release_picture
 from dxprivacy.plots.by_distance import trade_picture
 from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
@@ -22,7 +22,7 @@ from dxprivacy.policy import Policy
 from dxprivacy.release import Release
 from dxprivacy.release.release import TOO_FEW
 from dxprivacy.release.words import number
-from dxprivacy.wording import digits, percent, plural, quoted, short_pair, times
+from dxprivacy.wording import digits, percent, plural, quoted, short_pair
 
 BINDING = 3
 
@@ -182,7 +182,7 @@ def _plain_cells(plan: Plan, k: int) -> list[str]:
     return [
         digits(plan.baselines.questions[answer.question].epsilon),
         f"{digits(strict.half_width)} {answer.unit}".rstrip(),
-        times(gain) if math.isfinite(gain) else "",
+        gain_words(plan, answer.question, [gain]) if math.isfinite(gain) else "",
         "" if worst is None else f"{digits(worst.half_width)} {answer.unit}".rstrip(),
     ]
 
