@@ -69,7 +69,7 @@ PLAN = _json("plan", b"plan")
 RELEASE = _json("release", b"release")
 CHOICE = _json("released choice", b"choice")
 REPORT = _json("report on synthetic records", b"synthesis")
-ANSWERS = Kind.beginning("table of released answers", rb"[^\r\n]*\bvalue,low,high,unit,question\r?\n")
+ANSWERS = Kind.beginning("table of released answers", rb"[^\r\n]*\bvalue,low,high,unit,question(,note)?\r?\n")
 PAGE = Kind.beginning("page", rb'<!DOCTYPE html>.{0,400}<meta name="generator" content="dxprivacy">')
 POLICY = Kind.beginning("policy", rb"# How far may answers tell any two records apart\?")
 PICTURES = {

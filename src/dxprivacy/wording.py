@@ -118,15 +118,19 @@ def percent(x: float) -> str:
 
 
 def columns(rows: Iterable[Sequence[str]], align: str, *, indent: int = 2, gap: int = 2) -> list[str]:
-    """Align cells: `l` left, `r` right; widths without tags.
+    """Align cells: `l` left, `r` right; widths without tags.  A row of one cell is a heading, as long as it likes.
 
     >>> columns([["a", "1"], ["bcd", "22"]], "lr")
     ['  a     1', '  bcd  22']
     """
     table = [list(row) for row in rows]
-    widths = [max((len(plain(row[c])) for row in table), default=0) for c in range(len(align))]
+    aligned = [row for row in table if len(row) > 1 or len(align) == 1]
+    widths = [max((len(plain(row[c])) for row in aligned), default=0) for c in range(len(align))]
     out = []
     for row in table:
+        if len(row) == 1 < len(align):
+            out.append(" " * indent + row[0])
+            continue
         cells = []
         for cell, width, side in zip(row, widths, align, strict=True):
             pad = " " * (width - len(plain(cell)))

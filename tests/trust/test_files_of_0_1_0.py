@@ -44,6 +44,15 @@ def test_an_old_release_is_replayed_at_no_cost_over_its_old_files(old):
     assert json.loads((old / "release-60c5.json").read_text()) == before
 
 
+def test_a_replayed_release_says_what_its_own_intervals_cover(old):
+    done = dxp("release", "plan.json", "--data", "people.csv", "--policy", "policy.toml", "--html")
+    assert done.returncode == 0, done.stderr
+    assert "Intervals cover privacy noise only, neither cells nor sampling error." in done.stdout
+    page = (old / "release-60c5.html").read_text(encoding="utf-8")
+    assert "covers privacy noise only, neither cells nor sampling" in page
+    assert "noise and cells" not in done.stdout + page
+
+
 def test_an_old_plan_that_was_never_released_is_released_from_the_old_ledger(old):
     by_ledger = dxp("release", "second.json", "--data", "people.csv", "--ledger", "ledger.db")
     assert by_ledger.returncode == 7  # that ledger knows no units, and the plan has some

@@ -125,7 +125,10 @@ def _choose(
         if target is not None:
             require_place(target, CHOICE, inputs=read, note="Nothing spent, no data read.")
         require_worth(
-            choice_warning(choice), anyway=anyway, recorded=lambda: session.is_recorded(choice, request=request)
+            choice_warning(choice),
+            "choose",
+            anyway=anyway,
+            recorded=lambda: session.is_recorded(choice, request=request),
         )
         with working("choosing"):
             outcome = session.chosen(choice, request=request)

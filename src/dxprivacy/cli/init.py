@@ -13,8 +13,8 @@ _KINDS = {
     "points in time with a zone": "instant",
     "true or false": "truth",
     "text": "text",
-    "untyped text": "text",
-    "untyped entries": "text",
+    "untyped text": "untyped",
+    "untyped entries": "untyped",
 }
 
 

@@ -132,7 +132,7 @@ def command(
             thorough=thorough,
             progress=tell,
         )
-        lines = [] if as_json else plan_lines(plan, everything=everything, why=why)
+        lines = [] if as_json else plan_lines(plan, everything=everything, why=why, in_ledger=ledger is not None)
     target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
     if target is not None:
         write_file(target, json_text(plan.to_dict()), PLAN, inputs=read)

@@ -90,6 +90,7 @@ def command(
         useless, whole = plan_warning(planned, session.rows)
         require_worth(
             useless if whole else "",
+            "plan",
             anyway=anyway,
             recorded=lambda: session.is_recorded(planned, request=request),
         )

@@ -177,7 +177,7 @@ def _make(
             plan = session.plan_synthesis(*asked, **wanted)
         places.require_named(plan.made.name)
         require_worth(
-            synthesis_warning(plan), anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
+            synthesis_warning(plan), "synth", anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
         )
         with working("making synthetic records") as tell:
             made = session.synthesize(
@@ -196,7 +196,7 @@ def _make(
     last = [next_step("dxp ledger", book, *deciding.options)]
     if made.release is not None:
         last.insert(0, next_step("dxp verify", places.release(made.name), "--ledger", book))
-    show([*synthesis_lines(plan), "", *head, *lines, "", *last])
+    show([*synthesis_lines(plan, in_ledger=True), "", *head, *lines, "", *last])
 
 
 def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:

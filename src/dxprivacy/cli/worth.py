@@ -6,8 +6,11 @@ from collections.abc import Callable
 import click
 
 
-def require_worth(warning: str, *, anyway: bool, recorded: Callable[[], bool]) -> None:
-    """Ask on a terminal, refuse elsewhere; what stands in the ledger already costs nothing, and is not asked about."""
+def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callable[[], bool]) -> None:
+    """Ask on a terminal, refuse elsewhere; what stands in the ledger already costs nothing, and is not asked about.
+
+    `command` is the one that takes a larger share.
+    """
     from dxprivacy.cli.pages import command_line
     from dxprivacy.cli.screen import show
     from dxprivacy.errors import UsageError
@@ -21,7 +24,7 @@ def require_worth(warning: str, *, anyway: bool, recorded: Callable[[], bool]) -
         raise UsageError("left undone; nothing spent, no data read")
     hints = [
         (f"{command_line()} --anyway", "spends the budget all the same"),
-        ("dxp plan … --share 50%", "a larger share has less noise; fewer or coarser questions, too"),
+        (f"dxp {command} … --share 50%", "a larger share has less noise; fewer or coarser questions, too"),
         ("dxp check POLICY.toml", "names places that nearly coincide"),
     ]
     raise UsageError(warning, details=["Nothing spent, no data read."], hints=hints)

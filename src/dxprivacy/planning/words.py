@@ -1,6 +1,7 @@
 """A plan on the screen: error in the user's own units, before anything is spent, and the pair to blame."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.metrics import Capped, Metric, Places, WithOther, all_pairs, present
 from dxprivacy.model.questions import Question
+from dxprivacy.model.shown import names, under_headings
 from dxprivacy.model.workload import Answer, Ratio
 from dxprivacy.planning.expected import ErrorOf
 from dxprivacy.planning.notes import notes
@@ -22,7 +24,8 @@ SHOWN = 6
 _CHUNK = 1 << 8
 _KEPT = 100_000
 _COUNTED = 2_000
-_LABEL, _PAIR = 48, 72
+_LABEL, _PAIR, _CLOSE_PAIR = 48, 72, 40
+_BEYOND = 100_000
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,11 @@ def _reached(answer: Answer, error: ErrorOf) -> bool:
     return answer.within is not None and error.half_width <= float(answer.within) * (1 + 1e-9)
 
 
-def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[str]:
-    """The whole page; `why` names an answer to explain instead of the hardest."""
+def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger: bool = False) -> list[str]:
+    """The whole page; `why` names an answer to explain instead of the hardest.
+
+    `in_ledger`: the caller says what a ledger has left.
+    """
     answers = plan.workload.answers
     share = f" · {percent(float(plan.share))} of the policy"
     lines = [
@@ -146,7 +152,12 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "") -> list[s
         lines += ["", *_paragraph("How it works", f"The plan {plan.about}.")]
     hard = _explained(plan, limit, why) if why else _hardest(plan, limit)
     lines += ["", *hard] if hard else []
-    lines += ["", *_budget_lines(plan), "", *(tag("dim", line) for line in wrap(baseline_words(plan), 96) if line)]
+    lines += [
+        "",
+        *_budget_lines(plan, in_ledger),
+        "",
+        *(tag("dim", line) for line in wrap(baseline_words(plan), 96) if line),
+    ]
     lines += [tag("dim", line) for line in wrap(" · ".join(_proved(plan)), 96)]
     return lines
 
@@ -156,11 +167,18 @@ def warning_lines(text: str) -> list[str]:
     return [tag("warn", f"! {line}" if not k else f"  {line}") for k, line in enumerate(wrap(text, 94)) if text]
 
 
-def share_words(share: Fraction) -> str:
-    """How much of the policy may be used, and what stays."""
+def share_words(share: Fraction, *, in_ledger: bool = False) -> str:
+    """How much of the policy may be used, and what stays; that is a ledger's to say where there is one."""
+    if in_ledger:
+        return "of every pair's ε may be used (--share)"
     if share == 1:
         return "of every pair's ε may be used: nothing is certain to be left for other releases"
-    return f"of every pair's ε may be used; {percent(float(1 - share))} and more is left for others (--share)"
+    return f"of every pair's ε may be used (--share); {left_words(share)}"
+
+
+def left_words(share: Fraction) -> str:
+    """What stays, for all that is known without a ledger."""
+    return f"in a new ledger, {percent(float(1 - share))} and more is left"
 
 
 def _proved(plan: Plan) -> list[str]:
@@ -180,10 +198,11 @@ def _proved(plan: Plan) -> list[str]:
 def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
     """Lines of the table: every answer where there are few, otherwise groups with the same fate."""
     out: list[tuple[str, list[int]]] = []
+    called = names(plan.workload.answers)
     for question, asked in enumerate(plan.questions.questions):
         members = [k for k, a in enumerate(plan.workload.answers) if a.question == question]
         if everything or len(members) <= SHOWN:
-            out += [(plan.workload.answers[k].label, [k]) for k in members]
+            out += [(called[k], [k]) for k in members]
             continue
         ordered = sorted(members, key=lambda k: plan.errors[k].half_width)
         reached = [k for k in ordered if _reached(plan.workload.answers[k], plan.errors[k])]
@@ -198,7 +217,7 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
         if len(rest) > 3:
             out.append((_several(plan, question, len(rest) - 2), rest[:-2]))
             rest = rest[-2:]
-        out += [(plan.workload.answers[k].label, [k]) for k in rest]
+        out += [(called[k], [k]) for k in rest]
     return out
 
 
@@ -222,10 +241,13 @@ _ASKED, _PLAIN = 3, (4, 5, 6, 7)
 
 def _table(plan: Plan, limit: list[Limit], *, everything: bool) -> list[str]:
     """Ours beside both readings of plain DP, the smallest error of a line marked; empty columns are left out."""
-    table = [[tag("dim", text) for text in _HEAD]]
-    table += [_line(plan, label, members, limit) for label, members in _grouped(plan, everything)]
-    wanted = [k for k in range(len(_HEAD)) if k not in (_ASKED, *_PLAIN) or any(row[k] for row in table[1:])]
-    return columns([[row[k] for k in wanted] for row in table], "".join("lrrrrrrrl"[k] for k in wanted))
+    grouped = _grouped(plan, everything)
+    rows = [_line(plan, label, members, limit) for label, members in grouped]
+    titles = [plan.workload.titles[plan.workload.answers[members[0]].question] for _, members in grouped]
+    wanted = [k for k in range(1, len(_HEAD)) if k not in (_ASKED, *_PLAIN) or any(row[k] for row in rows)]
+    head = [tag("dim", _HEAD[k]) for k in (0, *wanted)]
+    told = [(title, row[0], [row[k] for k in wanted]) for title, row in zip(titles, rows, strict=True)]
+    return columns([head, *under_headings(told)], "".join("lrrrrrrrl"[k] for k in (0, *wanted)))
 
 
 def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> list[str]:
@@ -266,15 +288,23 @@ def _beside(plan: Plan, members: list[int], unit: str) -> tuple[str, list[str]]:
         return tag(style, text) if max(each) <= least * (1 + 1e-9) else text
 
     gains = [float(plan.improvement[k]) for k in members if math.isfinite(plan.improvement[k])]
-    low, high = (min(gains), max(gains)) if gains else (math.nan, math.nan)
-    gain = times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(low)[:-1]} – {times(high)}"
-    epsilon = both.questions[plan.workload.answers[members[0]].question].epsilon
+    question = plan.workload.answers[members[0]].question
+    epsilon = both.questions[question].epsilon
     return shown(widths, "accent"), [
         f"ε {digits(epsilon)}" if strict else "",
         f"± {shown(strict, 'bold')}" if strict else "",
-        gain if gains else "",
+        gain_words(plan, question, gains) if gains else "",
         f"± {shown(worst, 'bold')}" if worst else "",
     ]
+
+
+def gain_words(plan: Plan, question: int, gains: Sequence[float]) -> str:
+    """How many times ours plain DP's ± is; beyond all measure that tells of one close pair only, which is named."""
+    low, high = min(gains), max(gains)
+    pair = plan.baselines.questions[question].pair
+    if high > _BEYOND and pair is not None:
+        return f"because of {short_pair(pair_words(plan.metric, pair), _CLOSE_PAIR)}"
+    return times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(low)[:-1]} – {times(high)}"
 
 
 def _hardest(plan: Plan, limit: list[Limit]) -> list[str]:
@@ -287,18 +317,18 @@ def _hardest(plan: Plan, limit: list[Limit]) -> list[str]:
     if limit[worst].used < 0.98 * float(plan.share) or len(_moved(plan, limit[worst])) < 2:
         return []
     alike = len({round(float(plan.improvement[k]), 6) for k in noisy}) == 1
-    head = "Why not better" if alike else f"Why {short(plan.workload.answers[worst].label, _LABEL)} is hard"
+    head = "Why not better" if alike else f"Why {short(names(plan.workload.answers)[worst], _LABEL)} is hard"
     return _paragraph(head, because(plan, limit[worst]))
 
 
 def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
-    """Any answer, by its label."""
-    labels = [a.label for a in plan.workload.answers]
-    if label not in labels:
+    """Any answer, by its name on the screen or its label."""
+    called, labels = names(plan.workload.answers), [a.label for a in plan.workload.answers]
+    if label not in (*called, *labels):
         raise QuestionError(
-            f"no answer “{label}” in this plan", hints=did_you_mean(label, labels) or [("--all", "shows every answer")]
+            f"no answer “{label}” in this plan", hints=did_you_mean(label, called) or [("--all", "shows every answer")]
         )
-    at = labels.index(label)
+    at = (called if label in called else labels).index(label)
     answer, error = plan.workload.answers[at], plan.errors[at]
     if plan.is_exact(answer):
         text = "It is exact: public, or the same for all records. Nothing is spent on it."
@@ -308,7 +338,7 @@ def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
         also = limit[at].also
         more = f" {plural(also, 'other pair')} {'is' if also == 1 else 'are'} as tight for it." if also else ""
         text = because(plan, limit[at]) + more
-    return _paragraph(f"Why {short(label, _LABEL)}", text)
+    return _paragraph(f"Why {short(called[at], _LABEL)}", text)
 
 
 def _moved(plan: Plan, limit: Limit) -> list[int]:
@@ -339,7 +369,7 @@ def _paragraph(head: str, text: str) -> list[str]:
     return [tag("bold", head) + first[len(head) :], *more]
 
 
-def _budget_lines(plan: Plan) -> list[str]:
+def _budget_lines(plan: Plan, in_ledger: bool) -> list[str]:
     lines = [tag("bold", "Budget it would use")]
     if not any(plan.scales):
         free = "none: the policy does not limit these answers"
@@ -361,7 +391,7 @@ def _budget_lines(plan: Plan) -> list[str]:
     text = "no limit" if math.isinf(epsilon) else f"ε {digits(epsilon)}"
     at = f": {short_pair(pair_words(plan.metric, worst), _PAIR)}" if worst else ""
     rows.append(["worst case", tag("bold", text), f"in plain-DP terms{at}"])
-    rows.append(["share", percent(float(plan.share)), share_words(plan.share)])
+    rows.append(["share", percent(float(plan.share)), share_words(plan.share, in_ledger=in_ledger)])
     return lines + columns(rows, "lll")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats
 from dxprivacy.model.blocks import Block
+from dxprivacy.model.shown import names
 from dxprivacy.model.workload import Ratio, Workload
 from dxprivacy.planning.expected import all_expected
 from dxprivacy.wording import digits, plural, short
@@ -89,10 +90,10 @@ def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
     unit = f" {answers[worst].unit}" if answers[worst].unit else ""
     error = f"± {digits(plan.errors[worst].half_width)}{unit} where a constant errs by at most {digits(guess)}{unit}"
     if whole:
-        names = [short(plan.workload.titles[q], _WORDS) for q in whole]
-        which = "; ".join(names[:2]) + (f"; {len(names) - 2} more" if len(names) > 2 else "")
+        titles = [short(plan.workload.titles[q], _WORDS) for q in whole]
+        which = "; ".join(titles[:2]) + (f"; {len(titles) - 2} more" if len(titles) > 2 else "")
     else:
-        which = f"{len(useless):,} of {plural(len(answers), 'answer')}, such as {short(answers[worst].label, _WORDS)}"
+        which = f"{len(useless):,} of {plural(len(answers), 'answer')}, such as {short(names(answers)[worst], _WORDS)}"
     return f"no better than a guess: {which} ({error})", bool(whole)
 
 

@@ -13,6 +13,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.style import ACCENT, CONFIG, GREY, PALE, WIDTH, clean, distinct, headed, written
 from dxprivacy.release import Release, Row
+from dxprivacy.release.release import TOO_FEW
 from dxprivacy.release.words import number
 from dxprivacy.wording import plural
 
@@ -158,7 +159,7 @@ def end_labels(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def _said(row: Row) -> str:
     if row.vague:
-        return "too few to say"
+        return TOO_FEW
     value = number(row.value, row.low, row.high)
     if row.exact:
         return f"{value} exact"
@@ -183,7 +184,7 @@ def _finding(release: Release, every: Sequence[tuple[str, list[Row]]]) -> str:
 
 
 def _reading(release: Release, shown: Sequence[tuple[str, list[Row]]], panels: int) -> str:
-    parts = ["Dot: noisy answer. Bar: 95 % interval of the privacy noise alone, not sampling error"]
+    parts = [f"Dot: noisy answer. Bar: 95 % interval, which covers {release.covered}"]
     most = max((len(rows) for _, rows in shown), default=0)
     if most > BINS:
         parts.append("Many answers are binned: dot at their median, bar over all their intervals")

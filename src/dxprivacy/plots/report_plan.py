@@ -9,9 +9,10 @@ import math
 
 from dxprivacy.errors import UsageError
 from dxprivacy.model.costs import SumCost
+from dxprivacy.model.shown import names
 from dxprivacy.planning import Plan
 from dxprivacy.planning.notes import notes
-from dxprivacy.planning.words import Limit, baseline_words, because, limits, pair_words
+from dxprivacy.planning.words import Limit, baseline_words, because, gain_words, limits, pair_words
 from dxprivacy.plots.answers import release_picture
 from dxprivacy.plots.by_distance import trade_picture
 from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
@@ -19,8 +20,9 @@ from dxprivacy.plots.plan_error import plan_picture, require_plan
 from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
 from dxprivacy.policy import Policy
 from dxprivacy.release import Release
+from dxprivacy.release.release import TOO_FEW
 from dxprivacy.release.words import number
-from dxprivacy.wording import digits, percent, plural, quoted, short_pair, times
+from dxprivacy.wording import digits, percent, plural, quoted, short_pair
 
 BINDING = 3
 
@@ -60,8 +62,8 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
     require_plan(plan)
     title = plan.title or f"Release {release.name}"
     answers = [
-        [r.label, "too few to say" if r.vague else number(r.value, r.low, r.high), _interval(r.low, r.high), r.unit]
-        for r in release.answers
+        [name, TOO_FEW if r.vague else number(r.value, r.low, r.high), _interval(r.low, r.high), r.unit]
+        for r, name in zip(release.answers, names(release.answers), strict=True)
     ]
     remarks = [str(note) for note in release.facts.get("notes", ())]
     return page(
@@ -107,11 +109,14 @@ def _interval(low: float, high: float) -> str:
 
 def _widest(release: Release) -> str:
     """The answer that the noise blurs most, beside its own size: told by the width of its interval alone."""
-    noisy = [r for r in release.answers if not r.exact and r.high > r.low]
+    noisy = [k for k, r in enumerate(release.answers) if not r.exact and r.high > r.low]
     if not noisy:
         return "No answer has noise."
-    worst = max(noisy, key=lambda r: r.high - r.low)
-    return f"Widest interval: {worst.label}, {_interval(worst.low, worst.high)} {worst.unit}".rstrip() + "."
+    at = max(noisy, key=lambda k: release.answers[k].high - release.answers[k].low)
+    worst = release.answers[at]
+    return (
+        f"Widest interval: {names(release.answers)[at]}, {_interval(worst.low, worst.high)} {worst.unit}".rstrip() + "."
+    )
 
 
 def _capital(text: str) -> str:
@@ -148,12 +153,13 @@ def _notes(plan: Plan) -> list[str]:
 def _errors(plan: Plan, limit: list[Limit]) -> str:
     rows = []
     targets = any(a.within is not None for a in plan.workload.answers)
+    called = names(plan.workload.answers)
     for k, (answer, error) in enumerate(zip(plan.workload.answers, plan.errors, strict=True)):
         exact = plan.is_exact(answer)
         asked = "" if answer.within is None else f"{digits(float(answer.within))} {answer.unit}".rstrip()
         rows.append(
             [
-                answer.label,
+                called[k],
                 "0" if exact else f"{digits(error.typical)} {answer.unit}".rstrip(),
                 "exact" if exact else f"{digits(error.half_width)} {answer.unit}".rstrip(),
                 *([asked] if targets else []),
@@ -176,7 +182,7 @@ def _plain_cells(plan: Plan, k: int) -> list[str]:
     return [
         digits(plan.baselines.questions[answer.question].epsilon),
         f"{digits(strict.half_width)} {answer.unit}".rstrip(),
-        times(gain) if math.isfinite(gain) else "",
+        gain_words(plan, answer.question, [gain]) if math.isfinite(gain) else "",
         "" if worst is None else f"{digits(worst.half_width)} {answer.unit}".rstrip(),
     ]
 

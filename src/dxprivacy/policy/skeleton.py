@@ -12,9 +12,12 @@ OPEN = "…"
 _HEAD = """\
 # How far may answers tell any two records apart?  Fill in every “…”, and remove what you do not publish.
 # docs/policy.md explains every key; dxp check explains what the finished file means.
-title = "{title}"
+{types}title = "{title}"
 dataset = "{dataset}"
 unit = "replace"                  # one record is replaced by another; the number of records is public
+"""
+_UNTYPED = """\
+# The data has no types, so every column has values; for numbers: integers = [0, 120], per = 10; also numbers, dates.
 """
 _KINDS = {
     "whole": """\
@@ -48,6 +51,7 @@ values = ["…", "…"]               # every value that may occur, exactly as w
 epsilon = 1.0                     # for values of different sensitivity: {{ yes = 0.1, no = 1.0 }}
 """,
 }
+_KINDS["untyped"] = _KINDS["text"]
 _PUBLIC = """\
 # Declared public: which values occur was read from the data, and everyone who sees this file knows it.
 # Entries that no policy can list (empty ones, the word “other”) count as “other”.
@@ -66,7 +70,7 @@ def skeleton(
     public: Mapping[str, Sequence[str | int]] | None = None,
 ) -> str:
     """The text of a policy for columns given as (name, kind, words); kinds: whole, number, date, instant, truth, text,
-    or nothing of these.
+    untyped, or nothing of these.
 
     `public` gives the values of columns that were declared public.
 
@@ -74,7 +78,8 @@ def skeleton(
     # [attributes.age]
     """
     public = public or {}
-    parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset))]
+    untyped = any(kind == "untyped" and column not in public for column, kind, _ in columns)
+    parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset), types=_UNTYPED if untyped else "")]
     for column, kind, words in columns:
         if kind not in _KINDS:
             parts.append(_UNSUPPORTED.format(column=_plain(column), words=words or "of an unknown type"))

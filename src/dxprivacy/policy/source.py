@@ -17,6 +17,7 @@ _LONGEST_NUMBER = 40
 _LONG_INTEGER = re.compile(
     r"(?<![\w.\"'-])[+-]?(?:0x[0-9a-fA-F_]{15,}|0o[0-7_]{21,}|0b[01_]{63,}|[0-9][0-9_]{18,})(?![\w.])"
 )
+_HALF_NUMBER = re.compile(r"[=\[,]\s*[+-]?(\.\d+|\d+\.)(?![\w.])")  # `.5` or `5.`, which other languages read
 # How tomllib words what people get wrong most often, and how we do.
 _IN_OUR_WORDS = (
     (r"Cannot overwrite a value", "this key is given twice"),
@@ -92,7 +93,12 @@ class TomlFile:
             if re.fullmatch(theirs, what, re.DOTALL):
                 what = ours
         shown = self.text.split("\n")[line - 1 : line]
-        foreign = bool(shown) and not re.sub(r"\"[^\"]*\"|'[^']*'|#.*", "", shown[0]).isascii()
+        unquoted = re.sub(r"\"[^\"]*\"|'[^']*'|#.*", "", shown[0]) if shown else ""
+        if half := _HALF_NUMBER.search(unquoted):
+            written = half.group(1)
+            whole = f"0{written}" if written.startswith(".") else f"{written}0"
+            what = f"a number has digits on both sides of its point: {whole} for {written}"
+        foreign = not unquoted.isascii()
         hints = [('[attributes."größe"]', "names with letters beyond a to z need quotes")] if foreign else []
         return self.error(f"not valid TOML: {what}", line=line, hints=hints)
 

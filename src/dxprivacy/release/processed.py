@@ -61,16 +61,17 @@ class Processed:
         return {**name, "answers": self.rows(), "done": list(self.done), "note": self.note}
 
     def __str__(self) -> str:
+        from dxprivacy.model.shown import names
         from dxprivacy.release.words import number
         from dxprivacy.wording import columns, plain, wrap
 
         table = [
             [
-                r.label,
+                name,
                 number(r.value, r.low, r.high),
                 f"{number(r.low, r.low, r.high)} – {number(r.high, r.low, r.high)}",
             ]
-            for r in self.answers
+            for r, name in zip(self.answers, names(self.answers), strict=True)
         ] or [[f"{value:,.6g}"] for value in self.values.tolist()]
         lines = columns(table, "lrl" if self.answers else "r") + [f"  {line}" for line in wrap(self.note, 94)]
         return "\n".join(plain(line) for line in lines)

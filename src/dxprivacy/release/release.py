@@ -15,15 +15,18 @@ from dxprivacy.outputs import ANSWERS, RELEASE, write_file
 from dxprivacy.wording import json_text
 
 FORMAT = "dxprivacy-release/3"
+TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
+_WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide
 _NUMBERS = ("value", "low", "high", "unit", "question")
+_OURS = ("label", *_NUMBERS, "note")  # columns of a table; everything grouped by stands behind the label
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One released answer with its 95 % interval (of the privacy noise)."""
+    """One released answer with its 95 % interval; `Release.covered` says what of."""
 
     label: str
     question: str
@@ -34,6 +37,11 @@ class Row:
     exact: bool
     vague: bool = False  # the interval is the whole range: too few records to say anything
     groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
+
+    @property
+    def note(self) -> str:
+        """What its numbers alone do not tell: `too few to say`, `exact`, or nothing."""
+        return TOO_FEW if self.vague else "exact" if self.exact else ""
 
 
 @dataclass(frozen=True)
@@ -47,19 +55,31 @@ class Release:
     facts: Mapping[str, Any]
     format: str = FORMAT  # of an older version where it was made by one: its numbers mean what they meant
 
+    @property
+    def covered(self) -> str:
+        """What the intervals cover and what not: releases of earlier versions are repeated as they were."""
+        if self.format in _WITHOUT_CELLS:
+            return "privacy noise only, neither cells nor sampling error"
+        return "privacy noise and cells, not sampling error"
+
     def rows(self) -> list[dict[str, Any]]:
         """The answers as plain dictionaries; `groups` maps what they are grouped by to their label there."""
         return [{"label": r.label, "groups": dict(r.groups), **_numbers(r)} for r in self.answers]
 
     def table(self) -> list[dict[str, Any]]:
-        """The answers as rows of one table: a column for everything that any of them is grouped by, then the numbers.
+        """The answers as rows of one table: label, a column for everything that any is grouped by, numbers, note.
 
-        Where an answer is not grouped by something, its field is empty.
+        The label says what was counted, where that is more than the question says.  Where an answer is not grouped by
+        something, its field is empty.  The note is “too few to say”, “exact” or empty.
         """
         names = dict.fromkeys(name for r in self.answers for name, _ in r.groups)
         columns = _columns(list(names))
         empty = dict.fromkeys(columns.values(), "")
-        return [empty | {columns[name]: label for name, label in r.groups} | _numbers(r) for r in self.answers]
+        grouped = [empty | {columns[name]: text for name, text in r.groups} for r in self.answers]
+        return [
+            {"label": r.label, **groups, **_numbers(r), "note": r.note}
+            for r, groups in zip(self.answers, grouped, strict=True)
+        ]
 
     def to_pandas(self) -> Any:
         """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""
@@ -67,9 +87,7 @@ class Release:
             import pandas  # type: ignore[import-untyped,unused-ignore]
         except ImportError:
             raise UsageError("pandas is not installed", hints=["pip install pandas", "release.rows()"]) from None
-        frame = pandas.DataFrame(self.table())
-        frame.insert(0, _free("label", list(frame.columns)), [r.label for r in self.answers])
-        return frame
+        return pandas.DataFrame(self.table())
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, sealed."""
@@ -95,7 +113,7 @@ class Release:
         out = io.StringIO()
         rows = self.table()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(map(_defused, rows[0] if rows else _NUMBERS))
+        writer.writerow(map(_defused, rows[0] if rows else _OURS))
         writer.writerows(map(_defused, row.values()) for row in rows)
         return out.getvalue()
 
@@ -131,13 +149,13 @@ def _numbers(row: Row) -> dict[str, Any]:
 
 
 def _columns(names: Sequence[str]) -> dict[str, str]:
-    """The column of everything grouped by: its own name, unless a column of ours is called so.
+    """The column of everything grouped by: its own name, unless one of ours is called so, which scripts rely on.
 
     >>> _columns(["sex", "value"])
     {'sex': 'sex', 'value': 'by value'}
     """
-    taken = [*_NUMBERS, *names]
-    return {name: _free(f"by {name}", taken) if name in _NUMBERS else name for name in names}
+    taken = [*_OURS, *names]
+    return {name: _free(f"by {name}", taken) if name in _OURS else name for name in names}
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
@@ -153,7 +171,7 @@ def from_json(text: str) -> Release:
     known = {"format", "name", "records", "answers", "promise", *UNSEALED}
     answers = tuple(
         Row(
-            **{name: r[name] for name in (*_NUMBERS, "label", "exact", "vague")},
+            **{name: r[name] for name in ("label", *_NUMBERS, "exact", "vague")},
             groups=tuple(r.get("groups", {}).items()),  # releases of earlier versions have none
         )
         for r in data["answers"]

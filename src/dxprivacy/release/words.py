@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from dxprivacy.release.release import Release, Row
+from dxprivacy.model.shown import names, under_headings
+from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.wording import columns, short, tag, wrap
 
 SHOWN = 12
@@ -29,12 +30,15 @@ def number(value: float, low: float, high: float) -> str:
 def release_lines(release: Release, *, everything: bool = False, file: str = "") -> list[str]:
     """Answers with intervals, then the promise; `file` is where all answers stand."""
     shown = release.answers if everything or len(release.answers) <= SHOWN + 3 else release.answers[:SHOWN]
+    called = [short(name, 48) for name in names(release.answers)[: len(shown)]]
     table = [[tag("dim", t) for t in ("", "released", "95 % interval")]]
-    table += [[short(r.label, 48), tag("accent", _value(r)), _interval(r)] for r in shown]
+    table += under_headings(
+        [(r.question, name, (tag("accent", _value(r)), _interval(r))) for r, name in zip(shown, called, strict=True)]
+    )
     lines = columns(table, "lrl")
     hidden = len(release.answers) - len(shown)
     more = f"{hidden:,} more in {file or 'release.rows()'}. " if hidden else ""
-    lines.append(tag("dim", f"  {more}Intervals cover privacy noise and cells, not sampling error."))
+    lines.append(tag("dim", f"  {more}Intervals cover {release.covered}."))
     remarks = [note for note in release.facts.get("notes", ()) if not note.startswith("means by")]
     planned = release.facts.get("rows")
     if planned and release.records is not None and planned != release.records:
@@ -56,7 +60,7 @@ def promise_lines(promise: Sequence[str]) -> list[str]:
 
 def _value(row: Row) -> str:
     if row.vague:
-        return "too few to say"
+        return TOO_FEW
     return number(row.value, row.low, row.high) + (f" {row.unit}" if row.unit else "")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from dxprivacy.planning import Plan
 from dxprivacy.planning.smalldb import SmallDbPlan
-from dxprivacy.planning.words import warning_lines
+from dxprivacy.planning.words import left_words, warning_lines
 from dxprivacy.planning.worth import guesses, plan_warning
 from dxprivacy.synthesis.mwem_plan import MwemPlan
 from dxprivacy.synthesis.plan import SynthesisPlan
@@ -13,8 +13,8 @@ from dxprivacy.wording import percent, plural, tag, wrap
 _NO_BETTER = 0.995  # of the error of guessing uniformly, which prints as 100 %
 
 
-def synthesis_lines(plan: SynthesisPlan) -> list[str]:
-    """The method with the reason, and how it goes about it."""
+def synthesis_lines(plan: SynthesisPlan, *, in_ledger: bool = False) -> list[str]:
+    """The method with the reason, and how it goes about it; `in_ledger`: the caller says what a ledger has left."""
     answers = plural(len(plan.made.workload.answers), "answer")
     compared = len(plan.expected.errors) > 1
     why = f"{plan.method} is expected to be better" if compared else f"by {plan.method}"
@@ -22,7 +22,7 @@ def synthesis_lines(plan: SynthesisPlan) -> list[str]:
     lines += [f"{tag('bold', f'Synthetic records for {answers}')} · {tag('accent', why)}"]
     if str(plan.expected):
         lines += [f"  {line}" for line in wrap(str(plan.expected), 94)]
-    return [*lines, *(f"  {tag('dim', line)}" for line in wrap(_how(plan), 94))]
+    return [*lines, *(f"  {tag('dim', line)}" for line in wrap(_how(plan, in_ledger), 94))]
 
 
 def synthesis_to_dict(plan: SynthesisPlan) -> dict[str, Any]:
@@ -55,10 +55,10 @@ def synthesis_warning(plan: SynthesisPlan) -> str:
     return ""
 
 
-def _how(plan: SynthesisPlan) -> str:
-    share = percent(float(plan.made.share))
-    left = " (--share); nothing is certain to be left" if plan.made.share == 1 else ""
-    left = left or f" (--share), {percent(float(1 - plan.made.share))} and more is left"
+def _how(plan: SynthesisPlan, in_ledger: bool) -> str:
+    share, left = percent(float(plan.made.share)), " (--share)"
+    if not in_ledger:
+        left += "; nothing is certain to be left" if plan.made.share == 1 else f"; {left_words(plan.made.share)}"
     match plan.made:
         case Plan():
             return (

@@ -15,11 +15,12 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.model.arrays import Ints
+from dxprivacy.model.shown import names, under_headings
 from dxprivacy.model.workload import Workload
 from dxprivacy.outputs import REPORT, write_file
 from dxprivacy.planning.expected import interval
 from dxprivacy.planning.laws import laplace_laws
-from dxprivacy.release.release import Row
+from dxprivacy.release.release import TOO_FEW, Row
 from dxprivacy.release.words import number
 from dxprivacy.synthesis.records import digest_of_file
 from dxprivacy.wording import columns, json_text, plural, short, tag, wrap
@@ -38,6 +39,7 @@ class Compared:
     unit: str
     synthetic: float
     released: Row | None = None
+    groups: tuple[tuple[str, str], ...] = ()
 
     @property
     def inside(self) -> bool | None:
@@ -130,7 +132,7 @@ def compare(workload: Workload, released: Sequence[Row | None], counts: Ints, ro
     """
     values = synthetic_answers(workload, counts, rows)
     answers = tuple(
-        Compared(answer.label, workload.titles[answer.question], answer.unit, value, row)
+        Compared(answer.label, workload.titles[answer.question], answer.unit, value, row, answer.groups)
         for answer, value, row in zip(workload.answers, values, released, strict=True)
     )
     return Report(answers, int(counts.sum()), facts)
@@ -150,14 +152,16 @@ def synthetic_answers(workload: Workload, counts: Ints, rows: int) -> list[float
 def report_lines(report: Report, *, everything: bool = False, file: str = "") -> list[str]:
     """Some answers, those that lie outside among them, and the sentence at the end; `file` has them all."""
     shown = list(report.answers)
+    called = [short(name, 48) for name in names(shown)]
     if not everything and len(shown) > SHOWN + 3:
         # What does not fit comes first, then what can be compared at all; shown in the order of the questions.
         ranked = sorted(range(len(shown)), key=lambda k: (-shown[k].beyond, shown[k].released is None, k))
         misfits = [k for k in ranked if shown[k].beyond > 0][: SHOWN // 2]
         others = [k for k in ranked if not shown[k].beyond]
-        shown = [shown[k] for k in sorted([*misfits, *others[: SHOWN - len(misfits)]])]
+        kept = sorted([*misfits, *others[: SHOWN - len(misfits)]])
+        shown, called = [shown[k] for k in kept], [called[k] for k in kept]
     table = [[tag("dim", t) for t in ("", "released", "95 % interval", "synthetic", "")]]
-    table += [_line(a) for a in shown]
+    table += under_headings([(a.question, name, _cells(a)) for a, name in zip(shown, called, strict=True)])
     lines = columns(table, "lrlrl")
     hidden = len(report.answers) - len(shown)
     if hidden:
@@ -174,17 +178,18 @@ def report_lines(report: Report, *, everything: bool = False, file: str = "") ->
     return lines
 
 
-def _line(answer: Compared) -> list[str]:
-    row, name = answer.released, short(answer.label, 48)
+def _cells(answer: Compared) -> list[str]:
+    """What was released beside the synthetic answer."""
+    row = answer.released
     unit = f" {answer.unit}" if answer.unit else ""
     if row is None:
-        return [name, tag("dim", "–"), "", _plain(answer.synthetic) + unit, ""]
+        return [tag("dim", "–"), "", _plain(answer.synthetic) + unit, ""]
     if row.vague:
-        return [name, "too few to say", "", _plain(answer.synthetic) + unit, ""]
+        return [TOO_FEW, "", _plain(answer.synthetic) + unit, ""]
     ends = "exact" if row.exact else f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}"
     value = number(row.value, row.low, row.high) + unit
     synthetic = number(answer.synthetic, row.low, row.high) if row.high > row.low else _plain(answer.synthetic)
-    return [name, value, ends, tag("accent", synthetic + unit), "" if answer.inside else tag("warn", "! outside")]
+    return [value, ends, tag("accent", synthetic + unit), "" if answer.inside else tag("warn", "! outside")]
 
 
 def _plain(value: float) -> str:

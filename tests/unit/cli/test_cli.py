@@ -195,8 +195,9 @@ def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
 
 
 def test_planning_never_opens_data(town, dxp, monkeypatch):
-    monkeypatch.setattr("dxprivacy.engines.open_source", None)
+    # The session first: imported after its engines were taken away, it would never have them again.
     monkeypatch.setattr("dxprivacy.session.session.open_source", None)
+    monkeypatch.setattr("dxprivacy.engines.open_source", None)
     dxp("plan", "policy.toml", "count by sex").fine()
 
 
@@ -231,7 +232,7 @@ def test_many_answers_are_grouped_and_all_shows_each(town, dxp):
     short = dxp("plan", "policy.toml", "table sex by age").fine()
     assert any(row.startswith("count by sex, age, all 20 ") for row in squeezed(short.out))
     full = dxp("plan", "policy.toml", "table sex by age", "--all").fine()
-    labels = [f"{s}, {a}" for s in "MF" for a in range(10)]
+    labels = [f"{s}, age {a}" for s in "MF" for a in range(10)]
     assert all(any(row.startswith(f"{label} ") for row in squeezed(full.out)) for label in labels)
     assert not any(row.endswith(" –") for row in squeezed(full.out))  # each names the pair that limits it
 

@@ -76,6 +76,27 @@ def test_a_csv_header_and_json(town, dxp):
     assert {"column", "type"} == set(data[0])
 
 
+def test_where_a_file_has_no_types_its_policy_says_that_numbers_and_dates_exist(town, dxp):
+    dxp("init", "people.csv", "--out", "new.toml").fine()
+    text = (town / "new.toml").read_text()
+    told = "# The data has no types, so every column has values; for numbers: integers = [0, 120], per = 10"
+    assert told in text
+    with pytest.raises(PolicyError, match="at least one attribute"):
+        dx.Policy.load(town / "new.toml")
+    head, _, age = text.partition("# [attributes.age]\n# ")
+    with pytest.raises(PolicyError, match="values is not filled in yet"):
+        dx.Policy.parse(f"{head}[attributes.age]\n{age}")
+    filled = age.replace('values = ["…", "…"]', "integers = [0, 120]\nper = 10\nepsilon = 1", 1)
+    assert dx.Policy.parse(f"{head}[attributes.age]\n{filled}").universe.attributes[0].kind == "integers"
+    dxp("init", "people.csv", *(f"--public={c}" for c in ("sex", "age", "home", "note")), "--out", "all.toml").fine()
+    assert told not in (town / "all.toml").read_text()
+
+
+def test_a_file_with_types_needs_no_word_about_them(parquet, dxp):
+    dxp("init", "mixed.parquet", "--out", "new.toml").fine()
+    assert "has no types" not in (parquet / "new.toml").read_text()
+
+
 def test_nothing_is_overwritten_unasked_and_missing_files_are_refused(town, dxp):
     before = (town / "policy.toml").read_text()
     called = dxp("init", "people.csv")

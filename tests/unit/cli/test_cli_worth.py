@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 import dxprivacy as dx
 
 STRICT = """
@@ -38,6 +40,7 @@ def test_a_useless_release_needs_a_word_and_spends_nothing_without_it(town, dxp)
     assert "Nothing spent, no data read." in refused.err
     assert "--anyway" in refused.err
     assert spent(town) == 0
+    assert "dxp plan … --share 50%" in refused.err
     dxp("release", "p.json", *CURATOR, "--anyway").fine()
     assert spent(town) == 1
     again = dxp("release", "p.json", *CURATOR).fine()  # repeated: it costs nothing
@@ -74,6 +77,14 @@ def test_useless_synthetic_records_need_it_as_well(town, dxp):
     dxp(*asked, "--anyway", "--out", "s.csv").fine()
     repeated = dxp(*asked, "--out", "again.csv").fine()
     assert "answered before, nothing spent" in repeated.out
+
+
+@pytest.mark.parametrize(("command", "asked"), [("choose", "most common sex"), ("synth", "count by sex")])
+def test_a_larger_share_is_offered_for_the_command_that_was_typed(town, dxp, command, asked):
+    strict(town)
+    refused = dxp(command, "policy.toml", asked, "--data", "people.csv", "--new-ledger")
+    assert f"dxp {command} … --share 50%" in refused.err
+    assert "dxp plan" not in refused.err
 
 
 def test_on_a_terminal_it_asks(town, dxp):
@@ -117,19 +128,33 @@ def on_a_terminal(command, answer):
 def test_the_usual_share_is_a_tenth_and_every_command_says_so_and_what_is_left(town, dxp):
     plan = dxp("plan", "policy.toml", "count by sex", "--out", "p.json").fine()
     assert "10 % of the policy" in plan.lines[0]
-    assert "90 % and more is left" in plan.out
+    assert "in a new ledger, 90 % and more is left" in plan.out
     assert json.loads((town / "p.json").read_text())["share"] == "1/10"
     choice = dxp("choose", "policy.toml", "most common sex").fine()
     assert "10 % of the policy" in choice.lines[0]
-    assert "90 % and more is left" in choice.out
+    assert "in a new ledger, 90 % and more is left" in choice.out
     synth = dxp("synth", "policy.toml", "count by sex", "--rows", "400").fine()
-    assert "at most 10 % of every pair's ε (--share), 90 % and more is left" in " ".join(synth.out.split())
+    left = "at most 10 % of every pair's ε (--share); in a new ledger, 90 % and more is left"
+    assert left in " ".join(synth.out.split())
     released = dxp("release", "p.json", *CURATOR).fine()
     assert "left      90 % of every pair's ε, at least" in released.out
     inside = dxp("plan", "policy.toml", "count by age", "--ledger", "ledger.db", "--out", "q.json").fine()
     assert "of every pair's ε is left, at least" in " ".join(inside.out.split())
     chosen = dxp("choose", "policy.toml", "most common sex", "--data", "people.csv").fine()
     assert "left      80 % of every pair's ε, at least" in chosen.out
+
+
+def test_what_is_left_is_the_ledgers_to_say_where_there_is_one(town, dxp):
+    dxp("plan", "policy.toml", "count by sex", "--share", "50%", "--out", "p.json").fine()
+    dxp("release", "p.json", *CURATOR).fine()
+    asked = ("count by sex", "mean age by sex")
+    inside = dxp("plan", "policy.toml", *asked, "--rows", "400", "--ledger", "ledger.db", "--share", "50%").fine()
+    assert "is left, at least" in " ".join(inside.out.split())
+    assert "and more is left" not in " ".join(inside.out.split())
+    made = ("synth", "policy.toml", "count by age", "--share", "50%", "--data", "people.csv", "--out", "s.csv")
+    made = dxp(*made, "--method", "direct").fine()
+    assert "✓ left" in made.out
+    assert "and more is left" not in " ".join(made.out.split())
 
 
 def test_sessions_share_a_tenth_and_arrays_everything(town):

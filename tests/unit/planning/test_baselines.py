@@ -212,3 +212,13 @@ def test_the_gain_of_a_choice_is_measured_by_what_it_tells_apart_too():
     beside = make_choice("median age", of_age(SECRET, secret=1e-6))
     assert alone.gain == beside.gain
     assert alone.gain >= 1
+
+
+def test_a_gain_beyond_all_measure_is_not_shown_but_the_pair_that_makes_it():
+    places = metrics.euclidean([[0], [1e-6], [100], [200]], epsilon_per_unit=0.1)
+    plan = make_plan(dx.matrix(np.eye(4)[:3]), places, rows=100, method="optimal")
+    assert plan.improvement[2] > 100_000 > plan.improvement[0]
+    shown = str(plan)
+    assert "100,000×" not in shown
+    assert "because of 0 – 1, 0.000001" in shown
+    assert dx.plots.plan_page(plan).count("because of 0 – 1") == 1

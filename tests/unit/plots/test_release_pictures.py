@@ -1,6 +1,7 @@
 """Pictures of releases: what was published, and nothing else."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def test_exact_and_vague_answers_are_told_in_words():
     picture = dx.plots.release(released(vague, row("F", -7.0, 0.0), row("D", -3.0, 4.0)))
     assert {"too few to say", "−7 exact", "−3 ± 4"} <= texts(picture)
     assert "Grey: too few" in picture.subtitle
+
+
+def test_it_says_what_the_intervals_cover_also_of_releases_of_earlier_versions():
+    new = released(row("M", 40.0))
+    assert "covers privacy noise and cells, not sampling error" in dx.plots.release(new).subtitle
+    old = replace(new, format="dxprivacy-release/2")
+    assert "covers privacy noise only, neither cells nor sampling error" in dx.plots.release(old).subtitle
 
 
 def test_an_axis_starts_at_zero_unless_that_would_hide_the_intervals():

@@ -40,7 +40,7 @@ def read(release):
 
 def test_a_table_has_a_column_for_each_attribute_in_the_order_of_the_answers(policy):
     rows = read(released(policy, "count by age/10, sex"))
-    assert list(rows[0]) == ["sex", "age", "value", "low", "high", "unit", "question"]
+    assert list(rows[0]) == ["label", "sex", "age", "value", "low", "high", "unit", "question", "note"]
     assert [(r["sex"], r["age"]) for r in rows] == [("M", "0–9"), ("M", "10–19"), ("F", "0–9"), ("F", "10–19")]
     assert [float(r["value"]) for r in rows] == [0, 1, 2, 3]
 
@@ -91,11 +91,55 @@ def test_json_carries_groups_and_label_and_releases_without_groups_are_still_rea
     for answer in data["answers"]:
         del answer["groups"]
     old = from_json(json.dumps(data))
-    assert list(read(old)[0]) == ["value", "low", "high", "unit", "question"]
+    assert list(read(old)[0]) == ["label", "value", "low", "high", "unit", "question", "note"]
 
 
-def test_an_attribute_called_label_keeps_its_column_in_pandas():
-    policy = dx.Policy.parse('title = "T"\ndataset = "t"\n[attributes.label]\nvalues = ["x", "y"]\nepsilon = 1\n')
-    frame = released(policy, "count by label").to_pandas()
-    assert list(frame["label"]) == ["x", "y"]
-    assert frame.shape == (2, 7)
+@pytest.mark.parametrize("name", ["label", "note"])
+def test_an_attribute_that_is_called_as_a_column_of_ours_stands_beside_it(name):
+    policy = dx.Policy.parse(f'title = "T"\ndataset = "t"\n[attributes.{name}]\nvalues = ["x", "y"]\nepsilon = 1\n')
+    release = released(policy, f"count by {name}")
+    columns = ["label", f"by {name}", "value", "low", "high", "unit", "question", "note"]
+    assert list(read(release)[0]) == columns
+    frame = release.to_pandas()
+    assert list(frame.columns) == columns
+    assert list(frame[f"by {name}"]) == ["x", "y"]
+
+
+CELLS = """title = "T"
+dataset = "t"
+[attributes.affairs]
+numbers = [0, 12]
+step = 0.5
+epsilon = 1
+per = 1
+[attributes.sex]
+values = ["M", "F"]
+epsilon = 1
+"""
+
+
+def test_a_table_says_what_was_counted_and_not_only_what_was_asked():
+    (row,) = read(released(dx.Policy.parse(CELLS), "count where affairs=0"))
+    assert row["question"] == "count where affairs=0"
+    assert row["label"] == "count where affairs 0 to below 0.5"
+
+
+def test_a_table_says_where_records_were_too_few_and_where_nothing_is_noisy():
+    policy = dx.Policy.parse(CELLS)
+    release = released(policy, "mean affairs by sex", "count")
+    assert [r.vague for r in release.answers] == [True, True, False]
+    assert [row["note"] for row in read(release)] == ["too few to say", "too few to say", "exact"]
+    assert read(released(policy, "count by sex"))[0]["note"] == ""
+
+
+def test_rows_have_the_keys_that_programs_rely_on():
+    (row,) = released(dx.Policy.parse(CELLS), "count where sex=M").rows()
+    assert list(row) == ["label", "groups", "value", "low", "high", "unit", "question"]
+
+
+def test_tables_without_label_and_note_are_replaced_as_ours_too(tmp_path):
+    release = released(dx.Policy.parse(CELLS), "count by sex")
+    (tmp_path / "r.csv").write_text("sex,value,low,high,unit,question\nM,1,0,2,,count by sex\n")
+    for _ in range(2):
+        release.save(tmp_path / "r.csv")
+    assert (tmp_path / "r.csv").read_text() == release.to_csv()
