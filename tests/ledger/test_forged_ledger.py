@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -94,4 +95,4 @@ def test_every_line_of_the_witness_is_on_the_disk_before_anything_else_happens(t
 
 
 def _name(file):
-    return os.readlink(f"/proc/self/fd/{file}")
+    return str(Path(f"/proc/self/fd/{file}").readlink())

@@ -1,1 +1,1 @@
-"""Small privacy bugs, planted one at a time: each must be noticed by the tests that the table names (`make mutants`)."""
+"""Small privacy bugs, planted one at a time: each must be noticed by the test that the table names (`make mutants`)."""

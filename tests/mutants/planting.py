@@ -13,16 +13,22 @@ SOURCES = ROOT / "src" / "dxprivacy"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One planted bug: in `file`, the only place that reads `before` becomes `after`; each of `tests` must fail then.
+    """One planted bug: in `file`, the only place that reads `before` becomes `after`; then a test must fail.
 
-    `harmless` says why no test can, for a change that moves no guarantee.
+    `harmless` says why none can, for a change that moves no guarantee.
     """
 
     file: str
     before: str
     after: str
-    tests: tuple[str, ...] = ()
+    tests_in: str = ""
+    test: str = ""
     harmless: str = ""
+
+    @property
+    def killer(self) -> str:
+        """The test, as pytest calls it."""
+        return f"{self.tests_in}::{self.test}"
 
     @property
     def name(self) -> str:
@@ -49,19 +55,19 @@ class Copy:
         self.source = folder / "src"
         shutil.copytree(SOURCES, self.source / "dxprivacy", ignore=shutil.ignore_patterns("__pycache__"))
 
-    def run(self, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    def run(self, *tests: str) -> subprocess.CompletedProcess[str]:
         """Run some tests against the copy."""
         words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
         known = os.environ | {"PYTHONPATH": str(self.source), "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"}
         return subprocess.run(words, cwd=ROOT, env=known, capture_output=True, text=True, timeout=600, check=False)
 
-    def try_out(self, mutant: Mutant) -> list[str]:
-        """Which of its tests did not notice; empty if the bug was killed by each of them."""
+    def notices(self, mutant: Mutant) -> bool:
+        """Whether its test fails with the bug."""
         path = self.source / "dxprivacy" / mutant.file
         sound = path.read_text(encoding="utf-8")
         path.write_text(mutant.planted(sound), encoding="utf-8")
         try:
-            return [test for test in mutant.tests if not _noticed(self.run((test,)))]
+            return _noticed(self.run(mutant.killer))
         finally:
             path.write_text(sound, encoding="utf-8")
 

@@ -95,9 +95,10 @@ class Blurred(metrics.Matrix):
     """A table whose floats are off by nearly as much as they may be."""
 
     error = 2.0**-20
+    sign = 1
 
     def pairwise(self, i, j):
-        off = np.where((i * j + i + j) % 2, 0.9, -0.9) * self.error
+        off = np.where((i * j + i + j) % 2, 0.9, -0.9) * self.error * self.sign
         return super().pairwise(i, j) * (1 + off)
 
 
@@ -112,6 +113,7 @@ def test_the_largest_ratio_is_found_though_every_float_is_off(seed):
             rows[i][j] = rows[j][i] = 1 + F(rng.randint(0, 40), 1 << 23)
         tables.append(Blurred.of(Universe.listed(range(n)), rows))
     loss, metric = tables
+    metric.sign = -1
     truth = max(loss.exact(i, j) / metric.exact(i, j) for i, j in itertools.combinations(range(n), 2))
     assert max_ratio(loss, metric).upper == truth
 

@@ -1,0 +1,26 @@
+"""The table of planted bugs stays true: each names one place in the sources, and a test that is there."""
+
+import ast
+
+import pytest
+
+from mutants.planting import ROOT, SOURCES
+from mutants.table import MUTANTS
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name[:80])
+def test_every_bug_can_be_planted_in_one_place_and_is_still_code(mutant):
+    text = (SOURCES / mutant.file).read_text(encoding="utf-8")
+    planted = mutant.planted(text)
+    assert planted != text
+    ast.parse(planted)
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if not m.harmless], ids=lambda m: m.name[:80])
+def test_every_bug_names_a_test_that_is_there(mutant):
+    tree = ast.parse((ROOT / mutant.tests_in).read_text(encoding="utf-8"))
+    assert mutant.test in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_the_bugs_are_as_many_as_were_once_planted_and_differ():
+    assert len({(m.file, m.before, m.after) for m in MUTANTS}) == len(MUTANTS) >= 66
