@@ -222,7 +222,8 @@ def _labelled(values: pa.Array) -> pa.Array:
     return pa.ExtensionArray.from_storage(Labelled(values.type), values)
 
 
-ENCODED = {new: made for name, make in PLAIN.items() for new, made in _encoded(name, make).items()}
+# Not of unions, at which pyarrow's own datasets end the process.
+ENCODED = {n: made for name, make in PLAIN.items() if name != "union" for n, made in _encoded(name, make).items()}
 ARROW = PLAIN | ENCODED
 
 # --------------------------------------------------------------------------------------------------------- DuckDB

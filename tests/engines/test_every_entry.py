@@ -139,6 +139,11 @@ def check_arrow(kind, sort, n, tmp_path, *, in_parts):
     except (Exception, pl.exceptions.PanicException) as error:
         # What pyarrow, pandas or polars cannot hold is never given to us.
         pytest.skip(f"no such column: {type(error).__name__}")
+    try:
+        open_source(data[3] if kind != "stream" else arrow_source(kind, parts[3], tmp_path / "empty"))
+    except DataError as error:
+        assert sort in ENCODED
+        pytest.skip(f"refused without looking at a row: {error.what}")  # types of somebody's own within others
     counted(data[0], data[1:3] if in_parts else [], data[3])
 
 
@@ -155,8 +160,10 @@ def test_every_entry_of_an_arrow_type_counts_or_its_schema_is_refused(kind, sort
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("kind", [*ARROW_SOURCES, *LIKE_THEM])
-@pytest.mark.parametrize("sort", ARROW)
+@pytest.mark.parametrize(
+    ("kind", "sort"),  # runs end the process in pyarrow's own way to pandas
+    [(k, s) for k in [*ARROW_SOURCES, *LIKE_THEM] for s in (PLAIN if k == "pandas" else ARROW)],
+)
 def test_ten_thousand_entries_of_an_arrow_type_count_or_its_schema_is_refused(kind, sort, tmp_path):
     check_arrow(kind, sort, MANY, tmp_path, in_parts=True)
 

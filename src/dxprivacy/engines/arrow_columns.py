@@ -30,8 +30,8 @@ def handed_over(column: Any) -> Any:
     """
     arrow = sys.modules["pyarrow"]
     while not _is_read(column.type):
-        chunks = column.chunks or [arrow.nulls(0, column.type)]
-        column = arrow.chunked_array([_one_less(chunk) for chunk in chunks])
+        _require_taking(_within(column.type))
+        column = arrow.chunked_array([_one_less(chunk) for chunk in column.chunks], _within(column.type))
     if getattr(column.type, "tz", None):
         return column.cast(arrow.int64()).cast(arrow.timestamp(column.type.unit))
     return _wide_decimals(column) if arrow.types.is_decimal(column.type) else column
@@ -65,6 +65,14 @@ def _is_read(declared: Any) -> bool:
         return bool(types.is_dictionary(declared) and (types.is_string(inner) or types.is_large_string(inner)))
     entry = _behind(inner)
     return _within(inner) is None and not getattr(entry, "tz", None) and not types.is_decimal(entry)
+
+
+def _require_taking(entry: Any) -> None:
+    """Refuse, by their type alone, entries that pyarrow cannot copy from their places: rows or none, it is the same."""
+    arrow = sys.modules["pyarrow"]
+    while hasattr(entry, "storage_type"):
+        entry = entry.storage_type
+    arrow.nulls(0, entry).take(arrow.array([], arrow.int64()))
 
 
 def _one_less(chunk: Any) -> Any:
