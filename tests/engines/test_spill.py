@@ -162,7 +162,7 @@ def test_a_process_apart_that_does_not_listen_is_ended_by_force(many, here, monk
     reader = apart._current[0]
     os.kill(reader._process.pid, signal.SIGSTOP)
     reader.stop()
-    assert reader._process.poll() == -signal.SIGKILL
+    assert reader._process.wait(timeout=20) == -signal.SIGKILL
 
 
 IMPATIENT = """

@@ -150,7 +150,7 @@ BOUND_BUGS = (
     ),
     Mutant(
         "bounds/ratio.py",
-        "near = np.flatnonzero(r >= self.largest * self.tolerance)",
+        "near = np.flatnonzero((r >= self._least) & (r > 0))",
         "near = np.array([int(r.argmax())])",
         (CERTIFICATES,),
     ),
