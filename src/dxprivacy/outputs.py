@@ -81,6 +81,14 @@ PICTURES = {
 NEVER = Kind("file", lambda _: False)  # what is there already is never replaced
 
 
+def real_path(path: Path) -> Path:
+    """A path without links; of links that go round in a circle what is left, which whoever opens it will say.
+
+    `Path.resolve` ends with a RuntimeError at such links.
+    """
+    return Path(os.path.realpath(path))
+
+
 def ledger_files(ledger: str | Path) -> list[Path]:
     """A ledger, its witness, and the files that SQLite keeps beside it, whether they are there now or not.
 
@@ -89,7 +97,7 @@ def ledger_files(ledger: str | Path) -> list[Path]:
     """
     path = Path(ledger)
     there = [path.with_name(path.name + end) for end in _LEDGER]
-    real = path.resolve()  # a link's target is where SQLite works
+    real = real_path(path)  # a link's target is where SQLite works
     return there + ([] if real == path.absolute() else [real.with_name(real.name + end) for end in _LEDGER])
 
 
@@ -200,7 +208,8 @@ def _refuse(target: Path, folder: int, kind: Kind, inputs: Iterable[str | Path],
         what = "a link, and links are not followed" if stat.S_ISLNK(there.st_mode) else "no ordinary file"
         raise _refusal(f"cannot write {target}: it is {what}", note)
     if not overwrite:
-        raise _refusal(f"{target} is there already", note, ("--overwrite", f"replaces a {kind.noun} that dxp wrote"))
+        hints = [] if kind is NEVER else [("--overwrite", f"replaces a {kind.noun} that dxp wrote")]
+        raise _refusal(f"{target} is there already", note, *hints)
     found = os.open(target.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     with os.fdopen(found, "rb") as file:
         if not kind.ours(file):
@@ -220,8 +229,8 @@ def _same(target: Path, there: os.stat_result | None, read: Path) -> bool:
     except (OSError, ValueError):
         pass
     try:
-        place = target.parent.resolve() / target.name
-        return place in (read.resolve(), read.parent.resolve() / read.name)
+        place = real_path(target.parent) / target.name
+        return place in (real_path(read), real_path(read.parent) / read.name)
     except (OSError, ValueError):
         return False
 

@@ -17,21 +17,22 @@ from dxprivacy.errors import STEERING, one_line
 # What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 STYLES = ("dim", "bold", "accent", "good", "warn", "bad")
-_TAG = re.compile(rf"⟦(?:/|{'|'.join(STYLES)})⟧")
+_OURS = os.urandom(6).hex()  # in every tag of this process: a name in a file cannot hold one, whatever it is
+TAG = re.compile(rf"⟦{_OURS}(/|{'|'.join(STYLES)})⟧")
 
 
 def tag(style: str, text: str) -> str:
     """Mark text with one of the styles."""
-    return f"⟦{style}⟧{text}⟦/⟧" if text else text
+    return f"⟦{_OURS}{style}⟧{text}⟦{_OURS}/⟧" if text else text
 
 
 def plain(text: str) -> str:
     """A line without its tags, and one line whatever the names in it hold.
 
-    >>> plain(tag("bold", "x") + " y"), plain("a name\\n✓ verified")
-    ('x y', 'a name�✓ verified')
+    >>> plain(tag("bold", "x") + " y"), plain("a name\\n✓ verified"), plain("⟦good⟧ in a name")
+    ('x y', 'a name�✓ verified', '⟦good⟧ in a name')
     """
-    return _TAG.sub("", one_line(text))
+    return TAG.sub("", one_line(text))
 
 
 def quoted(word: str | os.PathLike[str]) -> str:

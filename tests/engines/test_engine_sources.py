@@ -536,3 +536,62 @@ def test_a_sheet_is_read_cell_by_cell(tmp_path):
     assert "is empty" in refusal(lambda: open_source(workbook(path, first=[]))).what
     record = open_source(workbook(path, first=[[PLANTED, 4711], ["M", 1]]))
     assert "the first row must name the columns" in str(refusal(lambda: record.check(universe)))
+
+
+@pytest.mark.parametrize(("beginning", "end"), [("<!--", "-->"), ('<c x="', '"/>')])
+def test_a_sheet_with_a_long_comment_or_attribute_takes_linear_time_and_has_an_end(
+    tmp_path, monkeypatch, beginning, end
+):
+    """The parser begins an unfinished tag anew with every chunk."""
+    from dxprivacy.engines import workbook as books
+
+    def made(size):
+        path = workbook(tmp_path / f"{size}.xlsx", people=[["sex"], ["M"], ["F"]])
+        with zipfile.ZipFile(path) as book:
+            parts = {name: book.read(name) for name in book.namelist()}
+        sheet = parts["xl/worksheets/sheet1.xml"].decode()
+        parts["xl/worksheets/sheet1.xml"] = sheet.replace("<row>", f"{beginning}{'x' * size}{end}<row>", 1).encode()
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+            for name, content in parts.items():
+                book.writestr(name, content)
+        return path
+
+    read = 0
+    real = books.expat.ParserCreate
+
+    class Counting:
+        """A parser that counts the bytes that it looks at, as often as it does."""
+
+        def __init__(self, **options):
+            object.__setattr__(self, "parser", real(**options))
+            object.__setattr__(self, "given", 0)
+
+        def __getattr__(self, name):
+            return getattr(self.parser, name)
+
+        def __setattr__(self, name, value):
+            setattr(self.parser, name, value)
+
+        def Parse(self, chunk, last):
+            nonlocal read
+            object.__setattr__(self, "given", self.given + len(chunk))
+            read += self.given - max(self.parser.CurrentByteIndex, 0)
+            return self.parser.Parse(chunk, last)
+
+    monkeypatch.setattr(books.expat, "ParserCreate", Counting)
+    universe = Universe([Values(name="sex", values=("M", "F"))])
+    size = 1 << 23
+    assert open_source(made(size)).count(universe).counts.tolist() == [1, 1, 0]
+    assert read < 20 * size
+    monkeypatch.setattr(books, "_LONGEST_TAG", 1 << 20)
+    assert "cannot be read" in refusal(lambda: open_source(made(size)).count(universe)).what
+
+
+def test_a_cell_of_any_length_is_no_damage(tmp_path, monkeypatch):
+    from dxprivacy.engines import workbook as books
+
+    monkeypatch.setattr(books, "_LONGEST_TAG", 1 << 18)
+    universe = Universe([Values(name="sex", values=("M", "F"))])
+    for text in ("M" * (1 << 22), "é" * (1 << 20), "&amp;" * (1 << 18), "<![CDATA[" + "]" * (1 << 20) + "]]>"):
+        path = workbook(tmp_path / "people.xlsx", people=[["sex"], ["M"], [text], ["F"]])
+        assert open_source(path).count(universe).counts.tolist() == [1, 1, 1]

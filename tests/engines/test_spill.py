@@ -5,13 +5,14 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import duckdb
 import pandas as pd
 import pytest
 
-from dxprivacy.engines import open_source, spill
+from dxprivacy.engines import apart, open_source, spill
 from dxprivacy.engines.duck import DuckSource
 from dxprivacy.engines.duck_database import Database
 from dxprivacy.engines.duck_tables import ParquetTable
@@ -72,7 +73,6 @@ def test_what_a_killed_count_leaves_is_private_and_swept_at_the_next_start(many,
         child.send_signal(signal.SIGKILL)
         child.wait()
     assert list(folder.rglob("duckdb_temp*"))  # raw rows, left behind
-    os.utime(folder, (time.time() - 120,) * 2)
     subprocess.run([sys.executable, "-c", SWEEP], check=True)
     assert list(here.iterdir()) == []
 
@@ -103,11 +103,16 @@ def test_the_sweep_touches_nothing_that_is_not_ours_dead_and_old(here):
         os.utime(here / name, (time.time() - age,) * 2)
         return here / name
 
-    gone = [folder("dxprivacy-dead"), folder("dxprivacy-unlocked", files=("duckdb_temp_storage-0.tmp",))]
+    gone = [
+        folder("dxprivacy-dead"),
+        folder("dxprivacy-young", age=0.0),
+        folder("dxprivacy-unlocked", files=("duckdb_temp_storage-0.tmp",)),
+        folder("dxprivacy.new-dead", files=("owner.lock",)),
+    ]
     kept = [
         folder("dxprivacy-open", mode=0o755),
         folder("dxprivacy-mine", files=("owner.lock", "thesis.txt")),
-        folder("dxprivacy-young", age=1.0),
+        folder("dxprivacy.new-starting", files=("owner.lock",), age=100.0),
         folder("dxprivacy-starting", files=(), age=100.0),
         folder("else"),
         folder("dxprivacy-a-b"),
@@ -125,3 +130,51 @@ def test_the_sweep_touches_nothing_that_is_not_ours_dead_and_old(here):
     assert sorted(f.name for f in target.iterdir()) == ["duckdb_temp_storage-0.tmp", "owner.lock"]
     live.remove()
     assert not live.path.exists()
+
+
+def test_what_is_interrupted_leaves_no_rows(many, here, monkeypatch):
+    """Ctrl-C ended the process apart before it could remove what it had spilled."""
+    for old in apart._current:
+        old.stop()  # it has another place for temporary files
+    source = open_source(many)
+    source.check(Universe([Integers(name="x", low=0, high=1)]))
+    assert len(list(here.iterdir())) == 1
+    reader = apart._current[0]
+    exchange = reader._exchange
+
+    def interrupted(question):
+        threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+        exchange(question)
+        time.sleep(10)
+
+    monkeypatch.setattr(reader, "_exchange", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        source.count(Universe([Integers(name="x", low=0, high=CELLS - 1)]))
+    assert list(here.iterdir()) == []
+    assert reader._process.poll() is not None
+
+
+def test_a_process_apart_that_does_not_listen_is_ended_by_force(many, here, monkeypatch):
+    for old in apart._current:
+        old.stop()
+    monkeypatch.setattr(apart, "_PATIENCE", 0.3)
+    open_source(many).rows()
+    reader = apart._current[0]
+    os.kill(reader._process.pid, signal.SIGSTOP)
+    reader.stop()
+    assert reader._process.wait(timeout=20) == -signal.SIGKILL
+
+
+IMPATIENT = """
+import signal, sys
+from dxprivacy.engines import apart, open_source
+open_source(sys.argv[1]).rows()
+def wait(timeout):
+    signal.raise_signal(signal.SIGINT)
+apart._current[0]._process.wait = wait
+"""
+
+
+def test_ctrl_c_at_the_very_end_shows_no_traceback(many):
+    done = subprocess.run([sys.executable, "-c", IMPATIENT, many], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -217,7 +217,7 @@ BOUNDS = (
     ),
     Mutant(
         "bounds/ratio.py",
-        "near = np.flatnonzero(r >= self.largest * self.tolerance)",
+        "near = np.flatnonzero((r >= self._least) & (r > 0))",
         "near = np.array([int(r.argmax())])",
         "tests/oracle/test_max_ratio.py",
         "test_the_largest_ratio_is_found_though_every_float_is_off",

@@ -1,5 +1,7 @@
 """A sensitivity holds for the rows as they were written: exact rationals of the floats given, on no grid."""
 
+import math
+import random
 from decimal import Decimal
 from fractions import Fraction as F
 
@@ -8,6 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import dxprivacy as dx
+from dxprivacy.errors import QuestionError
 from dxprivacy.model.questions import Matrix
 
 NORMS = {"sum": sum, "max": max}
@@ -20,7 +23,7 @@ def truth(rows, metric, norm):
     for i in range(n):
         for j in range(i):
             apart = NORMS[norm]([abs(F(row[i]) - F(row[j])) for row in rows])
-            if apart:
+            if apart and metric.exact(i, j) != math.inf:
                 best = max(best, apart / F(metric.exact(i, j)))
     return best
 
@@ -31,7 +34,15 @@ def near_and_far(n=3, near="0.001"):
     return dx.metrics.from_matrix(d)
 
 
+def third_is_public(near="1"):
+    far = math.inf
+    return dx.metrics.from_matrix([[0, float(near), far], [float(near), 0, far], [far, far, 0]])
+
+
 REPRODUCTIONS = [
+    ([[0, 1e-100, 2.0**800]], third_is_public()),
+    ([[0, 5e-324, 2.0**63]], third_is_public()),
+    ([[-5e-324, 2.0**63]], dx.metrics.constant(2, 1)),
     ([[2.0**45, 2.0**45 + 1]], dx.metrics.constant(2, 1)),
     ([[0, 1e12 + 0.5, 1e12 + 100]], near_and_far()),
     ([[1e6, 1e6 + 1e-4]], dx.metrics.constant(2, 1)),
@@ -78,6 +89,31 @@ def test_random_rows_of_any_sizes_against_all_pairs(seed):
                 bound = dx.sensitivity(given, metric, norm=norm)
                 assert bound.lower <= wanted <= bound.upper
                 assert bound.upper == wanted
+
+
+EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, -1e-310, 1e-300, 2.0**-537, 1e-100, 0.1, 1.0, -1.0, 3.0]
+EXTREMES += [2.0**40, 2.0**40 + 1, 2.0**63, -(2.0**63), 1e100, 1e250, 2.0**800, -(2.0**800)]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_rows_of_the_smallest_and_the_largest_floats_against_all_pairs(seed):
+    """What vanished beside a large number, when both were scaled down, was taken for 0."""
+    rng = random.Random(seed)
+    rows = [[rng.choice(EXTREMES) for _ in range(3)] for _ in range(rng.choice([1, 1, 2, 3]))]
+    for row in rows:
+        if max(map(abs, row)) < 1e-250:
+            row[0] = 1.0  # one of which all are so small is refused
+    for metric in (dx.metrics.constant(3, "0.1"), dx.metrics.line(3, 7), third_is_public(), third_is_public("1e140")):
+        for norm in NORMS:
+            bound = dx.sensitivity(rows, metric, norm=norm)
+            assert bound.lower == truth(rows, metric, norm) == bound.upper
+
+
+@pytest.mark.parametrize("rows", [[[0, F(1, 10**400)]], [[F(1, 3), F(1, 3) + F(1, 10**400)]], [[0, F(10**399, 7)]]])
+def test_fractions_that_no_float_comes_near_are_refused(rows):
+    """They counted as 0."""
+    with pytest.raises(QuestionError):
+        dx.sensitivity(rows, dx.metrics.constant(2, 1))
 
 
 def _distances(rng, n):

@@ -19,6 +19,9 @@ from dxprivacy.model.metrics import Constant, Metric, PseudoMetric, all_pairs, p
 from dxprivacy.model.metrics.base import BLOCK, Pairs
 from dxprivacy.model.numbers import Exact
 
+_TINIEST = 2.0**-1074  # no float above 0 is smaller
+_FEW_DIGITS = 2.0**-1060  # of floats so small, only some digits are right
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -95,7 +98,7 @@ def ratios(loss: PseudoMetric, metric: Metric, i: Ints, j: Ints) -> Floats:
     asks = np.isfinite(bottom) & (top > 0)
     with np.errstate(divide="ignore"):
         np.divide(top, bottom, out=out, where=asks)
-    return out
+    return np.where(asks, np.maximum(out, _TINIEST), out)  # a quotient may vanish, the pair may not
 
 
 class _Search:
@@ -118,14 +121,19 @@ class _Search:
             at = int(r.argmax())
             self.separated = (min(int(i[at]), int(j[at])), max(int(i[at]), int(j[at])))
             return
-        if top <= 0 or top < self.largest * self.tolerance:
+        if top <= 0 or top < self._least:
             return
         self.largest = max(self.largest, top)
-        near = np.flatnonzero(r >= self.largest * self.tolerance)
+        near = np.flatnonzero((r >= self._least) & (r > 0))
         i, j, r = i[near], j[near], r[near]
         if len(near) > 64:
             i, j, r = self._distinct(i, j, r)
         self.kept.append((i, j, r))
+
+    @property
+    def _least(self) -> float:
+        """What may still be the largest, once it is worked out in fractions; the smallest floats have few digits."""
+        return self.largest * self.tolerance - _FEW_DIGITS
 
     def _distinct(self, i: Ints, j: Ints, r: Floats) -> tuple[Ints, Ints, Floats]:
         keys = np.hstack([self.loss.keys(i, j), self.metric.keys(i, j)])
@@ -139,7 +147,7 @@ class _Search:
         if not self.kept:
             return Fraction(0), None
         i, j, r = (np.concatenate([k[c] for k in self.kept]) for c in range(3))
-        near = r >= self.largest * self.tolerance
+        near = r >= self._least
         i, j, r = self._distinct(i[near], j[near], r[near])
         best: Exact = Fraction(-1)
         witness = (0, 0)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dxprivacy.wording import tag
+
 if TYPE_CHECKING:
     from dxprivacy.model.universe import Universe
     from dxprivacy.policy import Policy
@@ -66,7 +68,7 @@ def command(policy: Path, listing: str | None, other: Path | None, as_page: bool
     if as_json:
         show_json(page.to_dict())
     else:
-        done = [] if written is None else ["", f"⟦good⟧✓⟦/⟧ written  {written}"]
+        done = [] if written is None else ["", f"{tag('good', '✓')} written  {written}"]
         step = next_step("dxp plan", policy, first_question(loaded.universe))
         show([*check_lines(page, listing or ""), *done, "", step])
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dxprivacy.cli.counting import Counting, counting_options
+from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
     from dxprivacy.session.choices import ChoiceOutcome
@@ -140,13 +141,13 @@ def _choose(
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
     book = deciding.ledger
-    head = [deciding.words, *_head(outcome, book, counted), f"⟦good⟧✓⟦/⟧ written   {target}", left_line(left)]
+    head = [deciding.words, *_head(outcome, book, counted), f"{tag('good', '✓')} written   {target}", left_line(left)]
     show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)])
 
 
 def _head(outcome: "ChoiceOutcome", book: Path, counted: str) -> list[str]:
     """What was done, step by step."""
-    good = "⟦good⟧✓⟦/⟧"
+    good = tag("good", "✓")
     if outcome.replayed:
         return [f"{good} repeated  entry {outcome.entry} of {book}: chosen before, nothing spent"]
     records = outcome.release.records

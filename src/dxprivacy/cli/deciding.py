@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.cli.counting import Counting
 from dxprivacy.cli.pages import command_line
-from dxprivacy.wording import quoted
+from dxprivacy.outputs import real_path
+from dxprivacy.wording import quoted, tag
 
 if TYPE_CHECKING:
     from dxprivacy.policy import Policy
     from dxprivacy.session import Session
 
-_GOOD = "⟦good⟧✓⟦/⟧"
+_GOOD = tag("good", "✓")
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Deciding:
             spill=counting.spill,
         )
         if session.ledger.is_new:
-            told = f"{self.ledger.resolve()}: what was spent elsewhere does not count here"
-            show([f"⟦warn⟧! new ledger⟦/⟧  {told}"], err=True)
+            told = f"{real_path(self.ledger)}: what was spent elsewhere does not count here"
+            show([f"{tag('warn', '! new ledger')}  {told}"], err=True)
         return session
 
 

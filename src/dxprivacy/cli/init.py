@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from dxprivacy.wording import tag
+
 _KINDS = {
     "whole numbers": "whole",
     "floating-point numbers": "number",
@@ -72,13 +74,14 @@ def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwr
     text = skeleton(data.stem, data.stem, listed, values)
     write_file(out, text, POLICY, inputs=read, overwrite=overwrite)
     looked = "no row was read" if not values else f"rows were read for {', '.join(values)} alone"
+    mark = tag("warn", "! declared")
     told = [
-        f"⟦warn⟧! declared⟦/⟧  public: which values of {column} occur was read from the data, and stands in {out}"
+        f"{mark}  public: which values of {column} occur was read from the data, and stands in {out}"
         for column in values
     ]
     show(
         [
-            f"⟦good⟧✓⟦/⟧ written  {out}: {len(columns):,} columns of {data.name}, from its schema; {looked}",
+            f"{tag('good', '✓')} written  {out}: {len(columns):,} columns of {data.name}, from its schema; {looked}",
             *told,
             "  Remove the # before the attributes you want to ask about, and fill in their values and ε.",
             "",

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dxprivacy.wording import tag
+
 if TYPE_CHECKING:
     from dxprivacy.engines.source import Others
     from dxprivacy.model.attributes import Attribute
@@ -46,7 +48,7 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
         listed = [_to_dict(attribute, others) for attribute, others in zip(attributes, found, strict=True)]
         show_json({"warning": NOT_PRIVATE, "data": source.name, "rows": rows, "attributes": listed})
         return
-    mark = f"⟦bad⟧{NOT_PRIVATE}⟦/⟧"
+    mark = tag("bad", NOT_PRIVATE)
     lines = [mark, f"{source.name}, {rows:,} rows: entries that count as “other”"]
     for attribute, others in zip(attributes, found, strict=True):
         lines += ["", *_lines(attribute, others)]
@@ -58,11 +60,11 @@ def _lines(attribute: "Attribute", others: "Others") -> list[str]:
     from dxprivacy.wording import columns, plural, wrap
 
     word = "columns" if len(others.columns) > 1 else "column"
-    where = f" ⟦dim⟧{word} {', '.join(others.columns)}⟦/⟧" if others.columns != (attribute.name,) else ""
+    where = f" {tag('dim', f'{word} ' + ', '.join(others.columns))}" if others.columns != (attribute.name,) else ""
     if not others.rows:
-        return [f"⟦good⟧✓⟦/⟧ ⟦bold⟧{attribute.name}⟦/⟧{where}  every row fits"]
+        return [f"{tag('good', '✓')} {tag('bold', attribute.name)}{where}  every row fits"]
     different = plural(others.distinct, "different entry") if others.distinct > 1 else "one entry"
-    head = f"⟦warn⟧!⟦/⟧ ⟦bold⟧{attribute.name}⟦/⟧{where}  {plural(others.rows, 'row')}, {different}"
+    head = f"{tag('warn', '!')} {tag('bold', attribute.name)}{where}  {plural(others.rows, 'row')}, {different}"
     table = [["rows", "entry"], *([f"{times:,}", _shown(entry)] for entry, times in others.entries)]
     more = others.distinct - len(others.entries)
     rest = [f"    and {plural(more, 'more entry')}"] if more > 0 else []

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dxprivacy.wording import tag
+
 if TYPE_CHECKING:
     from dxprivacy.ledger import Ledger
     from dxprivacy.policy import Policy
@@ -108,7 +110,8 @@ def _export(ledger: Path, file: Path, *, as_json: bool) -> None:
     if as_json:
         show_json({"file": str(file), "rows": done.rows, "head": done.head})
         return
-    written = f"⟦good⟧✓⟦/⟧ written  {file}: {done.rows:,} rows with their hashes, checked; no true answer is in it"
+    told = f"{file}: {done.rows:,} rows with their hashes, checked; no true answer is in it"
+    written = f"{tag('good', '✓')} written  {told}"
     show([written, f"  head of the chain {done.head}", "", next_step("dxp ledger", ledger, "--receipt", "1")])
 
 
@@ -188,7 +191,7 @@ def _show(
             lines = [] if as_json else ledger_lines(book, every=every)
             step = next_step("dxp ledger", ledger, *option, "--between", *_example(book))
         if as_page:
-            lines += ["", f"⟦good⟧✓⟦/⟧ written  {_write_page(book, loaded, file)}"]
+            lines += ["", f"{tag('good', '✓')} written  {_write_page(book, loaded, file)}"]
     if as_json:
         show_json({k: (None if v == float("inf") else v) for k, v in data.items()})
     else:

@@ -14,7 +14,7 @@ def require_pages(folder: Path = Path()) -> None:
     from dxprivacy.plots.rendering import require_rendering
 
     require_rendering()
-    if not folder.resolve().is_dir():
+    if not folder.is_dir():
         raise UsageError(f"cannot write to {folder}: there is no such folder")
 
 

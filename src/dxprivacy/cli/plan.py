@@ -154,7 +154,7 @@ def command(
         text += f"{percent(max(1 - float(used), 0.0))} of every pair's ε is left, at least"
         lines, more = [*lines, tag("dim", text)], [*more, "--ledger", ledger]
     if page is not None:
-        lines = [*lines, f"⟦good⟧✓⟦/⟧ written  {page}"]
+        lines = [*lines, f"{tag('good', '✓')} written  {page}"]
     show([*lines, next_step("dxp release", target or Path(), "--data", "FILE", *more)])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dxprivacy.cli.counting import Counting, counting_options
+from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +103,7 @@ def command(
     if as_json:
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
-    good, book = "⟦good⟧✓⟦/⟧", deciding.ledger
+    good, book = tag("good", "✓"), deciding.ledger
     if outcome.replayed:
         head = [deciding.words, f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent"]
     else:

@@ -14,10 +14,9 @@ from typing import Any, TextIO
 import click
 
 from dxprivacy.errors import DxError, one_line
-from dxprivacy.wording import STYLES, digits, json_text, plain, quoted, tag, wrap
+from dxprivacy.wording import STYLES, TAG, digits, json_text, plain, quoted, tag, wrap
 
 _ANSI = dict(zip(STYLES, ("2", "1", "1;34", "32", "33", "1;31"), strict=True))
-_TAGGED = re.compile(rf"⟦({'|'.join(STYLES)})⟧")
 _ASCII = str.maketrans(
     {"✓": "+", "✗": "x", "→": ">", "–": "-", "×": "x", "ε": "e", "∞": "inf", "±": "+-", "·": "-", "│": "|"}
     | {"“": '"', "”": '"', "’": "'", "…": "...", "━": "#", "╌": ".", "●": "*", "○": "o", "−": "-"}
@@ -31,10 +30,7 @@ def paint(text: str, stream: TextIO) -> str:
     """
     text = one_line(text)
     colour = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    if colour:
-        text = _TAGGED.sub(lambda m: f"\x1b[{_ANSI[m.group(1)]}m", text).replace("⟦/⟧", "\x1b[0m")
-    else:
-        text = plain(text)
+    text = TAG.sub(lambda m: f"\x1b[{_ANSI.get(m.group(1), '0')}m", text) if colour else plain(text)
     if not _can_show(text, stream):
         text = text.translate(_ASCII).encode("ascii", "replace").decode()
     return text

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dxprivacy.cli.counting import Counting, counting_options
+from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
     from dxprivacy.cli.deciding import Deciding
     from dxprivacy.policy import Policy
     from dxprivacy.session.synthesizing import Synthesis
 
-_GOOD = "⟦good⟧✓⟦/⟧"
+_GOOD = tag("good", "✓")
 
 
 @click.command("synth")

@@ -40,7 +40,7 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
             break
         held.append(check)
         if not as_json:
-            show([f"⟦good⟧✓⟦/⟧ {check.name.ljust(12)} {check.found}"])
+            show([f"{tag('good', '✓')} {check.name.ljust(12)} {check.found}"])
     unchecked = not_checked(data, ledger=ledger is not None)
     if as_json:
         told = {"checks": [vars(check) for check in held], "not_checked": [vars(member) for member in unchecked]}
@@ -48,7 +48,7 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
         return
     first, *more = wrap(", ".join(member.member for member in unchecked), 84)
     steps = [f"{tag('warn', '! not checked')}  {first}", *(" " * 15 + line for line in more)]
-    steps += [f"⟦good⟧✓ verified⟦/⟧ {file.name}: everything else in it follows from what is in it"]
+    steps += [f"{tag('good', '✓ verified')} {file.name}: everything else in it follows from what is in it"]
     if any(check.name == "errors" for check in held):
         steps += ["", next_step("dxp release", file, "--data", "FILE", "--policy", "POLICY.toml")]
     elif ledger is None:

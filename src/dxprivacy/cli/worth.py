@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import click
 
+from dxprivacy.wording import tag
+
 
 def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callable[[], bool]) -> None:
     """Ask on a terminal, refuse elsewhere; what stands in the ledger already costs nothing, and is not asked about.
@@ -18,7 +20,7 @@ def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callabl
     if not warning or anyway or recorded():
         return
     if sys.stdin.isatty() and sys.stderr.isatty():
-        show([f"⟦warn⟧! {warning}⟦/⟧"], err=True)
+        show([tag("warn", f"! {warning}")], err=True)
         if click.confirm("Spend the budget on it all the same?", default=False, err=True):
             return
         raise UsageError("left undone; nothing spent, no data read")
@@ -35,5 +37,5 @@ def left_line(left: float) -> str:
     from dxprivacy.wording import percent
 
     if left < 0.0005:
-        return "⟦good⟧✓⟦/⟧ left      nothing is certain for every pair; dxp ledger shows them"
-    return f"⟦good⟧✓⟦/⟧ left      {percent(left)} of every pair's ε, at least"
+        return f"{tag('good', '✓')} left      nothing is certain for every pair; dxp ledger shows them"
+    return f"{tag('good', '✓')} left      {percent(left)} of every pair's ε, at least"

@@ -30,6 +30,7 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.model.universe import Universe
 
 HEAD = struct.Struct("<QQ")  # the lengths of the JSON and of the numbers behind it
+_PATIENCE = 2.0  # seconds to end in, before it is ended
 _numbers = itertools.count(1)
 
 
@@ -145,20 +146,22 @@ class _Reader:
         return json.loads(text), numbers
 
     def stop(self) -> None:
-        """End it; what it spilled it removes, or the next start does."""
-        self.ended = True
-        with contextlib.suppress(OSError):
-            self._process.kill()
-        self.leave()
+        """End it, by force where it does not end at once."""
+        try:
+            self.leave(_PATIENCE)
+        finally:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._process.kill()
+                self._process.wait(timeout=_PATIENCE)
 
-    def leave(self) -> None:
-        """Let go of the pipes: it sees that and ends."""
+    def leave(self, seconds: float = 5.0) -> None:
+        """Let go of the pipes: it sees that, removes what it spilled, and ends."""
         self.ended = True
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError, AttributeError):
                 pipe.close()  # type: ignore[union-attr]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=5)
+            self._process.wait(timeout=seconds)
 
 
 _current: list[_Reader] = []
@@ -176,4 +179,5 @@ def _reader() -> _Reader:
 @atexit.register
 def _leave() -> None:
     if _current and _current[0].owner == os.getpid() and not _current[0].ended:
-        _current[0].leave()
+        with contextlib.suppress(KeyboardInterrupt):  # whoever cannot wait sees no traceback; it ends without us too
+            _current[0].leave()

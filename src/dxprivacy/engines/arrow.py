@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dxprivacy.engines.arrow_columns import declared_by_arrow
 from dxprivacy.engines.entries import Reader
-from dxprivacy.engines.frames import ArrowTable, declared_by_arrow
+from dxprivacy.engines.frames import ArrowTable
 from dxprivacy.engines.source import Kind
 from dxprivacy.errors import DataError
 

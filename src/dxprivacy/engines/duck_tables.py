@@ -18,6 +18,8 @@ from dxprivacy.engines.entries import Reader
 from dxprivacy.engines.frames import Frame
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, did_you_mean
+from dxprivacy.outputs import real_path
+from dxprivacy.wording import quoted as shell_word
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -185,7 +187,7 @@ class DatabaseTable:
         self._path = path
         self._table = table
         # Two tables of one file share its place in the database.
-        self._alias = "opened_" + hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+        self._alias = "opened_" + hashlib.sha256(os.fsencode(real_path(path))).hexdigest()[:16]
         self._names: list[str] = []
         self._generated: set[int] = set()
         self._rows = ""
@@ -221,12 +223,13 @@ class DatabaseTable:
                 hints=["store its rows as a table, if each of them comes from one record"],
             )
         shown = ", ".join(sorted(called)[:30])
+        example = shell_word(f"{self._path.name}::{sorted(called)[0] if called else 'people'}")
         raise DataError(
             f"no table “{self._table}”" if self._table else "which table?",
             where=self._path.name,
             details=[f"{self._path.name} has: {shown}" if shown else f"{self._path.name} has no tables"],
-            hints=did_you_mean(self._table, called)
-            or [(f"{self._path.name}::{sorted(called)[0] if called else 'people'}", "a file and its table")],
+            hints=[(shell_word(close), why) for close, why in did_you_mean(self._table, called)]
+            or [(example, "a file and its table")],
         )
 
     @staticmethod

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dxprivacy.engines.arrow_columns import declared_by_arrow, handed_over
 from dxprivacy.engines.entries import Reader, clean_text
 from dxprivacy.engines.source import Kind
 
@@ -54,7 +55,9 @@ class PandasFrame:
         """`object` and `str` are what pandas infers for want of a type; `string` and `category` are declared."""
         dtype = self._frame.dtypes.iloc[position]
         kinds = {"object": Kind.OBJECT, "str": Kind.UNTYPED, "category": Kind.TEXT}
-        return Kind.INSTANT if _has_zone(dtype) else kinds.get(str(dtype)), f"of type {dtype}"
+        if hasattr(dtype, "pyarrow_dtype"):
+            return declared_by_arrow(dtype.pyarrow_dtype)[0], f"of type {dtype}"
+        return Kind.INSTANT if getattr(dtype, "tz", None) else kinds.get(str(dtype)), f"of type {dtype}"
 
     def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
         """The columns at these positions as c0, c1, ..."""
@@ -72,7 +75,7 @@ class PandasFrame:
                 changed[f"c{k}"] = entries[column.cat.codes.to_numpy()]
             elif str(dtype) == "object" or getattr(dtype, "storage", "") == "python":
                 changed[f"c{k}"] = np.fromiter((clean_text(x) for x in column.array), dtype=object, count=len(column))
-            elif _has_zone(dtype):
+            elif getattr(dtype, "tz", None):
                 changed[f"c{k}"] = column.dt.tz_convert("UTC").dt.tz_localize(None)
         part = part.assign(**changed) if changed else part
         return _all_in_arrow(part) if any(map(_held_by_arrow, part.dtypes)) else part
@@ -98,10 +101,6 @@ def _all_in_arrow(frame: Any) -> Any:
     return arrow.table([handed_over(column) for column in table.columns], names=table.column_names)
 
 
-def _has_zone(dtype: Any) -> bool:
-    return bool(getattr(dtype, "tz", None) or getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None))
-
-
 class ArrowTable:
     """A pyarrow Table."""
 
@@ -123,34 +122,6 @@ class ArrowTable:
         table = self._table if rows else self._table.slice(0, 0)
         columns = [handed_over(table.column(p)) for p in positions]
         return type(self._table).from_arrays(columns, names=[f"c{k}" for k in range(len(columns))])
-
-
-def declared_by_arrow(declared: Any) -> tuple[Kind | None, str]:
-    """What `Frame.declared` says of an Arrow type."""
-    kind = Kind.NOTHING if str(declared) == "null" else Kind.INSTANT if getattr(declared, "tz", None) else None
-    return kind, f"of type {declared}"
-
-
-def handed_over(column: Any) -> Any:
-    """An Arrow column in a form that the engine reads entry by entry, whatever its bits are.
-
-    Instants become points in time of UTC without a zone.  Decimals get all digits that a decimal can have: where an
-    entry has more than its type declares, the engine would take what stood there before.
-    """
-    arrow = sys.modules["pyarrow"]  # where there is an Arrow column, there is pyarrow
-    if getattr(column.type, "tz", None):
-        return column.cast(arrow.int64()).cast(arrow.timestamp(column.type.unit))
-    if not str(column.type).startswith("decimal"):
-        return column
-    scale, width = column.type.scale, column.type.bit_width
-    if width > 128 or not 0 <= scale <= 38:
-        raise TypeError("the engine has no such decimals")
-    wide = arrow.decimal128(38, scale)
-    chunks = column.chunks
-    if width < 128:
-        whole = arrow.int32() if width == 32 else arrow.int64()
-        chunks = [chunk.view(whole).cast(arrow.decimal128(38, 0)) for chunk in chunks]
-    return arrow.chunked_array([chunk.view(wide) for chunk in chunks], wide)
 
 
 class PolarsFrame:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.engines.source import Source
 from dxprivacy.errors import DataError, Hint
+from dxprivacy.wording import quoted
 
 if TYPE_CHECKING:
     from dxprivacy.engines.duck_database import Database
@@ -178,12 +179,13 @@ def _is_file(given: str) -> bool:
 
 def _refuse_unreadable(path: Path, *, may_be_empty: bool) -> None:
     """Say plainly what is wrong with a path, before an engine says it in its own way."""
-    what, hints = "", []
+    what = ""
+    hints: list[Hint | str] = []
     try:
         if not path.exists():
             what, hints = "there is no such file", [f"looked for {path.absolute()}"]
         elif path.is_dir():
-            what, hints = "is a directory, not a file", [f'"{path / "*.parquet"}" names the files in it']
+            what, hints = "is a directory, not a file", [(quoted(path / "*.parquet"), "names the files in it")]
         elif not path.is_file():
             what = "is not a regular file"
         else:

@@ -16,9 +16,10 @@ import time
 import weakref
 from pathlib import Path
 
-_NAMED = re.compile(r"dxprivacy-[A-Za-z0-9_]+")  # as tempfile.mkdtemp makes them
+_NAMED = re.compile(r"dxprivacy(\.new)?-[A-Za-z0-9_]+")  # as tempfile.mkdtemp makes them
+_NEW = "dxprivacy.new-"  # until it is locked: nothing is written to it before
 _LOCK = "owner.lock"
-_UNLOCKED_FOR = 86_400.0  # seconds after which a folder without a lock, as version 0.1.0 made them, is nobody's
+_UNLOCKED_FOR = 86_400.0  # seconds after which a folder without a lock is nobody's: version 0.1.0 made such
 
 
 _alive: "weakref.WeakSet[Spill]" = weakref.WeakSet()
@@ -29,9 +30,11 @@ class Spill:
 
     def __init__(self) -> None:
         sweep()
-        self.path = Path(tempfile.mkdtemp(prefix="dxprivacy-"))  # 0700
-        self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        made = Path(tempfile.mkdtemp(prefix=_NEW))  # 0700
+        self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        # Locked before it gets its name: a folder of that name which nobody holds is nobody's, however young.
+        self.path = made.rename(made.with_name(made.name.replace(_NEW, "dxprivacy-")))
         _alive.add(self)
 
     def remove(self) -> None:
@@ -63,7 +66,8 @@ def _sweep(folder: Path) -> None:
         found = os.fstat(at)
         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
             return
-        if _held(at, time.time() - found.st_mtime):
+        age = time.time() - found.st_mtime
+        if _held(at, age) or (folder.name.startswith(_NEW) and age < _UNLOCKED_FOR):
             return
         with os.scandir(at) as inside:
             ours = all(entry.name == _LOCK or entry.name.startswith("duckdb_temp") for entry in inside)
@@ -74,7 +78,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _held(at: int, age: float) -> bool:
-    """Whether the folder's owner lives; one that has not taken its lock yet is young."""
+    """Whether the folder's owner lives."""
     try:
         lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     except FileNotFoundError:
@@ -85,5 +89,4 @@ def _held(at: int, age: float) -> bool:
         return True
     finally:
         os.close(lock)
-    # The owner makes the lock file first and locks it then: a moment in which it is not held yet.
-    return age < 60
+    return False

@@ -18,6 +18,7 @@ BROKEN = math.nan
 
 Row = dict[int, object]
 _CHUNK = 1 << 16
+_LONGEST_TAG = 1 << 26  # bytes of a tag or a comment
 _LONGEST = 1 << 15  # characters of a cell; the format allows no more
 _MOST_COLUMNS = 1 << 14
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
@@ -158,8 +159,15 @@ class Workbook:
             parser.CharacterDataHandler = said
         parser.StartDoctypeDeclHandler = _refuse  # entities of one's own could grow without bound
         with self._archive.open(part) as stream:
-            while chunk := stream.read(_CHUNK):
+            size, at = _CHUNK, -1
+            while chunk := stream.read(size):
                 parser.Parse(chunk, False)
+                # A tag or a comment that has no end yet is read again from its beginning: with as much again each time,
+                # so that the time stays linear.  Text is not: a cell can be of any length.
+                size = _CHUNK if parser.CurrentByteIndex > at else 2 * size
+                at = parser.CurrentByteIndex
+                if size > _LONGEST_TAG:
+                    raise Damaged
                 yield
             parser.Parse(b"", True)
 

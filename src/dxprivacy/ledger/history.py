@@ -12,6 +12,7 @@ from dxprivacy.ledger.journal import Row
 from dxprivacy.ledger.upgrade import Apart, Upgrade
 from dxprivacy.ledger.versions import Recorded
 from dxprivacy.model.costs import LaplaceCost, RowsCost, SelectionCost
+from dxprivacy.model.numbers import written_fraction
 from dxprivacy.model.question_json import from_dict
 from dxprivacy.model.questions import Question, Stack
 from dxprivacy.model.universe import Universe
@@ -186,7 +187,7 @@ class History:
             if body_of(cost, data) != row.body:  # it covers all that makes the cost, so equal ones are the same
                 raise ValueError("body")
             self._costs[row.body, policy] = cost
-            share = Fraction(data["share"])
+            share = written_fraction(data["share"])
             return Entry(number, row.at, row.request, str(data["title"]), share, cost, policy, row.seq)
         except (DxError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
             raise LedgerError(

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from ..errors import LedgerError
+from ..outputs import real_path
 from .witness import Witness, flush_directory, in_plain_words
 
 _SCHEMA = (
@@ -128,7 +129,7 @@ class Journal:
         self.path, self._timeout, self.founded = path, timeout, False
         self._forget()
         with in_plain_words(path):
-            self._file = path.resolve()  # SQLite keeps its -wal file there, so the witness stands there too
+            self._file = real_path(path)  # SQLite keeps its -wal file there, so the witness stands there too
             self._witness = Witness(self._file, path)
             witnessed = self._witness.lines()  # before looking for the ledger: another process may be making both
             if self._file.is_dir():

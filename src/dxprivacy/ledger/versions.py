@@ -14,6 +14,7 @@ from typing import Any
 from dxprivacy.errors import DxError, LedgerError
 from dxprivacy.ledger.journal import Row
 from dxprivacy.model.metrics import Metric
+from dxprivacy.model.numbers import written_fraction
 from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
@@ -105,7 +106,7 @@ class Recorded:
                 universe=universe,
                 recoded={str(name): Recoding.from_dict(r) for name, r in data["recoded"].items()},
                 was_version=str(data["was_version"]),
-                shares={int(seq): Fraction(share) for seq, share in data["shares"].items()},
+                shares={int(seq): written_fraction(share) for seq, share in data["shares"].items()},
                 metric_spec=data["metric_spec"],
                 units={str(k): str(v) for k, v in data["units"].items()} if "units" in data else None,
             )

@@ -17,6 +17,8 @@ from dxprivacy.model.numbers import common_tick
 
 EXACT_BITS = 40  # numbers up to here keep their exact grid
 ROUNDED_BITS = 31  # otherwise this many bits: rounding is far below any noise, and n may reach 2^30
+_MOST_BITS = 900  # of numbers as large or as small as we work with
+_BEYOND = 1 << _MOST_BITS
 _SHARED_BITS = 8  # rows that lose no more of them share a grid
 
 
@@ -38,6 +40,8 @@ def to_grid(numbers: Sequence[Fraction]) -> Grid:
     largest = max((abs(x) for x in numbers), default=Fraction(0))
     if not largest:
         return Grid(np.zeros(len(numbers), dtype=np.int64), Fraction(1), Fraction(0))
+    if not Fraction(1, _BEYOND) < largest < _BEYOND:
+        raise TooLarge("a question's numbers are beyond the range we work with")
     unit = common_tick(numbers)
     bias = Fraction(0)
     if largest / unit >= 1 << EXACT_BITS:
@@ -97,7 +101,7 @@ def _top(numbers: Floats) -> int | None:
     if not largest:
         return None
     top = math.frexp(largest)[1]
-    if not -900 < top < 900:
+    if not -_MOST_BITS < top < _MOST_BITS:
         raise TooLarge("a question's numbers are beyond the range we work with")
     return top
 
@@ -108,8 +112,11 @@ def _exact_grid(numbers: Floats) -> Grid | None:
     if top is None:
         return Grid(np.zeros(numbers.shape, dtype=np.int64), Fraction(1), Fraction(0))
     for bits in (0, EXACT_BITS - top):
+        if top + bits > EXACT_BITS:
+            continue
         scaled = np.ldexp(numbers, bits)
-        if top + bits <= EXACT_BITS and (scaled == np.rint(scaled)).all():
+        # Scaled back too: what is far below the largest vanishes when it is scaled down, and 0 is whole.
+        if (scaled == np.rint(scaled)).all() and (np.ldexp(scaled, -bits) == numbers).all():
             whole = scaled.astype(np.int64)
             shared = int(np.gcd.reduce(np.abs(whole), axis=None))
             return Grid(whole // shared, Fraction(2) ** -bits * shared, Fraction(0))

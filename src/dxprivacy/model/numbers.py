@@ -4,6 +4,7 @@ Distances round down and costs round up.  Every function here that rounds says i
 """
 
 import math
+import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -17,6 +18,7 @@ Exact: TypeAlias = Fraction | float
 _LEAST = Fraction(1, 10**150)
 _MOST_DIGITS = 400  # of a number as it is written
 _PRINTED_BITS = 512
+_FRACTION = re.compile("-?[0-9]+(/[0-9]+)?")
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
@@ -55,6 +57,17 @@ def _plain(text: str) -> str:
     if "_" in text or not text.isascii():
         raise InvalidOperation
     return text
+
+
+def written_fraction(text: object) -> Fraction:
+    """A fraction from a file, as `str` writes one: no exponents, which could name numbers without end.
+
+    >>> written_fraction("-3/4")
+    Fraction(-3, 4)
+    """
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise ValueError("no fraction")
+    return Fraction(text)
 
 
 def in_range(value: Fraction, *, what: str = "number") -> Fraction:

@@ -1,7 +1,6 @@
 """Questions back from JSON, as plans and ledgers keep them; whatever is no question is refused with our own error."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.model.arrays import Ints
+from dxprivacy.model.numbers import in_range, written_fraction
 from dxprivacy.model.ordered import as_date
 from dxprivacy.model.questions import Asked, Condition, Matrix, Question, assemble, condition, importance, target
 from dxprivacy.model.strategy import Picked, steps_from_dict, tally_from_dict
@@ -24,7 +24,7 @@ def from_dict(data: Mapping[str, Any]) -> Asked:
         if data["ask"] == "tally":
             return tally_from_dict(data)
         if data["ask"] == "steps":
-            return steps_from_dict(data, _fraction(data["factor"]))
+            return steps_from_dict(data, in_range(written_fraction(data["factor"])))
         if data["ask"] == "row":
             return _picked_from_dict(data)
         return _matrix_from_dict(data) if data["ask"] == "matrix" else _question_from_dict(data)
@@ -32,6 +32,20 @@ def from_dict(data: Mapping[str, Any]) -> Asked:
         raise QuestionError(
             "not a question that this version knows", hints=[("question.to_dict()", "writes one")]
         ) from None
+
+
+def listed_rows(questions: Iterable[Any]) -> int:
+    """How many rows the questions of a file list one by one, said by their shapes: for a look before they are made.
+
+    >>> listed_rows([{"ask": "count"}, {"ask": "matrix", "shape": [3, 2]}, {"ask": "row", "of": {"shape": [9, 1]}}])
+    12
+    """
+    rows = 0
+    for asked in questions:
+        of = asked.get("of")
+        shape = asked.get("shape") or (of.get("shape") if isinstance(of, Mapping) else None)
+        rows += max(0, shape[0]) if shape else 0
+    return rows
 
 
 def _picked_from_dict(data: Mapping[str, Any]) -> Picked:
@@ -66,6 +80,9 @@ def _matrix_from_dict(data: Mapping[str, Any]) -> Matrix:
     places = list(zip(data["rows"], data["columns"], strict=True))
     if len(set(places)) != len(places) or not all(type(x) is int for x in (*data["entries"], *data["shape"])):
         raise ValueError("entries")
+    factor, bias = (in_range(written_fraction(data[key])) for key in ("factor", "bias"))
+    if factor <= 0 or bias < 0:
+        raise ValueError("factor, bias")
     entries: Ints = np.array(data["entries"], dtype=np.int64)
     whole = csr_array((entries, (data["rows"], data["columns"])), shape=tuple(data["shape"]))
     labels = tuple(data["labels"])
@@ -73,22 +90,15 @@ def _matrix_from_dict(data: Mapping[str, Any]) -> Matrix:
         raise ValueError("labels")
     dense = whole.toarray() if whole.shape[0] * whole.shape[1] <= 5_000_000 else whole
     goals = (_within_from_dict(data), _weight_from_dict(data))
-    return Matrix(dense, _fraction(data["factor"]), _fraction(data["bias"]), labels, *goals)
+    return Matrix(dense, factor, bias, labels, *goals)
 
 
 def _within_from_dict(data: Mapping[str, Any]) -> Fraction | None:
-    return target(_fraction(data["within"])) if "within" in data else None
+    return target(written_fraction(data["within"])) if "within" in data else None
 
 
 def _weight_from_dict(data: Mapping[str, Any]) -> Fraction:
-    return importance(_fraction(data["weight"])) if "weight" in data else Fraction(1)
-
-
-def _fraction(text: Any) -> Fraction:
-    """As `str` writes fractions: no exponents, which could name numbers without end."""
-    if not re.fullmatch(r"-?[0-9]+(/[0-9]+)?", text):
-        raise ValueError("no fraction")
-    return Fraction(text)
+    return importance(written_fraction(data["weight"])) if "weight" in data else Fraction(1)
 
 
 def _condition_from_dict(data: Any) -> Condition:
@@ -96,7 +106,7 @@ def _condition_from_dict(data: Any) -> Condition:
         days = as_date(data["from"]), as_date(data["to"])
         if days[0] and days[1]:
             return condition((days[0], days[1]))
-        return _fraction(data["from"]), _fraction(data["to"])
+        return written_fraction(data["from"]), written_fraction(data["to"])
     if not data or not all(isinstance(value, str) for value in data):
         raise ValueError("a condition needs at least one value")
     return tuple(data)

@@ -15,7 +15,8 @@ from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.canonical import digest_of, is_sealed, sealed
 from dxprivacy.model.costs import LaplaceCost
 from dxprivacy.model.metrics import Metric
-from dxprivacy.model.question_json import from_dict
+from dxprivacy.model.numbers import written_fraction
+from dxprivacy.model.question_json import from_dict, listed_rows
 from dxprivacy.model.questions import Stack
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.outputs import PLAN, write_file
@@ -29,6 +30,7 @@ from dxprivacy.wording import json_text
 
 FORMAT = "dxprivacy-plan/3"
 READABLE = (FORMAT, "dxprivacy-plan/2")  # that of 0.1.0, whose questions mean what they meant
+MOST_QUESTIONS = 10_000
 LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
 
 
@@ -251,6 +253,25 @@ def _times(theirs: ErrorOf | None, ours: ErrorOf) -> float:
     return theirs.rmse / ours.rmse if ours.rmse > 0 else np.inf
 
 
+def require_few(questions: Sequence[object]) -> None:
+    """Refuse more questions than a plan can hold: each is worked out by itself, whatever it says."""
+    if len(questions) > MOST_QUESTIONS:
+        raise UsageError(
+            f"a plan of {len(questions):,} questions; it can hold {MOST_QUESTIONS:,}",
+            hints=["ask for tables, ranges or a matrix: each is one question with many answers"],
+        )
+
+
+def _require_listed(data: dict[str, Any], measured: dict[str, Any]) -> None:
+    """Refuse rows that exist in a shape alone, before room is made for them: a plan lists every scale and answer."""
+    put = measured.get("questions", [])
+    require_few(data["questions"])
+    require_few(put)
+    most = len(data["scales"]) + len(data["answers"])
+    if max(listed_rows(data["questions"]), listed_rows(put)) > most:
+        raise ValueError("rows that are not listed")
+
+
 def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:
     """A plan back from JSON, certified anew: what the file says about itself is not believed."""
     if not isinstance(data, dict) or data.get("format") not in READABLE:
@@ -264,12 +285,13 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
             raise UsageError(
                 "the plan was made for another policy, or another version of it", hints=["dxp plan … plans again"]
             )
+        given = data.get("measured") or {}
+        _require_listed(data, given)
         questions = Stack(tuple(from_dict(q) for q in data["questions"]))
         scales = tuple(float.fromhex(s) for s in data["scales"])
-        share, rows = Fraction(data["share"]), data["rows"]
+        share, rows = written_fraction(data["share"]), data["rows"]
         method = str(data["method"])
         about = str(data.get("about", ""))
-        given = data.get("measured") or {}
         put = Stack(tuple(from_dict(q) for q in given["questions"])) if given else None
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 62):
             raise ValueError("rows")

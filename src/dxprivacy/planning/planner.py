@@ -15,7 +15,7 @@ from dxprivacy.model.numbers import exact
 from dxprivacy.model.questions import Stack, gather
 from dxprivacy.model.workload import Ratio, Workload
 from dxprivacy.planning.methods import MAKERS, best_of_all, try_maker
-from dxprivacy.planning.plan import Plan
+from dxprivacy.planning.plan import Plan, require_few
 from dxprivacy.planning.strategies import Effort
 from dxprivacy.planning.task import Candidate, Task
 from dxprivacy.planning.watch import Watch
@@ -80,6 +80,7 @@ def prepare(
     granted = parse_share(share)
     before = _require_spent(spent, metric)
     asked = gather(questions)
+    require_few(asked.questions)
     require_honest(asked, metric.universe)
     workload = asked.on(metric.universe)
     rows = workload.universe.max_records if rows is None else rows  # where n is private: errors for that many

@@ -13,6 +13,9 @@ from dxprivacy.planning.notes import notes
 from dxprivacy.release.release import Release, Row
 from dxprivacy.wording import digits
 
+_FAR_TAIL = 1000  # scales; noise beyond it has probability e^-1000
+_FARTHEST = 2.0**61  # what counts may reach, see `require_room`; with as much again for the noise they stay in 64 bits
+
 
 def build_release(
     plan: Plan, z: Ints, records: int, *, ledger: str, entry: int, at: str, request: str, so_far: float
@@ -50,15 +53,20 @@ def build_release(
 
 
 def rehearse(plan: Plan, records: int, *, ledger: str, request: str, so_far: float) -> None:
-    """Make the whole text of a release once, from invented counts: whatever can fail from public numbers fails here.
+    """Make the whole text of a release from invented counts: whatever can fail from public numbers fails here.
 
-    The counts are those of a table in which all records are the first possible one: they agree with one another.
+    First the counts of a table in which all records are the first possible one: they agree with one another.  Then
+    counts as high and as low as no table and no noise will ever make them; rows without noise stay as they are.
     """
-    z = plan.counted.columns(np.zeros(1, dtype=np.int64))[:, 0] * records
+    counts = plan.counted.columns(np.zeros(1, dtype=np.int64))[:, 0] * records
+    scales = np.array(plan.scales)
+    most = plan.counted.largest * max(records, 1)
+    far = np.where(scales > 0, np.minimum(most + _FAR_TAIL * scales, _FARTHEST), 0).astype(np.int64)
     now = "2000-01-01T00:00:00.000+00:00"
-    made = build_release(plan, z, records, ledger=ledger, entry=1, at=now, request=request, so_far=so_far)
-    made.to_json()
-    made.to_csv()
+    for z in (counts, counts + far, counts - far):
+        made = build_release(plan, z, records, ledger=ledger, entry=1, at=now, request=request, so_far=so_far)
+        made.to_json()
+        made.to_csv()
 
 
 def promise(plan: Plan, records: int, ledger: str, so_far: float) -> tuple[str, ...]:

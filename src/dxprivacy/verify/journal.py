@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import LedgerError
+from dxprivacy.outputs import real_path
 from dxprivacy.verify import reading
 from dxprivacy.verify.reading import refuse
 
@@ -43,7 +44,7 @@ def read_rows(path: Path) -> list[Row]:
     quiet = not waiting.exists() or not waiting.stat().st_size
     for mode in ("mode=ro", *(("mode=ro&immutable=1",) if quiet else ())):
         try:
-            database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=30)
+            database = sqlite3.connect(f"{real_path(path).as_uri()}?{mode}", uri=True, timeout=30)
             try:
                 found = database.execute(f"SELECT {_COLUMNS} FROM journal ORDER BY seq").fetchall()
             finally:
@@ -84,7 +85,8 @@ def check_chain(rows: list[Row], path: Path) -> None:
         previous = row.hash
     if not rows:
         raise refuse("is empty", where)
-    witness = path.resolve().with_name(path.resolve().name + ".witness")
+    real = real_path(path)
+    witness = real.with_name(real.name + ".witness")
     try:
         lines = witness.read_bytes().decode("ascii", "replace").split("\n")[:-1]
     except OSError:

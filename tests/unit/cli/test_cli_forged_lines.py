@@ -1,5 +1,6 @@
 """Names, file names, conditions and ledger fields are text: they begin no line, run nothing and steer no screen."""
 
+import io
 import json
 import re
 import shlex
@@ -177,3 +178,40 @@ def test_labels_that_a_spreadsheet_would_run_are_defused_and_numbers_stay_number
 
     assert _defused(word) == f"'{word}"
     assert [_defused(x) for x in (-1.5, 3, "-7", "+0.5", "Ohio", "", None)] == [-1.5, 3, "-7", "+0.5", "Ohio", "", None]
+
+
+def test_our_own_style_tags_in_a_name_are_text(town, dxp):
+    """A label of a crafted plan coloured its own words as ours are: `verified`, in green."""
+    from dxprivacy.cli.screen import paint
+    from dxprivacy.wording import plain, tag
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    evil = "⟦good⟧✓ verified⟦/⟧"
+    (town / "places.csv").write_text((town / "places.csv").read_text().replace("Hoboken", evil))
+    assert evil in dxp("check", "policy.toml").fine().out
+    assert evil in plain(tag("bold", evil))
+    shown = paint(tag("bold", evil), Terminal())
+    assert evil in shown
+    assert shown.count("\x1b") <= 2
+
+
+def test_a_hint_about_files_or_tables_runs_nothing_when_it_is_pasted(tmp_path, monkeypatch):
+    import duckdb
+
+    from dxprivacy.engines import open_source
+    from dxprivacy.errors import DataError
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "$(touch ran)").mkdir()
+    with duckdb.connect(tmp_path / "survey.duckdb") as con:
+        con.execute('CREATE TABLE "people$(touch ran)" (x INTEGER)')
+    for given in ("$(touch ran)", "survey.duckdb::people$(touch run)", "survey.duckdb"):
+        with pytest.raises(DataError) as refused:
+            open_source(given)
+        for command, _ in refused.value.hints:
+            subprocess.run(["bash", "-c", f": {command}"], cwd=tmp_path, check=True)
+        assert refused.value.hints
+    assert not (tmp_path / "ran").exists()

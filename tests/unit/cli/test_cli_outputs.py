@@ -172,3 +172,11 @@ def test_a_demo_is_replaced_only_where_all_of_it_is_a_demo(town, dxp):
     unharmed(town, dxp, "demo", "--write", "demo", "--overwrite", words="holds other files")
     (town / "demo" / "policy.toml").write_text(text)
     dxp("demo", "--write", "demo", "--overwrite").fine()
+
+
+def test_an_export_that_is_there_already_is_refused_without_an_option_that_is_none(town, dxp, spent):
+    called = dxp("ledger", "ledger.db", "--export", "people.csv")
+    assert called.code
+    assert "is there already" in called.err
+    assert "--overwrite" not in called.err
+    assert "another name" in called.err

@@ -444,3 +444,32 @@ def test_stopping_by_hand_ends_with_130(town, dxp, monkeypatch):
     monkeypatch.setattr("dxprivacy.policy.Policy.load", stop)
     called = dxp("check", "policy.toml")
     assert (called.code, called.err.strip()) == (130, "stopped")
+
+
+def test_links_that_go_round_in_a_circle_are_refused_in_plain_words(town, dxp, planned):
+    plan = planned("count by sex")
+    (town / "loop").symlink_to("loop")
+    (town / "round").mkdir()
+    (town / "round" / "a").symlink_to("b")
+    (town / "round" / "b").symlink_to("a")
+    for call in (
+        ("ledger", "loop"),
+        ("ledger", "round/a/l.db"),
+        ("ledger", "loop", "--export", "rows.jsonl"),
+        ("init", "loop", "--out", "n.toml"),
+        ("init", "people.csv", "--out", "loop"),
+        ("init", "people.csv", "--out", "round/a/n.toml"),
+        ("plan", "policy.toml", "count", "--ledger", "loop"),
+        ("plan", "loop", "count"),
+        ("release", plan.name, "--data", "loop", "--policy", "policy.toml", "--new-ledger"),
+        ("release", plan.name, "--data", "loop.duckdb::people", "--policy", "policy.toml", "--new-ledger"),
+        ("release", plan.name, "--data", "people.csv", "--policy", "policy.toml", "--ledger", "loop", "--new-ledger"),
+        ("release", plan.name, "--data", "people.csv", "--policy", "policy.toml", "--out", "loop"),
+        ("verify", "loop"),
+        ("verify", plan.name, "--ledger", "loop"),
+        ("check", "loop"),
+    ):
+        called = dxp(*call)
+        assert called.code, call
+        assert "bug" not in called.err, (call, called.err)
+        assert called.err.strip(), call

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.model.blocks.base import Block, Differences, Rows, classes_of_rows, largest_entry, require_exact
 from dxprivacy.model.universe import Universe
 
+_LEAST_APART = 2.0**-1000  # what differs by less has few digits as a float, or none
 _MOST_COMPARED = 20_000_000  # entries, to find equal columns
 
 
@@ -75,8 +76,9 @@ class MatrixRows(Rows):
         if self._dense_floats(weights):
             return dense_loads(self._floats, i, j, weights)
         pair, row, amount = self.entries_apart(i, j)
-        amount = np.asarray(amount, dtype=np.float64)
-        return np.asarray(np.bincount(pair, weights=amount * weights[row], minlength=len(i)), dtype=np.float64)
+        return np.asarray(
+            np.bincount(pair, weights=_as_floats(amount) * weights[row], minlength=len(i)), dtype=np.float64
+        )
 
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
         """Likewise."""
@@ -84,7 +86,7 @@ class MatrixRows(Rows):
             return dense_loads(self._floats, i, j, weights, largest=True)
         pair, row, amount = self.entries_apart(i, j)
         out = np.zeros(len(i))
-        np.maximum.at(out, pair, np.asarray(amount, dtype=np.float64) * weights[row])
+        np.maximum.at(out, pair, _as_floats(amount) * weights[row])
         return out
 
     def _dense_floats(self, weights: Floats) -> bool:
@@ -109,6 +111,14 @@ class MatrixRows(Rows):
             top, bottom = top.toarray().ravel(), bottom.toarray().ravel()
         spread = np.asarray(top - bottom, dtype=np.float64)
         return float(sum(w * s for w, s in zip(weights.tolist(), spread.tolist(), strict=True) if s))
+
+
+def _as_floats(amounts: Any) -> Floats:
+    """Differences that are not 0 as floats; of fractions they may be smaller than any float, and would vanish."""
+    out: Floats = np.asarray(amounts, dtype=np.float64)
+    if amounts.dtype == object and (out < _LEAST_APART).any():
+        raise TooLarge("two of a question's numbers are closer to one another than we work with")
+    return out
 
 
 class Explicit(MatrixRows, Block):

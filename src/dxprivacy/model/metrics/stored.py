@@ -23,7 +23,7 @@ from dxprivacy.model.metrics.other import WithAbsent, WithOther
 from dxprivacy.model.metrics.points import PLACES, Minkowski
 from dxprivacy.model.metrics.product import AttributeSum
 from dxprivacy.model.metrics.simple import Constant, Line
-from dxprivacy.model.numbers import Exact
+from dxprivacy.model.numbers import Exact, written_fraction
 from dxprivacy.model.universe import Universe
 
 Spec = Mapping[str, Any]
@@ -100,7 +100,7 @@ def _graph(spec: Spec, universe: Universe, depth: int) -> Metric:  # noqa: ARG00
 
 def _places(spec: Spec, universe: Universe, depth: int) -> Metric:  # noqa: ARG001
     rows = np.array([[float.fromhex(c) for c in row] for row in spec["coordinates"]], dtype=np.float64)
-    per_unit = Fraction(spec["per_unit"])
+    per_unit = written_fraction(spec["per_unit"])
     if spec["kind"] == Minkowski.kind:
         return Minkowski(universe, rows, per_unit, float(spec["p"]))
     return PLACES[spec["kind"]](universe, rows, per_unit)
@@ -112,15 +112,15 @@ def _with_other(spec: Spec, universe: Universe, depth: int) -> Metric:
 
 
 def _with_absent(spec: Spec, universe: Universe, depth: int) -> Metric:
-    return WithAbsent(universe, _build(spec["base"], universe.present, depth), Fraction(spec["radius"]))
+    return WithAbsent(universe, _build(spec["base"], universe.present, depth), written_fraction(spec["radius"]))
 
 
 def _scaled(spec: Spec, universe: Universe, depth: int) -> Metric:
-    return Scaled(_build(spec["base"], universe, depth), Fraction(spec["factor"]))
+    return Scaled(_build(spec["base"], universe, depth), written_fraction(spec["factor"]))
 
 
 def _capped(spec: Spec, universe: Universe, depth: int) -> Metric:
-    return Capped(_build(spec["base"], universe, depth), Fraction(spec["cap"]))
+    return Capped(_build(spec["base"], universe, depth), written_fraction(spec["cap"]))
 
 
 def _together(spec: Spec, universe: Universe, depth: int) -> Metric:
@@ -146,11 +146,11 @@ def _axes(specs: Sequence[object], universes: Sequence[Universe], depth: int) ->
 
 
 def _exact(text: object) -> Exact:
-    return math.inf if text == "inf" else Fraction(str(text))
+    return math.inf if text == "inf" else written_fraction(text)
 
 
 def _positive(text: object) -> Fraction:
-    number = Fraction(str(text))
+    number = written_fraction(text)
     if number <= 0:
         raise _damaged()
     return number
