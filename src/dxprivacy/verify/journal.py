@@ -2,13 +2,13 @@
 
 import hashlib
 import json
+import os
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import LedgerError
-from dxprivacy.outputs import real_path
 from dxprivacy.verify import reading
 from dxprivacy.verify.reading import refuse
 
@@ -44,7 +44,7 @@ def read_rows(path: Path) -> list[Row]:
     quiet = not waiting.exists() or not waiting.stat().st_size
     for mode in ("mode=ro", *(("mode=ro&immutable=1",) if quiet else ())):
         try:
-            database = sqlite3.connect(f"{real_path(path).as_uri()}?{mode}", uri=True, timeout=30)
+            database = sqlite3.connect(f"{_real(path).as_uri()}?{mode}", uri=True, timeout=30)
             try:
                 found = database.execute(f"SELECT {_COLUMNS} FROM journal ORDER BY seq").fetchall()
             finally:
@@ -85,7 +85,7 @@ def check_chain(rows: list[Row], path: Path) -> None:
         previous = row.hash
     if not rows:
         raise refuse("is empty", where)
-    real = real_path(path)
+    real = _real(path)
     witness = real.with_name(real.name + ".witness")
     try:
         lines = witness.read_bytes().decode("ascii", "replace").split("\n")[:-1]
@@ -104,3 +104,8 @@ def json_object(row: Row, where: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise refuse("a row holds no object", where)
     return data
+
+
+def _real(path: Path) -> Path:
+    """A path without links; of links that go round in a circle what is left, which cannot be opened."""
+    return Path(os.path.realpath(path))
