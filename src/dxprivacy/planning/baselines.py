@@ -241,7 +241,7 @@ class _Plain:
         ours = self.ours
         if self.alone.workload.universe.absent is not None:
             return _Counted(simplest(self.task).scales)
-        alike = np.array(self.task.alike)
+        alike = np.array(self.task.even_scales)
         simple = _Counted(
             tuple((alike * (largest_loss(LaplaceCost(self.alone.workload, alike))[0] / epsilon)).tolist())
         )

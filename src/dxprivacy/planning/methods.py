@@ -89,7 +89,7 @@ def best_of_all(task: Task) -> Candidate:
             return found[0]
     own, floor = best_of_own_rows(task)
     others = [] if good_enough(task, own) else _instead(task, own)
-    return task.measured(preferred(task, own, others), floor)
+    return task.rated(preferred(task, own, others), floor)
 
 
 def good_enough(task: Task, own: Candidate) -> bool:
@@ -135,7 +135,7 @@ def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
         floor = bound if floor is None else floor
         if best is None or task.better(task.merit(found), task.merit(best)):
             best = found
-        gap = task.measured(best, floor).certificate.gap
+        gap = task.rated(best, floor).certificate.gap
         if gap is not None:
             task.watch.gap(gap)
             if gap <= CLOSE and (len(best.scales) == 1 or not (task.targets > 0).any()):
@@ -147,13 +147,13 @@ def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
 
 def _same_scale(task: Task) -> Iterator[Proposal]:
     """Strategy 2: one scale, in the answers' units, equal to the joint sensitivity; exact, rounded up once."""
-    exact = Fraction(task.joint.upper) / task.share
+    exact = Fraction(task.even_bound.upper) / task.share
     if task.spent is not None:
-        exact = max(exact, Fraction(task.joint_beside * _SAFETY))
-    by_relative = {r: round_up(exact * Fraction(r)) if r else 0.0 for r in set(task.alike)}
-    scales = np.array([by_relative[r] for r in task.alike])
+        exact = max(exact, Fraction(task.growth_beside_spent * _SAFETY))
+    by_relative = {r: round_up(exact * Fraction(r)) if r else 0.0 for r in set(task.even_scales)}
+    scales = np.array([by_relative[r] for r in task.even_scales])
     scales = np.where(scales > 0, np.maximum(scales, task.targets), 0.0)
-    alone = len(scales) == 1 and task.joint.exact and task.spent is None
+    alone = len(scales) == 1 and task.even_bound.exact and task.spent is None
     yield Proposal(scales, _just_below(task.loss_of(scales)) if alone else None)  # one row: the closed form
 
 
@@ -161,15 +161,15 @@ def _equal_split(task: Task) -> Iterator[Proposal]:
     """Strategy 1: every row that needs noise gets the same part of the budget, or one that follows its weight."""
     system = _system(task)
     own = system.pairs.own()[0]
-    parts = float(task.pull[np.isfinite(own[system.variable])].sum())
-    yield Proposal(_as_scales(task, own * _per_variable(task.pull, system) / (parts or 1.0), system))
+    parts = float(task.importance[np.isfinite(own[system.variable])].sum())
+    yield Proposal(_as_scales(task, own * _per_variable(task.importance, system) / (parts or 1.0), system))
 
 
 def _psa(task: Task) -> Iterator[Proposal]:
     """Strategy 3: in rounds, each row its part of what is left on its own pairs."""
     system = _system(task)
     caps = _caps(task, system)
-    pull = _per_variable(task.pull, system)
+    pull = _per_variable(task.importance, system)
     rounds = of_what_is_left(system.pairs, pull)
     w = fill(system.pairs, rounds, np.where(_limited(system), caps, 0.0), jointly=False, watch=task.watch)
     yield Proposal(_as_scales(task, np.where(_limited(system), w, np.inf), system))
@@ -181,7 +181,7 @@ def _filled(task: Task) -> Iterator[Proposal]:
     pairs, limited = system.pairs, _limited(system)
     wanted = _caps(task, system)
     caps = np.where(limited, wanted, 0.0)
-    pull = _per_variable(task.pull, system)
+    pull = _per_variable(task.importance, system)
     own = np.where(limited, pairs.own()[0], 0.0) * pull
     proportions = [own, np.where(limited, _per_variable(task.units, system) * pull, 0.0)]
     if np.isfinite(wanted).any():

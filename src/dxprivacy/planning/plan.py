@@ -64,7 +64,7 @@ class Plan:
         return self.workload if self.measured is None else self.measured.workload
 
     @property
-    def put(self) -> Stack:
+    def counted_questions(self) -> Stack:
         """The questions that are put to the data: those that were asked, or others in their place."""
         return self.questions if self.measured is None else self.measured.questions
 

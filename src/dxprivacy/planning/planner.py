@@ -89,7 +89,7 @@ def prepare(
     if rows is not None:
         require_room(workload.largest, workload.universe.max_records or rows, where="plan")
     task = Task(workload, metric, granted, rows, loss, before, watch or Watch(), effort)
-    _ = task.joint  # refuses what no noise could make private
+    _ = task.even_bound  # refuses what no noise could make private
     return asked, task
 
 
@@ -98,7 +98,7 @@ def chosen(task: Task, method: str) -> Candidate:
     if method == "auto":
         return best_of_all(task)
     found, floor = try_maker(task, next(maker for maker in MAKERS if maker.name == method))
-    return task.measured(found, floor)
+    return task.rated(found, floor)
 
 
 def finish(

@@ -104,7 +104,7 @@ def _line(task: Task, found: Candidate, seconds: float, floor: float | None, lea
         misses,
         _relative(task, found, loss, least),
         largest_loss(LaplaceCost(counted, found.scales))[0],
-        task.measured(found, floor).certificate.gap,
+        task.rated(found, floor).certificate.gap,
         best,
     )
 

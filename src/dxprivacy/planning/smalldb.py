@@ -66,7 +66,7 @@ class SmallDbPlan:
     dataset: str = ""
 
     @property
-    def put(self) -> Stack:
+    def counted_questions(self) -> Stack:
         """The questions that are put to the data."""
         return self.rows.questions
 
@@ -165,7 +165,7 @@ class SmallDbPlan:
             "name": self.name,
             "request": self.request,
             "questions": self.questions.to_dict(),
-            "put": self.put.to_dict(),
+            "put": self.counted_questions.to_dict(),
             "weights": list(self.rows.weights),
             "scale": self.scale.hex(),
             "share": str(self.share),

@@ -112,7 +112,7 @@ class Task:
         return np.where(out > 0, out, 1.0)
 
     @cached_property
-    def pull(self) -> Floats:
+    def importance(self) -> Floats:
         """What a row's weight does to its part of the budget: the cube root, because the least sum a_k / w_k^2 under
         sum w_k = 1 has w_k ~ a_k^(1/3)."""
         return np.cbrt(self.weights)
@@ -163,26 +163,26 @@ class Task:
         return constraints(self.workload, self.metric, self.share, self.spent)
 
     @cached_property
-    def alike(self) -> tuple[float, ...]:
+    def even_scales(self) -> tuple[float, ...]:
         """Scales that are alike in the answers' units, the largest unit having 1; less by the cube root of a weight."""
         noisy = {u for u, f in zip(self.workload.units, self.free.tolist(), strict=True) if not f}
         smallest = min(noisy, default=Fraction(1))
         by_unit = {u: round_up(smallest / u) for u in noisy}
-        rows = zip(self.workload.units, self.free.tolist(), self.pull.tolist(), strict=True)
+        rows = zip(self.workload.units, self.free.tolist(), self.importance.tolist(), strict=True)
         return tuple(0.0 if f else by_unit[u] / pull for u, f, pull in rows)
 
     @cached_property
-    def joint(self) -> Bound:
+    def even_bound(self) -> Bound:
         """How much of the policy those scales would take; refuses what no noise could make private."""
-        bound = max_ratio(LaplaceCost(self.workload, self.alike), self.metric)
+        bound = max_ratio(LaplaceCost(self.workload, self.even_scales), self.metric)
         if bound.upper == math.inf:
             raise separates(self.workload, self.metric, bound.witness)
         return bound
 
     @cached_property
-    def joint_beside(self) -> float:
+    def growth_beside_spent(self) -> float:
         """The factor by which those scales must grow to fit beside what was spent, in floats."""
-        cost = LaplaceCost(self.workload, self.alike)
+        cost = LaplaceCost(self.workload, self.even_scales)
         most = 0.0
         for i, j in cover(together(cost, self.spent), self.metric).pairs(1 << 13):
             asks = np.isfinite(self.metric.pairwise(i, j))
@@ -286,7 +286,7 @@ class Task:
         size = float(self.weights.sum()) if self.loss == "geomean" else abs(other[1])
         return one[1] < other[1] - by * size
 
-    def measured(self, found: Candidate, floor: float | None) -> Candidate:
+    def rated(self, found: Candidate, floor: float | None) -> Candidate:
         """With a lower bound on the loss of any scales for these rows, and how far above it these are."""
         if floor is None or not math.isfinite(floor) or found.measured is not None:
             return found

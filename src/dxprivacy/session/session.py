@@ -137,7 +137,7 @@ class Session:
         worst = self.ledger.worst_case(plan.cost)
         rehearse(plan, self.rows, ledger=self.ledger.path.name, request=name, so_far=worst)
         self.ledger.verify_on_disk()
-        entry = self.ledger.reserve(plan.cost, plan.put, asked=plan.questions, request=name)
+        entry = self.ledger.reserve(plan.cost, plan.counted_questions, asked=plan.questions, request=name)
         if not isinstance(entry, Entry):
             stored = from_json(entry)
             return Outcome(stored, True, int(stored.facts["ledger"]["entry"]))

@@ -55,7 +55,8 @@ def _counting_cells(plan: Plan, seconds: float | None) -> Plan | None:
         inner = make_plan(Stack((tally,)), metric, rows=plan.rows, share=plan.share, seconds=seconds)
         found = Plan(
             plan.questions, workload, metric, inner.scales, plan.share, "matrix", plan.rows, plan.title, plan.dataset,
-            LeastSquares(workload, inner.put), "counts every cell, and works the answers out by least squares",
+            LeastSquares(workload, inner.counted_questions),
+            "counts every cell, and works the answers out by least squares",
         )  # fmt: skip
         found.certificate.require(at_most=plan.share)
         _ = found.errors  # refuses what does not follow from the counted rows

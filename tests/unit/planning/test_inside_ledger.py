@@ -92,7 +92,7 @@ def test_a_ledger_takes_what_was_planned_inside_it(tmp_path):
         for turn, question in enumerate(["count by age/10", "count by sex, age/15", "count by age/5"]):
             share = "50%" if turn < 2 else 1
             plan = make_plan(question, d, share=share, spent=ledger.spent)
-            ledger.reserve(plan.cost, plan.put, request=f"r{turn}")
+            ledger.reserve(plan.cost, plan.counted_questions, request=f"r{turn}")
         assert len(ledger.entries()) == 3
         assert ledger.verify()
 

@@ -88,7 +88,7 @@ def test_a_ledger_is_drawn_from_what_it_reserved(tmp_path):
     policy = dx.Policy.parse(HEAD + SEX + AGE)
     plan = dx.plan("count by sex", policy.metric, share="25%", method="optimal")
     with dx.Ledger.open(tmp_path / "l.db", policy) as ledger:
-        ledger.reserve(plan.cost, plan.put, request="one")
+        ledger.reserve(plan.cost, plan.counted_questions, request="one")
         picture = dx.plots.budget(ledger)
         assert picture == used_picture(ledger.spent, policy.metric)
     assert {r["v"] for r in rows(picture, "a", "b", "o")} <= {str(k) for k in range(27)}

@@ -59,7 +59,7 @@ def small_database(
     if plan.free:
         drawn = uniform_multiset(plan.metric.universe.cells, plan.size, noise.entropy)
         return SmallDb(plan, np.bincount(drawn, minlength=plan.metric.universe.cells).astype(np.int64))
-    kept = json.loads(spend.step(plan.cost, plan.put, name, act))
+    kept = json.loads(spend.step(plan.cost, plan.counted_questions, name, act))
     counts: Ints = np.zeros(plan.metric.universe.cells, dtype=np.int64)
     counts[kept["cells"]] = kept["counts"]
     return SmallDb(plan, counts)
