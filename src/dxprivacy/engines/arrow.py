@@ -48,7 +48,8 @@ class ArrowDataset:
         distinct = list(dict.fromkeys(names))
         at = [distinct.index(name) for name in names]
         schema = arrow.schema([self._dataset.schema.field(positions[names.index(name)]) for name in distinct])
-        empty: Any = ArrowTable(schema.empty_table()).take(at, readers, rows=False)
+        nothing = [arrow.chunked_array([], field.type) for field in schema]  # `empty_table` knows fewer types
+        empty: Any = ArrowTable(arrow.Table.from_arrays(nothing, schema=schema)).take(at, readers, rows=False)
         if not rows:
             return empty
 

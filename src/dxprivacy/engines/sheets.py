@@ -14,6 +14,7 @@ from dxprivacy.engines.entries import clean_text
 from dxprivacy.engines.fit import find_columns
 from dxprivacy.engines.placing import Block, PlacedSource
 from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.workbook import Workbook
 from dxprivacy.errors import DataError, did_you_mean
 from dxprivacy.model.universe import Universe
 
@@ -67,8 +68,6 @@ class Sheet(PlacedSource):
 
     def _read(self) -> Iterator[dict[int, object]]:
         """The rows of the sheet that are not empty."""
-        from dxprivacy.engines.workbook import Workbook
-
         names: list[str] = []
         try:
             book = Workbook(self._path)

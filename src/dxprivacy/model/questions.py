@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.model.attributes import as_text
 from dxprivacy.model.numbers import Number, exact
+from dxprivacy.model.ordered import as_date
+from dxprivacy.model.workload import stack
 
 if TYPE_CHECKING:
     from dxprivacy.model.strategy import Picked, Steps, Tally
@@ -167,8 +170,6 @@ class Stack:
 
     def on(self, universe: "Universe") -> "Workload":
         """All rows over a universe."""
-        from dxprivacy.model.workload import stack
-
         return stack([q.on(universe) for q in self.questions])
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -408,8 +409,6 @@ def _where(where: Mapping[str, object] | None) -> tuple[tuple[str, Condition], .
 
 def condition(wanted: object) -> Condition:
     """A condition from what was written: a pair of numbers or days is a range, a list means any of its values."""
-    from dxprivacy.model.ordered import as_date
-
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise UsageError("a range needs two ends", hints=["age=(18, 65)"])
@@ -422,8 +421,6 @@ def condition(wanted: object) -> Condition:
         if low > high:
             raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
         return low, high
-    from dxprivacy.model.attributes import as_text
-
     values = tuple(as_text(v) for v in (wanted if isinstance(wanted, (list, set, frozenset)) else [wanted]))
     if not values:
         raise UsageError("a condition needs at least one value")

@@ -215,8 +215,15 @@ class _Plain:
         large = quick or alone.workload.rows > MOST_ROWS
         found = self._with_one_scale(epsilon) if large else self._planned()
         ratio = math.sqrt(self._loss(found) / self._our_loss) if self._our_loss else math.inf
-        self.gain, fair = max(ratio, 1.0), min(ratio, 1.0)
+        self.gain, fair = max(ratio, 1.0), min(ratio, 1.0) or self._as_little(found)
         self.found, self.epsilon = found.times(1 / fair), epsilon * fair
+
+    def _as_little(self, found: _Counted) -> float:
+        """The part of the epsilon at which both err alike, where noise so small is never there to be measured."""
+        times = 2.0
+        while times < 2.0**60 and self._loss(found.times(times)) < self._our_loss:
+            times *= 2
+        return 1 / times
 
     def _planned(self) -> _Counted:
         """The best plan."""

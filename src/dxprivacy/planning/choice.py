@@ -33,6 +33,7 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.planning.certificate import Certificate, certify
 from dxprivacy.planning.planner import parse_share
 from dxprivacy.planning.refusals import separates
+from dxprivacy.wording import plain
 
 FORMAT = "dxprivacy-choice-plan/1"
 _READABLE = 1 << 40  # records that no table holds: where their number is private, nothing may depend on it
@@ -122,7 +123,6 @@ class Choice:
 
     def __str__(self) -> str:
         from dxprivacy.planning.choice_words import choice_lines
-        from dxprivacy.wording import plain
 
         return "\n".join(plain(line) for line in choice_lines(self))
 

@@ -26,7 +26,7 @@ from dxprivacy.planning.expected import ErrorOf, Interval, all_expected, interva
 from dxprivacy.planning.laws import Law, laplace_laws
 from dxprivacy.planning.least_squares import LeastSquares
 from dxprivacy.planning.measured import Measured, RowForRow
-from dxprivacy.wording import json_text
+from dxprivacy.wording import json_text, plain
 
 FORMAT = "dxprivacy-plan/3"
 READABLE = (FORMAT, "dxprivacy-plan/2")  # that of 0.1.0, whose questions mean what they meant
@@ -171,7 +171,6 @@ class Plan:
 
     def __str__(self) -> str:
         from dxprivacy.planning.words import plan_lines
-        from dxprivacy.wording import plain
 
         return "\n".join(plain(line) for line in plan_lines(self))
 

@@ -43,6 +43,7 @@ from dxprivacy.planning.smalldb_bounds import (
 )
 from dxprivacy.planning.smalldb_routes import Route, route
 from dxprivacy.planning.smalldb_rows import Rows, asked_rows, flatter_rows
+from dxprivacy.wording import plain
 
 _SHARP = 2.0**40  # where the policy asks for nothing: so much smaller than a score is the scale
 _REPAIRS = 8
@@ -181,7 +182,6 @@ class SmallDbPlan:
 
     def __str__(self) -> str:
         from dxprivacy.planning.smalldb_words import smalldb_lines
-        from dxprivacy.wording import plain
 
         return "\n".join(plain(line) for line in smalldb_lines(self))
 

@@ -31,6 +31,7 @@ from dxprivacy.planning.measured import RowForRow
 from dxprivacy.planning.plan import Plan
 from dxprivacy.planning.planner import chosen, finish, prepare
 from dxprivacy.planning.shifted import require_applicable
+from dxprivacy.wording import columns, digits, plain, plural, wrap
 
 METHOD = "statistical"
 LOSSES = ("l1", "l2")
@@ -128,8 +129,6 @@ class Statistical:
         return f"Statistical({len(self.plan.workload.answers)} averages over {self.n:,} records)"
 
     def __str__(self) -> str:
-        from dxprivacy.wording import columns, digits, plain, plural, wrap
-
         table = [["", "noise c", "moved by at most", "typical error"]]
         for answer, c, bias in zip(self.plan.workload.answers, self.c.tolist(), self.bias.tolist(), strict=True):
             table.append([answer.label, digits(c), digits(bias), digits(c + bias)])

@@ -8,8 +8,9 @@ import math
 from collections.abc import Sequence
 
 from dxprivacy.errors import UsageError, did_you_mean
-from dxprivacy.model.attributes import Attribute, Points
+from dxprivacy.model.attributes import Attribute, Points, Values
 from dxprivacy.model.metrics import AttributeMax, Metric, WithAbsent, along, present
+from dxprivacy.model.universe import Universe
 from dxprivacy.planning.words import pair_words
 from dxprivacy.plots.heat import packed
 from dxprivacy.plots.picture import Picture
@@ -72,9 +73,6 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
 
 def _as_one(metric: Metric) -> tuple[tuple[Metric, ...], tuple[Attribute, ...]]:
     """Records that have no attributes of their own to the metric: one panel over whole records, if they are few."""
-    from dxprivacy.model.attributes import Values
-    from dxprivacy.model.universe import Universe
-
     if metric.universe.size > 5_000:
         raise UsageError(
             f"a metric over {metric.universe.size:,} whole records, not by attributes, is too large to draw",

@@ -34,6 +34,7 @@ from dxprivacy.model.metrics import (
 from dxprivacy.model.numbers import number_text
 from dxprivacy.policy.check import finite
 from dxprivacy.policy.policy import Policy
+from dxprivacy.wording import plain
 
 _EQUAL = 1e-9
 _BLOCK = 1 << 18
@@ -170,7 +171,6 @@ class Diff:
 
     def __str__(self) -> str:
         from dxprivacy.policy.diff_words import diff_lines
-        from dxprivacy.wording import plain
 
         return "\n".join(plain(line) for line in diff_lines(self))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dxprivacy.errors import UsageError
 from dxprivacy.model.metrics import Metric
 from dxprivacy.model.reading import Recoding
 from dxprivacy.model.universe import Universe
@@ -76,7 +77,6 @@ class Policy:
 
     def diff(self, other: "Policy") -> Any:
         """What changes from this policy to another: pairs, values, settings, worst case; prints as a page."""
-        from dxprivacy.errors import UsageError
         from dxprivacy.policy.diff import diff
 
         if not isinstance(other, Policy):

@@ -11,6 +11,8 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats
 from dxprivacy.release.release import Release, Row
+from dxprivacy.release.words import number
+from dxprivacy.wording import columns, plain, wrap
 
 FREE = "post-processing of released answers: it costs nothing, and the promise of the release holds unchanged"
 INTERVALS = (
@@ -62,8 +64,6 @@ class Processed:
 
     def __str__(self) -> str:
         from dxprivacy.model.shown import names
-        from dxprivacy.release.words import number
-        from dxprivacy.wording import columns, plain, wrap
 
         table = [
             [

@@ -12,7 +12,7 @@ from typing import Any
 from dxprivacy.errors import UsageError
 from dxprivacy.model.canonical import UNSEALED, sealed
 from dxprivacy.outputs import ANSWERS, RELEASE, write_file
-from dxprivacy.wording import json_text
+from dxprivacy.wording import json_text, plain
 
 FORMAT = "dxprivacy-release/3"
 TOO_FEW = "too few to say"
@@ -128,7 +128,6 @@ class Release:
 
     def __str__(self) -> str:
         from dxprivacy.release.words import release_lines
-        from dxprivacy.wording import plain
 
         return "\n".join(plain(line) for line in release_lines(self))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dxprivacy.model.arrays import Floats
+from dxprivacy.synthesis.evening import evened
 from dxprivacy.synthesis.projection import Projection
 
 CLOSE = 1e-3  # times the number of rows: the gap at which to stop
@@ -110,8 +111,6 @@ class _Task:
     def _active_set(self, even: Floats) -> Floats | None:
         """Lawson and Hanson's method, the total as one heavy row, then evened; None if it does not end."""
         from scipy.optimize import nnls
-
-        from dxprivacy.synthesis.evening import evened
 
         roots = np.sqrt(self.precision)
         A: Floats = np.asarray(self.rows.workload.dense()[:, : self.rows.cells] * roots[:, None], dtype=np.float64)

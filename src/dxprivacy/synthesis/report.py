@@ -23,7 +23,7 @@ from dxprivacy.planning.laws import laplace_laws
 from dxprivacy.release.release import TOO_FEW, Row
 from dxprivacy.release.words import number
 from dxprivacy.synthesis.records import digest_of_file
-from dxprivacy.wording import columns, json_text, plural, short, tag, wrap
+from dxprivacy.wording import columns, json_text, plain, plural, short, tag, wrap
 
 FORMAT = "dxprivacy-synthesis/1"
 SHOWN = 12
@@ -113,8 +113,6 @@ class Report:
         return write_file(path, json_text(self.to_dict() | named, allow_nan=False), REPORT)
 
     def __str__(self) -> str:
-        from dxprivacy.wording import plain
-
         return "\n".join(plain(line) for line in report_lines(self))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dxprivacy.errors import LedgerError, NotVerified, Undecided, UsageError
 from dxprivacy.verify import reading
+from dxprivacy.verify.ledger import verify_entry
 from dxprivacy.verify.plan import PLANS, Check, Claim, verify_plan
 from dxprivacy.verify.release import RELEASES, verify_release
 from dxprivacy.verify.unchecked import Unchecked, not_checked
@@ -67,6 +68,4 @@ def _release(data: Any, ledger: str | Path | None) -> Iterator[Check]:
         else:
             kept = step
     if ledger is not None and claim is not None and kept is not None:
-        from dxprivacy.verify.ledger import verify_entry
-
         yield from verify_entry(data, claim, kept, Path(ledger))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import workload_digest
+from dxprivacy.verify.least_squares import Estimator
 from dxprivacy.verify.noise import Blend, Laplace, Law, variance
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
@@ -115,8 +116,6 @@ class LeastSquares(Way):
 
     @cached_property
     def _solved(self) -> "Estimator":
-        from dxprivacy.verify.least_squares import Estimator
-
         return Estimator(self.asked.blocks, self.counted.blocks, self.universe, self._noises)
 
     def laws(self) -> list[Law]:

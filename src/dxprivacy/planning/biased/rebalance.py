@@ -12,6 +12,8 @@ import numpy as np
 
 from dxprivacy.model.arrays import Floats, Ints
 from dxprivacy.planning.biased.problem import Problem
+from dxprivacy.planning.optimal import optimise
+from dxprivacy.planning.pairs import SparsePairs
 from dxprivacy.planning.watch import Watch
 
 _ROUNDS = 40
@@ -75,9 +77,6 @@ def _favour(problem: Problem, start: Floats, k: int) -> Floats:
 def _share(problem: Problem, shapes: Floats, weights: Floats) -> Floats:
     """The multiples of the shapes with the least `sum weights / multiple^2`; faded rows are dropped."""
     from scipy.sparse import csr_array
-
-    from dxprivacy.planning.optimal import optimise
-    from dxprivacy.planning.pairs import SparsePairs
 
     first, second, d = problem.pairs.essential
     loads = np.abs(shapes[:, first] - shapes[:, second])

@@ -102,4 +102,4 @@ def _around_zero(rows: Floats) -> Floats:
 def _iterations(problem: Problem, rows: int) -> int:
     """So many that all stages take about a minute on a slow machine."""
     each = problem.cells**2 * (problem.cells + rows) + len(problem.first) * rows
-    return int(np.clip(_WORK // each, 50, 800))
+    return int(np.clip(_WORK // each, 50, 2_500))
