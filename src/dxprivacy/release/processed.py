@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dxprivacy.model import shown
 from dxprivacy.model.arrays import Floats
 from dxprivacy.release.release import Release, Row
 from dxprivacy.release.words import number
@@ -63,15 +64,13 @@ class Processed:
         return {**name, "answers": self.rows(), "done": list(self.done), "note": self.note}
 
     def __str__(self) -> str:
-        from dxprivacy.model.shown import names
-
         table = [
             [
                 name,
                 number(r.value, r.low, r.high),
                 f"{number(r.low, r.low, r.high)} – {number(r.high, r.low, r.high)}",
             ]
-            for r, name in zip(self.answers, names(self.answers), strict=True)
+            for r, name in zip(self.answers, shown.names(self.answers), strict=True)
         ] or [[f"{value:,.6g}"] for value in self.values.tolist()]
         lines = columns(table, "lrl" if self.answers else "r") + [f"  {line}" for line in wrap(self.note, 94)]
         return "\n".join(plain(line) for line in lines)
