@@ -48,8 +48,8 @@ class ArrowDataset:
         distinct = list(dict.fromkeys(names))
         at = [distinct.index(name) for name in names]
         schema = arrow.schema([self._dataset.schema.field(positions[names.index(name)]) for name in distinct])
-        nothing = [arrow.chunked_array([], field.type) for field in schema]  # `empty_table` knows fewer types
-        empty: Any = ArrowTable(arrow.Table.from_arrays(nothing, schema=schema)).take(at, readers, rows=False)
+        nothing = arrow.Table.from_arrays([_no_entries(field.type) for field in schema], schema=schema)
+        empty: Any = ArrowTable(nothing).take(at, readers, rows=False)
         if not rows:
             return empty
 
@@ -59,6 +59,14 @@ class ArrowDataset:
                 yield from part.to_batches()
 
         return arrow.RecordBatchReader.from_batches(empty.schema, batches())
+
+
+def _no_entries(declared: Any) -> Any:
+    """A column without rows: it cannot be made of the types that a dataset cannot hand over, so these are refused."""
+    arrow = pyarrow("")
+    if declared_by_arrow(declared)[0] is Kind.NOTHING:  # nothing but NULL, in whatever form, is always read
+        return arrow.chunked_array([], declared)
+    return arrow.chunked_array([arrow.array([], declared)], declared)
 
 
 def _text_format(dataset: Any) -> str:
