@@ -5,10 +5,10 @@ import time
 import numpy as np
 from scipy.sparse import csr_array
 
-from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.planning.biased import Biased, many
-from dxprivacy.planning.optimal import optimise
-from dxprivacy.planning.pairs import SparsePairs
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.optimise.barrier import optimise
+from dxprivacy.optimise.biased import Biased, many
+from dxprivacy.optimise.pairs import SparsePairs
 
 SCALES = (1.0, 0.05)  # epsilon for one unit of distance, in a square of 100 by 100
 RECORDS = (10, 100, 1000, 10_000)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import duckdb
 
+from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.ordered import Numbers
 from dxprivacy.engines import open_source
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.ordered import Numbers
 from dxprivacy.model.universe import Universe
 
 ROWS = 10_000_000

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import dxprivacy as dx
-from dxprivacy.model.arrays import Floats
+from dxprivacy.exact.arrays import Floats
 
 PLACES, ROWS = 741, 100
 SMALL_PLACES, SMALL_ROWS, UNIVERSES, MATRICES = 50, 10, 20, 20

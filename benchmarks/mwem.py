@@ -11,17 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
+from dxprivacy import metrics
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.mechanisms.direct.plan import plan_direct
+from dxprivacy.mechanisms.direct.run import fit_histogram
+from dxprivacy.mechanisms.mwem.plan import plan_mwem
+from dxprivacy.mechanisms.mwem.run import run_mwem
+from dxprivacy.mechanisms.noise.source import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.model import metrics
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.questions import Stack, count, gather, marginals
 from dxprivacy.model.universe import Universe
-from dxprivacy.synthesis.direct import fit_histogram
-from dxprivacy.synthesis.direct_plan import plan_direct
-from dxprivacy.synthesis.mwem import run_mwem
-from dxprivacy.synthesis.mwem_plan import plan_mwem
+from dxprivacy.questions.questions import Stack, count, gather, marginals
 
 SMALL = Universe(
     [Values(name=n, values=("p", "q"), has_other=False) for n in "abc"]
@@ -142,7 +142,7 @@ def quality() -> list[dict[str, object]]:
 
 
 def _noisy(plan, histogram):
-    from dxprivacy.mechanisms import noisy_rows
+    from dxprivacy.mechanisms.laplace.run import noisy_rows
 
     return noisy_rows(plan, histogram, SystemNoise())
 

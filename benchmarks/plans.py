@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 import dxprivacy as dx
+from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.demo.story import QUESTIONS
 from dxprivacy.demo.survey import RESPONDENTS, write_survey
-from dxprivacy.model.costs import LaplaceCost
-from dxprivacy.model.metrics import all_pairs
-from dxprivacy.model.questions import gather
+from dxprivacy.metrics import all_pairs
+from dxprivacy.questions.questions import gather
 
 
 def run() -> list[dict[str, object]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.planning.strategies import Problem, choose, limit
+from dxprivacy.optimise.strategies import Problem, choose, limit
 
 # name, cells, reach of the pairs, thorough, the target as a total or in times the limit
 CASES = (

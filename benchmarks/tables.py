@@ -7,9 +7,9 @@ import time
 import numpy as np
 from scipy.sparse import csr_array
 
-from dxprivacy.planning.optimal import optimise
-from dxprivacy.planning.pairs import SparsePairs
-from dxprivacy.planning.tables import Chosen, Reconstruction, choose
+from dxprivacy.optimise.barrier import optimise
+from dxprivacy.optimise.pairs import SparsePairs
+from dxprivacy.optimise.tables import Chosen, Reconstruction, choose
 
 NINE = ((16, 7, 15, 6, 5, 2, 42, 9, 2), (1, 0.5, 1, 0.5, 0.25, 0.5, 0.25, 1, 0.1))
 TWENTY = (tuple(2 + k % 9 for k in range(20)), tuple(0.1 * (1 + k % 7) for k in range(20)))

@@ -13,145 +13,166 @@
 Names are loaded when first used, so that `import dxprivacy` costs nothing.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dxprivacy import errors as errors
+    from dxprivacy import metrics as metrics
     from dxprivacy import plots as plots
-    from dxprivacy.bounds import Bound as Bound
-    from dxprivacy.bounds import GroupLoss as GroupLoss
-    from dxprivacy.bounds import group_loss as group_loss
-    from dxprivacy.bounds import max_ratio as max_ratio
-    from dxprivacy.bounds import sensitivity as sensitivity
+    from dxprivacy.accounting import Bound as Bound
+    from dxprivacy.accounting import GroupLoss as GroupLoss
+    from dxprivacy.accounting import group_loss as group_loss
+    from dxprivacy.accounting import max_ratio as max_ratio
+    from dxprivacy.accounting import sensitivity as sensitivity
+    from dxprivacy.accounting.certificate import Certificate as Certificate
+    from dxprivacy.attributes.base import Attribute as Attribute
+    from dxprivacy.attributes.base import Integers as Integers
+    from dxprivacy.attributes.base import Points as Points
+    from dxprivacy.attributes.base import Property as Property
+    from dxprivacy.attributes.base import Values as Values
+    from dxprivacy.attributes.ordered import Dates as Dates
+    from dxprivacy.attributes.ordered import Numbers as Numbers
+    from dxprivacy.attributes.ordered import Series as Series
     from dxprivacy.histogram import Histogram as Histogram
     from dxprivacy.ledger import Ledger as Ledger
-    from dxprivacy.mechanisms import laplace as laplace
-    from dxprivacy.mechanisms.exponential import Chosen as Chosen
-    from dxprivacy.mechanisms.exponential import exponential as exponential
+    from dxprivacy.mechanisms.choice.exponential import Chosen as Chosen
+    from dxprivacy.mechanisms.choice.exponential import exponential as exponential
+    from dxprivacy.mechanisms.choice.plan import Choice as Choice
+    from dxprivacy.mechanisms.choice.plan import make_choice as plan_choice  # noqa: F401
+    from dxprivacy.mechanisms.choice.release import ChoiceRelease as ChoiceRelease
+    from dxprivacy.mechanisms.direct.run import direct as direct
+    from dxprivacy.mechanisms.direct.run import fit_histogram as fit_histogram
+    from dxprivacy.mechanisms.laplace.plan import Plan as Plan
+    from dxprivacy.mechanisms.laplace.planner import make_plan as plan  # noqa: F401
+    from dxprivacy.mechanisms.laplace.run import laplace as laplace
+    from dxprivacy.mechanisms.laplace.statistical import Statistical as Statistical
+    from dxprivacy.mechanisms.laplace.statistical import statistical as statistical
+    from dxprivacy.mechanisms.mwem.run import mwem as mwem
     from dxprivacy.mechanisms.smalldb import SmallDb as SmallDb
     from dxprivacy.mechanisms.smalldb import smalldb as smalldb
-    from dxprivacy.model import metrics as metrics
-    from dxprivacy.model.attributes import Attribute as Attribute
-    from dxprivacy.model.attributes import Integers as Integers
-    from dxprivacy.model.attributes import Points as Points
-    from dxprivacy.model.attributes import Property as Property
-    from dxprivacy.model.attributes import Values as Values
-    from dxprivacy.model.ordered import Dates as Dates
-    from dxprivacy.model.ordered import Numbers as Numbers
-    from dxprivacy.model.ordered import Series as Series
-    from dxprivacy.model.picks import bin_edges as bin_edges
-    from dxprivacy.model.picks import closest as closest
-    from dxprivacy.model.picks import median_of as median_of
-    from dxprivacy.model.picks import most_common as most_common
-    from dxprivacy.model.picks import quantile_of as quantile_of
-    from dxprivacy.model.questions import count as count
-    from dxprivacy.model.questions import marginals as marginals
-    from dxprivacy.model.questions import matrix as matrix
-    from dxprivacy.model.questions import mean_of as mean_of
-    from dxprivacy.model.questions import prefixes as prefixes
-    from dxprivacy.model.questions import ranges as ranges
-    from dxprivacy.model.questions import sum_of as sum_of
-    from dxprivacy.model.questions import table as table
+    from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan as SmallDbPlan
+    from dxprivacy.mechanisms.smalldb.plan import make_smalldb as plan_smalldb  # noqa: F401
+    from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan as SynthesisPlan
+    from dxprivacy.mechanisms.synthesis.plan import plan_synthesis as plan_synthesis
+    from dxprivacy.mechanisms.synthesis.synthetic import Synthetic as Synthetic
     from dxprivacy.model.universe import Universe as Universe
-    from dxprivacy.planning import Certificate as Certificate
-    from dxprivacy.planning import Plan as Plan
-    from dxprivacy.planning import make_plan as plan  # noqa: F401
-    from dxprivacy.planning.choice import Choice as Choice
-    from dxprivacy.planning.choice import make_choice as plan_choice  # noqa: F401
-    from dxprivacy.planning.smalldb import SmallDbPlan as SmallDbPlan
-    from dxprivacy.planning.smalldb import make_smalldb as plan_smalldb  # noqa: F401
-    from dxprivacy.planning.statistical import Statistical as Statistical
-    from dxprivacy.planning.statistical import statistical as statistical
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
-    from dxprivacy.release import Release as Release
+    from dxprivacy.questions.picks import bin_edges as bin_edges
+    from dxprivacy.questions.picks import closest as closest
+    from dxprivacy.questions.picks import median_of as median_of
+    from dxprivacy.questions.picks import most_common as most_common
+    from dxprivacy.questions.picks import quantile_of as quantile_of
+    from dxprivacy.questions.questions import count as count
+    from dxprivacy.questions.questions import marginals as marginals
+    from dxprivacy.questions.questions import matrix as matrix
+    from dxprivacy.questions.questions import mean_of as mean_of
+    from dxprivacy.questions.questions import prefixes as prefixes
+    from dxprivacy.questions.questions import ranges as ranges
+    from dxprivacy.questions.questions import sum_of as sum_of
+    from dxprivacy.questions.questions import table as table
     from dxprivacy.release import post as post
-    from dxprivacy.release.choice import ChoiceRelease as ChoiceRelease
+    from dxprivacy.release.release import Release as Release
     from dxprivacy.session import Session as Session
-    from dxprivacy.synthesis.direct import direct as direct
-    from dxprivacy.synthesis.direct import fit_histogram as fit_histogram
-    from dxprivacy.synthesis.mwem import mwem as mwem
-    from dxprivacy.synthesis.plan import SynthesisPlan as SynthesisPlan
-    from dxprivacy.synthesis.plan import plan_synthesis as plan_synthesis
-    from dxprivacy.synthesis.records import Records as Records
-    from dxprivacy.synthesis.rounding import whole_counts as whole_counts
-    from dxprivacy.synthesis.synthetic import Synthetic as Synthetic
+    from dxprivacy.synthetic.records import Records as Records
+    from dxprivacy.synthetic.rounding import whole_counts as whole_counts
 
 _HOME = {
-    "Choice": ("planning.choice", "Choice"),
-    "ChoiceRelease": ("release.choice", "ChoiceRelease"),
-    "Chosen": ("mechanisms.exponential", "Chosen"),
+    "Choice": ("mechanisms.choice.plan", "Choice"),
+    "ChoiceRelease": ("mechanisms.choice.release", "ChoiceRelease"),
+    "Chosen": ("mechanisms.choice.exponential", "Chosen"),
     "SmallDb": ("mechanisms.smalldb", "SmallDb"),
-    "SmallDbPlan": ("planning.smalldb", "SmallDbPlan"),
-    "bin_edges": ("model.picks", "bin_edges"),
-    "closest": ("model.picks", "closest"),
-    "exponential": ("mechanisms.exponential", "exponential"),
-    "median_of": ("model.picks", "median_of"),
-    "most_common": ("model.picks", "most_common"),
-    "plan_choice": ("planning.choice", "make_choice"),
-    "plan_smalldb": ("planning.smalldb", "make_smalldb"),
-    "quantile_of": ("model.picks", "quantile_of"),
+    "SmallDbPlan": ("mechanisms.smalldb.plan", "SmallDbPlan"),
+    "bin_edges": ("questions.picks", "bin_edges"),
+    "closest": ("questions.picks", "closest"),
+    "exponential": ("mechanisms.choice.exponential", "exponential"),
+    "median_of": ("questions.picks", "median_of"),
+    "most_common": ("questions.picks", "most_common"),
+    "plan_choice": ("mechanisms.choice.plan", "make_choice"),
+    "plan_smalldb": ("mechanisms.smalldb.plan", "make_smalldb"),
+    "quantile_of": ("questions.picks", "quantile_of"),
     "smalldb": ("mechanisms.smalldb", "smalldb"),
-    "Attribute": ("model.attributes", "Attribute"),
-    "Dates": ("model.ordered", "Dates"),
-    "Numbers": ("model.ordered", "Numbers"),
-    "Series": ("model.ordered", "Series"),
-    "Bound": ("bounds", "Bound"),
-    "Certificate": ("planning", "Certificate"),
-    "GroupLoss": ("bounds", "GroupLoss"),
+    "Attribute": ("attributes.base", "Attribute"),
+    "Dates": ("attributes.ordered", "Dates"),
+    "Numbers": ("attributes.ordered", "Numbers"),
+    "Series": ("attributes.ordered", "Series"),
+    "Bound": ("accounting", "Bound"),
+    "Certificate": ("accounting.certificate", "Certificate"),
+    "GroupLoss": ("accounting", "GroupLoss"),
     "Histogram": ("histogram", "Histogram"),
-    "Integers": ("model.attributes", "Integers"),
+    "Integers": ("attributes.base", "Integers"),
     "Ledger": ("ledger", "Ledger"),
-    "Plan": ("planning", "Plan"),
-    "Points": ("model.attributes", "Points"),
+    "Plan": ("mechanisms.laplace.plan", "Plan"),
+    "Points": ("attributes.base", "Points"),
     "Policy": ("policy", "Policy"),
-    "Property": ("model.attributes", "Property"),
-    "Records": ("synthesis.records", "Records"),
+    "Property": ("attributes.base", "Property"),
+    "Records": ("synthetic.records", "Records"),
     "Release": ("release", "Release"),
     "Session": ("session", "Session"),
-    "Statistical": ("planning.statistical", "Statistical"),
-    "Synthetic": ("synthesis.synthetic", "Synthetic"),
-    "SynthesisPlan": ("synthesis.plan", "SynthesisPlan"),
+    "Statistical": ("mechanisms.laplace.statistical", "Statistical"),
+    "Synthetic": ("mechanisms.synthesis.synthetic", "Synthetic"),
+    "SynthesisPlan": ("mechanisms.synthesis.plan", "SynthesisPlan"),
     "Universe": ("model.universe", "Universe"),
-    "Values": ("model.attributes", "Values"),
-    "count": ("model.questions", "count"),
-    "direct": ("synthesis.direct", "direct"),
+    "Values": ("attributes.base", "Values"),
+    "count": ("questions.questions", "count"),
+    "direct": ("mechanisms.direct.run", "direct"),
     "errors": ("errors", ""),
-    "group_loss": ("bounds", "group_loss"),
-    "fit_histogram": ("synthesis.direct", "fit_histogram"),
-    "laplace": ("mechanisms", "laplace"),
+    "group_loss": ("accounting", "group_loss"),
+    "fit_histogram": ("mechanisms.direct.run", "fit_histogram"),
+    "laplace": ("mechanisms.laplace.run", "laplace"),
     "load_questions": ("policy.asks", "load_questions"),
-    "matrix": ("model.questions", "matrix"),
-    "max_ratio": ("bounds", "max_ratio"),
-    "mean_of": ("model.questions", "mean_of"),
-    "ranges": ("model.questions", "ranges"),
-    "prefixes": ("model.questions", "prefixes"),
-    "marginals": ("model.questions", "marginals"),
-    "metrics": ("model.metrics", ""),
-    "mwem": ("synthesis.mwem", "mwem"),
-    "plan": ("planning", "make_plan"),
-    "plan_synthesis": ("synthesis.plan", "plan_synthesis"),
+    "matrix": ("questions.questions", "matrix"),
+    "max_ratio": ("accounting", "max_ratio"),
+    "mean_of": ("questions.questions", "mean_of"),
+    "ranges": ("questions.questions", "ranges"),
+    "prefixes": ("questions.questions", "prefixes"),
+    "marginals": ("questions.questions", "marginals"),
+    "metrics": ("metrics", ""),
+    "mwem": ("mechanisms.mwem.run", "mwem"),
+    "plan": ("mechanisms.laplace.planner", "make_plan"),
+    "plan_synthesis": ("mechanisms.synthesis.plan", "plan_synthesis"),
     "plots": ("plots", ""),
     "post": ("release.post", ""),
-    "sensitivity": ("bounds", "sensitivity"),
-    "statistical": ("planning.statistical", "statistical"),
-    "sum_of": ("model.questions", "sum_of"),
-    "table": ("model.questions", "table"),
-    "whole_counts": ("synthesis.rounding", "whole_counts"),
+    "sensitivity": ("accounting", "sensitivity"),
+    "statistical": ("mechanisms.laplace.statistical", "statistical"),
+    "sum_of": ("questions.questions", "sum_of"),
+    "table": ("questions.questions", "table"),
+    "whole_counts": ("synthetic.rounding", "whole_counts"),
 }
+
+_SCREENS = {
+    "Check": ("screens.check", "check_lines"),
+    "Choice": ("screens.choice", "choice_lines"),
+    "ChoiceRelease": ("screens.choice_release", "choice_release_lines"),
+    "Diff": ("screens.diff", "diff_lines"),
+    "Plan": ("screens.plan", "plan_lines"),
+    "Processed": ("screens.release", "processed_lines"),
+    "Release": ("screens.release", "release_lines"),
+    "Report": ("screens.report", "report_lines"),
+    "SmallDbPlan": ("screens.smalldb", "smalldb_lines"),
+}
+"""What `print` shows of a value, for those whose lines are made in a room above them."""
 
 __all__ = sorted(_HOME)
 
 
+def _found(module: str, attribute: str) -> Any:
+    found = importlib.import_module(f"dxprivacy.{module}")
+    return getattr(found, attribute) if attribute else found
+
+
+def screen_of(kind: type) -> Any:
+    """The function that makes the lines of a value of this kind, or of a class that it extends."""
+    return _found(*next(_SCREENS[c.__name__] for c in kind.__mro__ if c.__name__ in _SCREENS))
+
+
 def __getattr__(name: str) -> Any:
     try:
-        module, attribute = _HOME[name]
+        home = _HOME[name]
     except KeyError:
         raise AttributeError(f"module 'dxprivacy' has no attribute {name!r}") from None
-    import importlib
-
-    found = importlib.import_module(f"dxprivacy.{module}")
-    value = getattr(found, attribute) if attribute else found
+    value = _found(*home)
     globals()[name] = value
     return value
 

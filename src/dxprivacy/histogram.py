@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dxprivacy.errors import DataError
-from dxprivacy.model.arrays import Ints
+from dxprivacy.exact.arrays import Ints
 from dxprivacy.model.universe import Universe
 
 _TOO_LARGE = 1 << 62

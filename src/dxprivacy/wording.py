@@ -9,6 +9,7 @@ import math
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -210,3 +211,12 @@ def span(numbers: Sequence[int]) -> str:
     ('3–7', '3')
     """
     return f"{numbers[0]}–{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+def shown(value: object) -> str:
+    """A value as its screen shows it, for `print`.
+
+    Lines are made in rooms above the values, which know nothing of them; where, is asked of the package as a whole.
+    """
+    package = sys.modules["dxprivacy"]
+    return "\n".join(plain(line) for line in package.screen_of(type(value))(value))

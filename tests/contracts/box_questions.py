@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.questions import count, gather
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import count, gather
 
 BOXES = Universe(
     [Values(name=n, values=("p", "q"), has_other=False) for n in "abc"]

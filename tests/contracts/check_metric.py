@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.model.metrics import Metric
+from dxprivacy.metrics import Metric
 
 
 def check_metric(metric: Metric) -> None:

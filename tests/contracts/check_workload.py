@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dxprivacy.model.costs import LaplaceCost
+from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.model.workload import Workload
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from dxprivacy.model.metrics import Metric
-from dxprivacy.planning import Plan
-from dxprivacy.planning.methods import MAKERS, best_of_own_rows
-from dxprivacy.planning.planner import finish, prepare
+from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_own_rows
+from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.laplace.planner import finish, prepare
+from dxprivacy.metrics import Metric
 
 OWN = tuple(maker.name for maker in MAKERS if maker.propose is not None)
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.model import metrics
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.questions import marginals, matrix, prefixes, ranges, table
+from dxprivacy import metrics
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import marginals, matrix, prefixes, ranges, table
 
 KINDS = ("uniform", "binary", "smooth", "structured")
 LOSSES = ("l2", "l1", "geomean", "linf")

@@ -6,12 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from dxprivacy import metrics
+from dxprivacy.attributes.base import Integers, Points, Property, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
 from dxprivacy.errors import QuestionError
-from dxprivacy.model import metrics
-from dxprivacy.model.attributes import Integers, Points, Property, Values
-from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric, alone
-from dxprivacy.model.ordered import Dates, Numbers, Series
-from dxprivacy.model.questions import (
+from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, alone
+from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import (
     Stack,
     count,
     gather,
@@ -23,7 +24,6 @@ from dxprivacy.model.questions import (
     sum_of,
     table,
 )
-from dxprivacy.model.universe import Universe
 
 
 def rational(rng, *, zero=0.05, infinite=0.05):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dxprivacy.planning.strategies import Problem
+from dxprivacy.optimise.strategies import Problem
 
 
 def all_ranges(n):

@@ -17,8 +17,8 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from dxprivacy.model.attributes import Attribute, Integers, Values
-from dxprivacy.model.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Attribute, Integers, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 
 FRAMES = ["pandas", "polars", "arrow", "lazy", "dataset", "stream", "capsule", "batch"]

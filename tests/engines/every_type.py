@@ -16,8 +16,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from dxprivacy.model.attributes import Attribute, Integers, Points, Values
-from dxprivacy.model.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Attribute, Integers, Points, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
 
 ATTRIBUTES: dict[str, Attribute] = {
     "texts": Values(name="texts", column="x", values=("M", "F", "été", "1", "true")),

@@ -15,10 +15,10 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.engines import apart, open_source
 from dxprivacy.engines.duck_database import Database
 from dxprivacy.errors import DataError
-from dxprivacy.model.attributes import Integers, Values
 from dxprivacy.model.universe import Universe
 
 UNIVERSE = Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=3)])

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from engine_kinds import EVERY, build, expected
 
+from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
 from dxprivacy.engines import open_source
-from dxprivacy.model.attributes import Integers, Points, Values
-from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 
 SEX = Values(name="sex", values=("M", "F", "", 'été, "x"'))

@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
+from dxprivacy.attributes.base import Values
 from dxprivacy.engines import open_source
 from dxprivacy.engines.distinct import LONGEST_VALUE, MOST_VALUES, public_values
 from dxprivacy.errors import DataError, DxError, UsageError
-from dxprivacy.model.attributes import Values
 from dxprivacy.model.universe import Universe
 from engines.engine_kinds import KINDS, build
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from dxprivacy.attributes.base import Integers
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.attributes import Integers
 from dxprivacy.model.universe import Universe
 
 THREE = Universe.listed(["a", "b", "c"])

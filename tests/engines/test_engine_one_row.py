@@ -12,9 +12,9 @@ from engine_kinds import moved
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.engines import lines as line_files
 from dxprivacy.engines import open_source
-from dxprivacy.model.attributes import Integers, Values
 from dxprivacy.model.universe import Universe
 
 UNIVERSE = Universe([Values(name="sex", values=("M", "F", "a,b", 'say "x"')), Integers(name="age", low=0, high=20)])

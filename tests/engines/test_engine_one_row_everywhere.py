@@ -12,9 +12,9 @@ from engine_kinds import TYPED, from_arrow, moved
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
 from dxprivacy.engines import open_source
-from dxprivacy.model.attributes import Integers, Points, Values
-from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 
 UNIVERSE = Universe(

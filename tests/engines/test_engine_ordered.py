@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dxprivacy.attributes.base import Integers
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.engines import open_source
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.engines.zones import offsets
 from dxprivacy.errors import DataError
-from dxprivacy.model.attributes import Integers
-from dxprivacy.model.formats import DateFormat, NumberFormat
-from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 
 

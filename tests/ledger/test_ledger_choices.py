@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.bounds import max_ratio
+from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting.costs import LaplaceCost, RowsCost, SelectionCost, SumCost
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.budget import round_share
 from dxprivacy.ledger.receipt import receipt, receipt_lines
-from dxprivacy.ledger.words import between_lines, ledger_lines, ledger_to_dict
-from dxprivacy.model.costs import LaplaceCost, RowsCost, SelectionCost, SumCost
-from dxprivacy.model.questions import Stack, gather
-from dxprivacy.model.strategy import Picked, pick
+from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.strategy_rows import Picked, pick
+from dxprivacy.screens.ledger import between_lines, ledger_lines, ledger_to_dict
 from ledger.upgrade_cases import plain
 
 ASKED = gather("count by sex", "count by age/3", "ranges age/3")

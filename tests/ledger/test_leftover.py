@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from contracts.random_models import random_metric, random_questions, random_scales, rational
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.errors import QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.leftover import Leftover
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.model.metrics import AttributeMax, AttributeSum, Constant, alone, with_absent
-from dxprivacy.model.questions import gather
+from dxprivacy.metrics import AttributeMax, AttributeSum, Constant, alone, with_absent
 from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import gather
 
 
 def closure(spent, metric):
@@ -127,7 +127,7 @@ def test_scales_of_every_row_its_own_change_nothing_about_that(rng):
     cost = kind(workload, random_scales(rng, workload))
     if metric.universe.size > 60 or metric.identical or metric.has_infinite:
         return
-    from dxprivacy.bounds import max_ratio
+    from dxprivacy.accounting import max_ratio
 
     scale = float(max_ratio(cost, metric).upper) or 1.0
     compare(SumCost(metric.universe, [kind(workload, cost.scales * scale * 1.01)]), metric, rng)

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from contracts.methods import plain_plan
+from dxprivacy import metrics
 from dxprivacy.errors import BudgetExceeded, LedgerError, PolicyError, UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger import adoption as adoption_module
-from dxprivacy.model import metrics
 from ledger.upgrade_cases import AGE, SEX, Case, plain, policy, spend
 from ledger.upgrade_oracle import Carried, preimages, worst
 
@@ -219,7 +219,7 @@ import sys
 import dxprivacy as dx
 from dxprivacy.errors import LedgerError
 from dxprivacy.ledger import Ledger
-from dxprivacy.planning import make_plan
+from dxprivacy.mechanisms.laplace.planner import make_plan
 old = dx.Policy.parse(sys.argv[3])
 plan = make_plan("table region by age", old.metric, share="0.2%")
 with Ledger.open(sys.argv[1], old) as ledger:

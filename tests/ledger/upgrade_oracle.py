@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from dxprivacy.attributes.base import Integers
+from dxprivacy.attributes.matching import Recoding, listed_texts
+from dxprivacy.attributes.ordered import Dates, Numbers
 from dxprivacy.engines.entries import combine, entry_of, entry_reader
-from dxprivacy.model.attributes import Integers
-from dxprivacy.model.ordered import Dates, Numbers
-from dxprivacy.model.reading import Recoding, listed_texts
 
 JUNK = ("", "no such entry", "-99", "1e1")
 

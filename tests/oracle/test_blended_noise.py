@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from dxprivacy.planning.laws import Blend
+from dxprivacy.mechanisms.laplace.laws import Blend
 
 
 def _tail(parts: np.ndarray, width: float) -> float:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
+from dxprivacy.attributes.base import Integers
+from dxprivacy.attributes.ordered import Numbers
+from dxprivacy.attributes.stored import attribute_from_spec
 from dxprivacy.errors import DxError, PolicyError, QuestionError
-from dxprivacy.model.attributes import Integers
-from dxprivacy.model.grouping import selected
-from dxprivacy.model.ordered import Numbers
-from dxprivacy.model.question_json import from_dict
-from dxprivacy.model.specs import attribute_from_spec
 from dxprivacy.policy.asks import AskFile, read_questions
+from dxprivacy.questions.grouping import selected
+from dxprivacy.questions.stored import from_dict
 from dxprivacy.verify import verify_data
 
 

@@ -11,11 +11,11 @@ from mpmath import iv, mp
 import dxprivacy as dx
 from contracts.oracle_brute import Brute
 from contracts.random_models import random_metric, random_questions, random_scales
+from dxprivacy.accounting.certificate import certify
+from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotCertified
-from dxprivacy.model.costs import LaplaceCost
-from dxprivacy.model.metrics import GreatCircle, WithOther
-from dxprivacy.model.numbers import round_down, round_up
-from dxprivacy.planning import certify
+from dxprivacy.exact.numbers import round_down, round_up
+from dxprivacy.metrics import GreatCircle, WithOther
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, *(pytest.param(k, marks=pytest.mark.soak) for k in range(4, 10))])

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.bounds import covering, largest_loss, max_ratio, sensitivity
+from dxprivacy import metrics
+from dxprivacy.accounting import covering, largest_loss, max_ratio, sensitivity
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.errors import NotCertified
-from dxprivacy.model import metrics
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.model.questions import count, gather, marginals, matrix, prefixes, sum_of, table
-from dxprivacy.model.strategy import Groups, Picked, Tally
 from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import count, gather, marginals, matrix, prefixes, sum_of, table
+from dxprivacy.questions.strategy_rows import Groups, Picked, Tally
 
 
 def _cost(rng, metric, kind):

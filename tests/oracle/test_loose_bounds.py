@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.bounds import covering, max_ratio
-from dxprivacy.bounds.ratio import largest_loss
+from dxprivacy import metrics
+from dxprivacy.accounting import covering, max_ratio
+from dxprivacy.accounting.certificate import certify
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.accounting.ratio import largest_loss
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
-from dxprivacy.model import metrics
-from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.model.questions import count, gather
-from dxprivacy.planning import certify
+from dxprivacy.questions.questions import count, gather
 
 
 @contextmanager

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.bounds import covering, max_ratio, sensitivity
+from dxprivacy import metrics
+from dxprivacy.accounting import covering, max_ratio, sensitivity
+from dxprivacy.accounting.costs import LaplaceCost, SumCost
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.errors import MetricError
-from dxprivacy.model import metrics
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.costs import LaplaceCost, SumCost
-from dxprivacy.model.questions import count, gather, mean_of, sum_of, table
 from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import count, gather, mean_of, sum_of, table
 
 
 @settings(max_examples=150, deadline=None)

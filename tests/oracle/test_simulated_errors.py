@@ -7,7 +7,7 @@ import pytest
 
 import dxprivacy as dx
 from contracts.methods import OWN
-from dxprivacy.planning import make_plan
+from dxprivacy.mechanisms.laplace.planner import make_plan
 
 RUNS = 120
 SURVEY = dx.Universe(

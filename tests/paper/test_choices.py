@@ -10,10 +10,8 @@ import pytest
 import dxprivacy as dx
 from contracts.check_choice import exponential_law, histograms, middles
 from dxprivacy.errors import TooLarge, UsageError
-from dxprivacy.model.picks import most_common
-from dxprivacy.planning.choice import make_choice
-from dxprivacy.planning.smalldb import make_smalldb
-from dxprivacy.planning.smalldb_bounds import (
+from dxprivacy.mechanisms.choice.plan import make_choice
+from dxprivacy.mechanisms.smalldb.bounds import (
     alpha_by_gamma,
     alpha_of,
     database_size,
@@ -21,6 +19,8 @@ from dxprivacy.planning.smalldb_bounds import (
     gamma_of,
     log_databases,
 )
+from dxprivacy.mechanisms.smalldb.plan import make_smalldb
+from dxprivacy.questions.picks import most_common
 
 
 def test_definition_5_the_utility_sensitivity_of_largest_rows_is_attained():

@@ -14,10 +14,10 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.paper import baselines, bias, families, strategies, synthetic, thresholds, us_places
-from dxprivacy.paper.experiment import Settings, Table, experiment
-from dxprivacy.paper.names import FIGURES, NAMES, chosen
-from dxprivacy.planning.noise_law import variance
+from dxprivacy.mechanisms.laplace.noise_law import variance
+from dxprivacy.research import baselines, bias, families, strategies, synthetic, thresholds, us_places
+from dxprivacy.research.experiment import Settings, Table, experiment
+from dxprivacy.research.names import FIGURES, NAMES, chosen
 
 SETTINGS = Settings(universes=40, seed=1, quick=True)
 

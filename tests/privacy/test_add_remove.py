@@ -12,7 +12,7 @@ import dxprivacy as dx
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError, MetricError, QuestionError, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.metrics import WithAbsent
+from dxprivacy.metrics import WithAbsent
 from dxprivacy.model.workload import Ratio
 
 POLICY = """

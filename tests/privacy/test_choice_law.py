@@ -8,13 +8,13 @@ import pytest
 import dxprivacy as dx
 from contracts.check_choice import exceeds, exponential_law, flip_law, histograms, law_is, middles
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms import exact_choice
-from dxprivacy.mechanisms.exact_choice import choose, permute_and_flip
-from dxprivacy.mechanisms.noise import SystemNoise
-from dxprivacy.mechanisms.selection import chosen
-from dxprivacy.mechanisms.weighted_choice import WeightedChoice
-from dxprivacy.model.picks import closest, most_common
-from dxprivacy.planning.choice import make_choice
+from dxprivacy.mechanisms.choice.plan import make_choice
+from dxprivacy.mechanisms.choice.run import chosen
+from dxprivacy.mechanisms.noise import exact_choice
+from dxprivacy.mechanisms.noise.exact_choice import choose, permute_and_flip
+from dxprivacy.mechanisms.noise.source import SystemNoise
+from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
+from dxprivacy.questions.picks import closest, most_common
 
 SAMPLERS = {"exponential": (choose, exponential_law), "permute-and-flip": (permute_and_flip, flip_law)}
 DRAWS = 10_000

@@ -6,8 +6,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from dxprivacy.mechanisms import exact_choice
-from dxprivacy.mechanisms.exact_choice import _best, _bits, _exponents, choose, drawn_again, permute_and_flip
+from dxprivacy.mechanisms.noise import exact_choice
+from dxprivacy.mechanisms.noise.exact_choice import _best, _bits, _exponents, choose, drawn_again, permute_and_flip
 
 N = 3_000
 TIED = np.zeros(N, dtype=np.int64)

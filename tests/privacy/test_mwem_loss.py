@@ -9,15 +9,15 @@ import pytest
 from mpmath import iv
 
 from contracts.random_models import random_metric, random_questions
-from dxprivacy.bounds import max_ratio
+from dxprivacy import metrics
+from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
 from dxprivacy.errors import BudgetExceeded, DxError, UsageError
 from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.mwem.plan import plan_mwem
+from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.model import metrics
-from dxprivacy.model.costs import LaplaceCost, SelectionCost
-from dxprivacy.model.questions import gather
-from dxprivacy.synthesis.mwem import run_mwem
-from dxprivacy.synthesis.mwem_plan import plan_mwem
+from dxprivacy.questions.questions import gather
 
 iv.prec = 200
 

@@ -14,11 +14,12 @@ import dxprivacy as dx
 from contracts.check_choice import flip_law, law_is, middles
 from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms import SystemNoise, discrete_laplace, exact_choice, noisy_rows
-from dxprivacy.mechanisms.selection import chosen
-from dxprivacy.model.picks import most_common
-from dxprivacy.planning.choice import make_choice
-from dxprivacy.synthesis.mwem_plan import plan_mwem
+from dxprivacy.mechanisms.choice.plan import make_choice
+from dxprivacy.mechanisms.choice.run import chosen
+from dxprivacy.mechanisms.laplace.run import noisy_rows
+from dxprivacy.mechanisms.mwem.plan import plan_mwem
+from dxprivacy.mechanisms.noise import SystemNoise, discrete_laplace, exact_choice
+from dxprivacy.questions.picks import most_common
 
 
 class Recorded:
@@ -89,7 +90,9 @@ def test_a_direct_fit_draws_the_noise_of_its_plan():
 
 def test_system_noise_hands_every_scale_on_as_it_is(monkeypatch):
     seen = []
-    monkeypatch.setattr("dxprivacy.mechanisms.noise.discrete_laplace", lambda scales: seen.append(scales) or np.ones(2))
+    monkeypatch.setattr(
+        "dxprivacy.mechanisms.noise.source.discrete_laplace", lambda scales: seen.append(scales) or np.ones(2)
+    )
     out = SystemNoise().laplace(np.array([0.1, 0.0, 7.3]))
     assert seen[0].tolist() == [0.1, 7.3]
     assert out.tolist() == [1, 0, 1]
@@ -119,7 +122,7 @@ elif sys.argv[1] == "fixed":
     bytes_of = np.random.default_rng(5).bytes
     os.urandom = lambda n: bytes_of(n)
 import dxprivacy as dx
-from dxprivacy.mechanisms import SystemNoise
+from dxprivacy.mechanisms.noise import SystemNoise
 noise = SystemNoise()
 before = len(asked) if sys.argv[1] == "counted" else 0
 drawn = [noise.laplace(np.full(4, 1e9)).tolist()]

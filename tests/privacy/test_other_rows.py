@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
+from dxprivacy import metrics
 from dxprivacy.errors import DxError, NotCertified, QuestionError, UsageError
-from dxprivacy.model import metrics
+from dxprivacy.files.canonical import sealed
+from dxprivacy.mechanisms.laplace.laws import Blend
+from dxprivacy.mechanisms.laplace.noise_law import variance
+from dxprivacy.mechanisms.laplace.plan import load_plan
+from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.model.blocks import AlongAxis
-from dxprivacy.model.canonical import sealed
-from dxprivacy.model.questions import Matrix
-from dxprivacy.model.strategy import Groups, Tally
 from dxprivacy.model.workload import Workload
-from dxprivacy.planning import load_plan, make_plan
-from dxprivacy.planning.laws import Blend
-from dxprivacy.planning.noise_law import variance
+from dxprivacy.questions.questions import Matrix
+from dxprivacy.questions.strategy_rows import Groups, Tally
 
 POLICY = """
 title = "T"

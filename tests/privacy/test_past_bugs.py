@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, QuestionError, TooLarge, UsageError
+from dxprivacy.files.canonical import sealed
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import used_by_attribute
-from dxprivacy.mechanisms import SystemNoise
-from dxprivacy.model.canonical import sealed
-from dxprivacy.model.costs import LaplaceCost, SelectionCost
-from dxprivacy.model.grammar import parse
-from dxprivacy.model.metrics import alone
-from dxprivacy.model.question_json import from_dict
-from dxprivacy.model.questions import gather
-from dxprivacy.planning import load_plan, make_plan
+from dxprivacy.mechanisms.laplace.plan import load_plan
+from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.metrics import alone
+from dxprivacy.questions.grammar import parse
+from dxprivacy.questions.questions import gather
+from dxprivacy.questions.stored import from_dict
 
 POLICY = """
 title = "Bugs"
@@ -202,7 +203,7 @@ def test_usage_errors_are_what_they_say():
 
 
 def test_explicit_rows_whose_pairs_can_only_be_bounded_are_not_taken_for_exact():
-    from dxprivacy.bounds import covering
+    from dxprivacy.accounting import covering
 
     u = dx.Universe([dx.Integers(name=n, low=0, high=3) for n in "abc"])
     d = dx.metrics.attributes(u, {n: {"epsilon": 1, "per": 1} for n in "abc"})
@@ -215,7 +216,7 @@ def test_explicit_rows_whose_pairs_can_only_be_bounded_are_not_taken_for_exact()
 
 def test_the_ledger_computes_what_a_cost_takes_and_takes_nobodys_word_for_it(tmp_path):
     """The caller used to say which share of the policy a cost takes; a small lie passed the fast path."""
-    from dxprivacy.model.costs import LaplaceCost
+    from dxprivacy.accounting.costs import LaplaceCost
 
     d = dx.metrics.constant(3, 1)
     asked = gather([[1, 0, 0]])

@@ -11,20 +11,25 @@ DRAWS = re.compile(
 )
 
 NOISE = {
-    "mechanisms/discrete_laplace.py",
-    "mechanisms/exact_choice.py",
-    "mechanisms/weighted_choice.py",
-    "mechanisms/noise.py",
+    "mechanisms/noise/discrete_laplace.py",
+    "mechanisms/noise/exact_choice.py",
+    "mechanisms/noise/weighted_choice.py",
+    "mechanisms/noise/source.py",
 }
 OTHERS = {
-    "outputs.py": "names of files in the making, which nobody should guess",
+    "files/writing.py": "names of files in the making, which nobody should guess",
     "wording.py": "the mark of our own style tags, which no foreign text can carry",
     "engines/spill.py": "names of folders",
-    "model/metrics/check.py": "triples of a metric that is too large to look at all of them",
-    "planning/strategies/choose.py": "starts of a search, the same every time",
-    "planning/strategies/spaces.py": "starts of a search, the same every time",
+    "metrics/checking.py": "triples of a metric that is too large to look at all of them",
+    "optimise/strategies/choose.py": "starts of a search, the same every time",
+    "optimise/strategies/spaces.py": "starts of a search, the same every time",
 }
-ROOMS = ("paper/", "demo/", "synthesis/simulated_noise.py", "synthesis/expected.py")  # made-up data and noise, seeded
+ROOMS = (
+    "research/",
+    "demo/",
+    "mechanisms/synthesis/simulated_noise.py",
+    "mechanisms/synthesis/tried_out.py",
+)  # made-up data and noise, seeded
 
 
 def test_no_other_file_draws_random_numbers():

@@ -13,14 +13,7 @@ LIGHT = ("cli/", "start.py", "engines/opening.py")  # which command is called, a
 
 CYCLES = {
     "engines/frames.py": {"engines.arrow"},
-    "model/declared_rows.py": {"model.binding"},
-    "model/questions.py": {"model.binding", "model.explicit_rows", "model.grammar"},
-    "planning/choice.py": {"planning.choice_words"},
-    "planning/plan.py": {"planning.words"},
-    "planning/smalldb.py": {"planning.smalldb_words"},
-    "policy/diff.py": {"policy.diff_words"},
-    "policy/policy.py": {"policy.check", "policy.diff"},
-    "release/release.py": {"release.words"},
+    "questions/questions.py": {"questions.binding", "questions.explicit_rows", "questions.grammar"},
 }
 
 

@@ -16,8 +16,8 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import LedgerError
+from dxprivacy.files.canonical import sealed
 from dxprivacy.ledger import Ledger
-from dxprivacy.model.canonical import sealed
 
 POLICY = """
 title = "Survey"
@@ -102,7 +102,7 @@ def planned(policy, *questions, **options):
 
 
 def make(policy, *questions, share="50%"):
-    from dxprivacy.planning import make_plan
+    from dxprivacy.mechanisms.laplace.planner import make_plan
 
     return make_plan(list(questions), policy.metric, share=share, title=policy.title, dataset=policy.dataset)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-import dxprivacy.model.metrics  # noqa: F401  (its classes are looked up)
-from dxprivacy.model import ordered  # noqa: F401
-from dxprivacy.model.attributes import Attribute
+import dxprivacy.metrics  # noqa: F401  (its classes are looked up)
+from dxprivacy.attributes import ordered  # noqa: F401
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block
-from dxprivacy.model.metrics import Metric
 from dxprivacy.verify import attributes, metric
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
-from dxprivacy.bounds import covering, max_ratio
+from dxprivacy.accounting import covering, max_ratio
+from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
 from dxprivacy.errors import NotCertified, SeparatesIdentical, Undecided
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.costs import LaplaceCost
-from dxprivacy.model.metrics import Capped, Line
-from dxprivacy.model.ordered import Dates, Numbers, Series
-from dxprivacy.model.questions import Question, Stack, gather
+from dxprivacy.mechanisms.laplace.answers import build_release
+from dxprivacy.mechanisms.laplace.noise_law import variance
+from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.metrics import Capped, Line
 from dxprivacy.model.universe import Universe
-from dxprivacy.planning import make_plan
-from dxprivacy.planning.noise_law import variance
-from dxprivacy.release import build_release
+from dxprivacy.questions.questions import Question, Stack, gather
 from dxprivacy.verify import certificate, directions, reading, verify, verify_data
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import tightest

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.bounds import largest_loss as ours_largest
+from dxprivacy.accounting import largest_loss as ours_largest
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.errors import NotVerified, Undecided
 from dxprivacy.ledger import Ledger
-from dxprivacy.model.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.model.metrics import Constant, with_absent
-from dxprivacy.model.questions import Stack, gather
-from dxprivacy.model.strategy import Picked
+from dxprivacy.metrics import Constant, with_absent
+from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.strategy_rows import Picked
 from dxprivacy.verify import certificate, directions, verify
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import largest_loss, tightest

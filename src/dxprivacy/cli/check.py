@@ -59,7 +59,8 @@ def command(policy: Path, listing: str | None, other: Path | None, as_page: bool
         _compare(policy, other, listing, as_json)
         return
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.policy import Policy, check, check_lines
+    from dxprivacy.policy import Policy, check
+    from dxprivacy.screens.check import check_lines
 
     with working("checking"):
         loaded = Policy.load(policy)
@@ -100,9 +101,9 @@ def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> N
 
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
-    from dxprivacy.planning.compare import errors_gained
+    from dxprivacy.mechanisms.laplace.compare import errors_gained
     from dxprivacy.policy import Policy
-    from dxprivacy.policy.diff_words import diff_lines
+    from dxprivacy.screens.diff import diff_lines
     from dxprivacy.wording import quoted
 
     if listing:

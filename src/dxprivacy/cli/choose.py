@@ -65,9 +65,9 @@ def command(
     """
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
-    from dxprivacy.planning.choice import make_choice
-    from dxprivacy.planning.choice_words import choice_lines
+    from dxprivacy.mechanisms.choice.plan import make_choice
     from dxprivacy.policy import Policy
+    from dxprivacy.screens.choice import choice_lines
 
     if not data and (ledger or new_ledger or anyway or request or out is not None or pace or no_spill):
         raise UsageError("nothing is chosen without data", hints=[("--data FILE", "reserves the budget and chooses")])
@@ -109,9 +109,10 @@ def _choose(
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.cli.worth import left_line, require_worth
-    from dxprivacy.outputs import CHOICE, require_place, write_file
-    from dxprivacy.planning.worth import choice_warning
-    from dxprivacy.release.choice import KEPT, choice_release_lines
+    from dxprivacy.files.writing import CHOICE, require_place, write_file
+    from dxprivacy.mechanisms.choice.release import KEPT
+    from dxprivacy.screens.choice_release import choice_release_lines
+    from dxprivacy.screens.worth import choice_warning
 
     folder = None if as_json and out is None else out or Path()
     with working("reading the policy"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.cli.counting import Counting
 from dxprivacy.cli.pages import command_line
-from dxprivacy.outputs import real_path
+from dxprivacy.files.writing import real_path
 from dxprivacy.wording import quoted, tag
 
 if TYPE_CHECKING:

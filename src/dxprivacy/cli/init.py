@@ -55,7 +55,7 @@ def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwr
     from dxprivacy.engines.distinct import public_values
     from dxprivacy.engines.header import require_header
     from dxprivacy.engines.source import Kind
-    from dxprivacy.outputs import POLICY, require_place, write_file
+    from dxprivacy.files.writing import POLICY, require_place, write_file
     from dxprivacy.policy.skeleton import skeleton
 
     read = command_files(data=[str(data)])

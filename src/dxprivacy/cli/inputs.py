@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dxprivacy.outputs import ledger_files
+from dxprivacy.files.writing import ledger_files
 
 if TYPE_CHECKING:
     from dxprivacy.policy import Policy

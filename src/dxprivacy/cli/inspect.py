@@ -8,8 +8,8 @@ import click
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
+    from dxprivacy.attributes.base import Attribute
     from dxprivacy.engines.source import Others
-    from dxprivacy.model.attributes import Attribute
 
 _SHOWN = 20  # entries of each attribute
 NOT_PRIVATE = "NOT PRIVATE, do not publish"

@@ -132,7 +132,7 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.ledger import Ledger
     from dxprivacy.ledger.adoption import LooserPolicy
-    from dxprivacy.ledger.adoption_words import adoption_lines, adoption_to_dict
+    from dxprivacy.screens.adoption import adoption_lines, adoption_to_dict
 
     file, loaded = _load(ledger, policy)
     changes = _changes(ledger, loaded, str(file))
@@ -160,7 +160,7 @@ def _changes(ledger: Path, new: "Policy", name: str) -> list[str]:
 
     from dxprivacy.errors import DxError
     from dxprivacy.ledger.stored import stored_policy
-    from dxprivacy.policy.diff_words import diff_lines
+    from dxprivacy.screens.diff import diff_lines
 
     try:
         before = stored_policy(ledger)
@@ -174,7 +174,7 @@ def _show(
 ) -> None:
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.ledger import Ledger
-    from dxprivacy.ledger.words import between_lines, ledger_lines, ledger_to_dict
+    from dxprivacy.screens.ledger import between_lines, ledger_lines, ledger_to_dict
 
     file, loaded = _load(ledger, policy)
     option = ("--policy", file) if policy else ()

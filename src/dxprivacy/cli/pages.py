@@ -30,7 +30,7 @@ def page_name(kind: str, name: str, otherwise: str) -> Path:
 
 def write_page(text: str, target: Path, read: Sequence[Path] = (), *, private: bool = False) -> Path:
     """Write a page; one of ours that is there under that name is replaced."""
-    from dxprivacy.outputs import PAGE, write_file
+    from dxprivacy.files.writing import PAGE, write_file
 
     return write_file(target, text, PAGE, inputs=read, private=private)
 

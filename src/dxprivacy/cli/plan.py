@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from dxprivacy.model.costs import SumCost
-    from dxprivacy.planning import Plan
+    from dxprivacy.accounting.costs import SumCost
+    from dxprivacy.mechanisms.laplace.plan import Plan
     from dxprivacy.policy import Policy
 
 
@@ -81,17 +81,16 @@ def command(
                 dxp plan policy.toml "count by sex" --ledger ledger.db
                 dxp plan policy.toml "count by sex" --html
     """
-    from dxprivacy.bounds import max_ratio
+    from dxprivacy.accounting import max_ratio
+    from dxprivacy.accounting.costs import SumCost
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
-    from dxprivacy.model.costs import SumCost
-    from dxprivacy.outputs import PLAN, write_file
-    from dxprivacy.planning import make_plan
-    from dxprivacy.planning.planner import prepare
-    from dxprivacy.planning.side_by_side import compare_lines, compare_methods
-    from dxprivacy.planning.watch import Watch
-    from dxprivacy.planning.words import plan_lines
+    from dxprivacy.files.writing import PLAN, write_file
+    from dxprivacy.mechanisms.laplace.planner import make_plan, prepare
+    from dxprivacy.mechanisms.laplace.side_by_side import compare_lines, compare_methods
+    from dxprivacy.optimise.watch import Watch
+    from dxprivacy.screens.plan import plan_lines
     from dxprivacy.wording import json_text, percent, plural, tag
 
     if not questions and not files:
@@ -177,7 +176,7 @@ def _write_page(
 def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False, read: Sequence[Path] = ()) -> None:
     """What could not be written, or must not be, is refused before anybody waits for it."""
     from dxprivacy.errors import UsageError
-    from dxprivacy.outputs import PAGE, PICTURES, PLAN, require_place
+    from dxprivacy.files.writing import PAGE, PICTURES, PLAN, require_place
 
     if as_page:
         from dxprivacy.cli.pages import require_pages

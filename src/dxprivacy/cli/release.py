@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dxprivacy.cli.deciding import Deciding
-    from dxprivacy.outputs import Kind
-    from dxprivacy.planning import Plan
+    from dxprivacy.files.writing import Kind
+    from dxprivacy.mechanisms.laplace.plan import Plan
     from dxprivacy.policy import Policy
-    from dxprivacy.release import Release
+    from dxprivacy.release.release import Release
 
 
 @click.command("release")
@@ -69,8 +69,8 @@ def command(
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.cli.worth import left_line, require_worth
-    from dxprivacy.planning.worth import plan_warning
-    from dxprivacy.release import release_lines
+    from dxprivacy.screens.release import release_lines
+    from dxprivacy.screens.worth import plan_warning
     from dxprivacy.session import read_json, read_plan
 
     folder = None if as_json and out is None else out or Path()
@@ -144,7 +144,7 @@ class _Files:
 
     def require(self) -> None:
         """Before anything is spent."""
-        from dxprivacy.outputs import ANSWERS, PAGE, RELEASE, require_place
+        from dxprivacy.files.writing import ANSWERS, PAGE, RELEASE, require_place
 
         if self.folder is not None:
             kinds = [(".json", RELEASE), (".csv", ANSWERS)]
@@ -154,7 +154,7 @@ class _Files:
 
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
         """All of them, the page last: it takes the longest to make."""
-        from dxprivacy.outputs import ANSWERS, PAGE, RELEASE
+        from dxprivacy.files.writing import ANSWERS, PAGE, RELEASE
         from dxprivacy.plots import release_page
 
         if self.folder is None:
@@ -165,7 +165,7 @@ class _Files:
         return written
 
     def _put(self, end: str, text: str, kind: "Kind") -> Path:
-        from dxprivacy.outputs import write_file
+        from dxprivacy.files.writing import write_file
         from dxprivacy.release.release import KEPT
 
         return write_file((self.folder or Path()) / f"{self.stem}{end}", text, kind, inputs=self.read, note=KEPT)

@@ -133,8 +133,8 @@ def _look_ahead(
     """What to expect, without data."""
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
-    from dxprivacy.synthesis.plan import plan_synthesis
-    from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict
+    from dxprivacy.mechanisms.synthesis.plan import plan_synthesis
+    from dxprivacy.screens.synthesis import synthesis_lines, synthesis_to_dict
     from dxprivacy.wording import tag
 
     if rows is None and loaded.universe.max_records is None:
@@ -167,9 +167,9 @@ def _make(
     """Reserve, make, write, compare."""
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.cli.worth import left_line, require_worth
-    from dxprivacy.release.words import promise_lines
-    from dxprivacy.synthesis.plan_words import synthesis_lines, synthesis_to_dict, synthesis_warning
-    from dxprivacy.synthesis.report import report_lines
+    from dxprivacy.screens.release import promise_lines
+    from dxprivacy.screens.report import report_lines
+    from dxprivacy.screens.synthesis import synthesis_lines, synthesis_to_dict, synthesis_warning
     from dxprivacy.wording import tag
 
     book = deciding.ledger
@@ -229,7 +229,7 @@ class _Places:
 
     def require(self, policy: "Policy") -> None:
         """Before anything is spent."""
-        from dxprivacy.synthesis.records import require_savable
+        from dxprivacy.synthetic.records import require_savable
 
         if self.written:
             target = self.out or Path("synthetic-NAME.csv")
@@ -241,7 +241,7 @@ class _Places:
 
     def require_named(self, name: str) -> None:
         """The same for what is called after the plan."""
-        from dxprivacy.outputs import RELEASE, REPORT, require_place
+        from dxprivacy.files.writing import RELEASE, REPORT, require_place
 
         if self.written:
             note = "Nothing spent, no data read."
@@ -250,7 +250,7 @@ class _Places:
 
     def write(self, made: "Synthesis") -> list[Path]:
         """All files; what was released is in the ledger by now, whatever keeps them from being written."""
-        from dxprivacy.outputs import RELEASE, write_file
+        from dxprivacy.files.writing import RELEASE, write_file
 
         out = []
         if self.written:
@@ -271,7 +271,7 @@ class _Places:
 
     def report(self, name: str) -> Path:
         """The report beside it."""
-        from dxprivacy.synthesis.records import report_of
+        from dxprivacy.synthetic.records import report_of
 
         return report_of(self.records(name))
 

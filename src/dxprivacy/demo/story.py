@@ -9,12 +9,12 @@ import numpy as np
 
 from dxprivacy.demo.survey import LEFT_OUT, RESPONDENTS, write_survey
 from dxprivacy.engines import open_source
-from dxprivacy.mechanisms import SystemNoise
-from dxprivacy.planning import Plan
-from dxprivacy.planning.expected import interval
-from dxprivacy.planning.laws import laplace_laws
-from dxprivacy.planning.words import apart
-from dxprivacy.release import Release
+from dxprivacy.mechanisms.laplace.expected import interval
+from dxprivacy.mechanisms.laplace.laws import laplace_laws
+from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.release.release import Release
+from dxprivacy.screens.plan import apart
 from dxprivacy.session import Session
 from dxprivacy.wording import columns, digits, quoted, tag, times, wrap
 

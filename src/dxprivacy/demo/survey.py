@@ -14,8 +14,8 @@ import numpy as np
 
 from dxprivacy.engines.parquet import write_parquet
 from dxprivacy.errors import DxError, UsageError
+from dxprivacy.files.writing import NEVER, Kind, write_file
 from dxprivacy.ledger.journal import Journal
-from dxprivacy.outputs import NEVER, Kind, write_file
 
 RESPONDENTS = 20_000
 DATASET = "demo-survey"

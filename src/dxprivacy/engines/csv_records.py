@@ -10,10 +10,10 @@ from typing import TextIO
 
 import numpy as np
 
+from dxprivacy.attributes.matching import listed_texts
 from dxprivacy.engines.fields import Field, texts_of
 from dxprivacy.errors import UsageError
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.reading import listed_texts
+from dxprivacy.exact.arrays import Ints
 
 _BLOCK = 1 << 16  # cells at a time
 _PIECE = 1 << 14  # equal lines at a time

@@ -7,9 +7,9 @@ an entry.
 
 import re
 
+from dxprivacy.attributes.base import OTHER
 from dxprivacy.engines.source import Column, Kind, Source
 from dxprivacy.errors import DataError, UsageError, did_you_mean
-from dxprivacy.model.attributes import OTHER
 from dxprivacy.wording import UNPRINTABLE, quoted
 
 MOST_VALUES = 1_000

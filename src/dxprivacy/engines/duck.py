@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.matching import listed_texts
 from dxprivacy.engines.duck_cells import Read
 from dxprivacy.engines.duck_database import Database
 from dxprivacy.engines.duck_query import count_sql, distinct_sql, domains, others_sql
@@ -20,8 +22,6 @@ from dxprivacy.engines.fit import check_kinds, find_columns
 from dxprivacy.engines.source import Column, Entry, Kind, Others
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.attributes import Attribute
-from dxprivacy.model.reading import listed_texts
 from dxprivacy.model.universe import Universe
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from dxprivacy.attributes.base import Attribute, Integers
+from dxprivacy.attributes.matching import listed_texts
+from dxprivacy.attributes.ordered import Dates, Numbers
+from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.engines.entries import LONGEST_TEXT, WHOLE_NUMBER, longest
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.zones import offsets
-from dxprivacy.model.attributes import Attribute, Integers
-from dxprivacy.model.formats import DateFormat, NumberFormat
-from dxprivacy.model.ordered import Dates, Numbers
-from dxprivacy.model.reading import listed_texts
 
 TEXTS = (Kind.TEXT, Kind.UNTYPED)
 _EPOCH = date(1970, 1, 1)

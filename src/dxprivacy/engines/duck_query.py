@@ -7,10 +7,10 @@ far longer than anything else.
 
 from collections.abc import Sequence
 
+from dxprivacy.attributes.base import Attribute, Values
+from dxprivacy.attributes.ordered import Series
 from dxprivacy.engines.duck_cells import TEXTS, Read, inside, parsed, place, short, shown, text_of
 from dxprivacy.engines.source import Column, Kind
-from dxprivacy.model.attributes import Attribute, Values
-from dxprivacy.model.ordered import Series
 from dxprivacy.model.universe import Universe
 
 Reads = Sequence[Read]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dxprivacy.attributes.base import Integers
+from dxprivacy.attributes.matching import listed_texts
+from dxprivacy.attributes.ordered import Dates, Numbers
 from dxprivacy.engines.duck_cells import quoted
 from dxprivacy.engines.fields import Field, whole_texts
 from dxprivacy.errors import UsageError
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Integers
-from dxprivacy.model.ordered import Dates, Numbers
-from dxprivacy.model.reading import listed_texts
+from dxprivacy.exact.arrays import Ints
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection

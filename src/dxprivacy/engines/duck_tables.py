@@ -18,7 +18,7 @@ from dxprivacy.engines.entries import Reader
 from dxprivacy.engines.frames import Frame
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, did_you_mean
-from dxprivacy.outputs import real_path
+from dxprivacy.files.writing import real_path
 from dxprivacy.wording import quoted as shell_word
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from functools import partial
 
 import numpy as np
 
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Attribute, Integers, as_text
-from dxprivacy.model.formats import DateFormat, NumberFormat
-from dxprivacy.model.ordered import Dates, Numbers, Series
-from dxprivacy.model.reading import listed_texts
+from dxprivacy.attributes.base import Attribute, Integers, as_text
+from dxprivacy.attributes.matching import listed_texts
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
+from dxprivacy.exact.arrays import Ints
 
 WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 """A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""

@@ -13,14 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from dxprivacy.attributes.base import OTHER, Attribute, Integers
+from dxprivacy.attributes.matching import listed_texts
+from dxprivacy.attributes.ordered import Dates, Numbers
+from dxprivacy.attributes.text_formats import NumberFormat
 from dxprivacy.engines.entries import entry_of
 from dxprivacy.errors import PolicyError
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import OTHER, Attribute, Integers
-from dxprivacy.model.formats import NumberFormat
-from dxprivacy.model.numbers import number_text
-from dxprivacy.model.ordered import Dates, Numbers
-from dxprivacy.model.reading import listed_texts
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.universe import Universe
 
 
@@ -48,7 +48,7 @@ class Field:
 def fields_of(universe: Universe) -> tuple[Field, ...]:
     """The columns of the records of a universe, in the order of its attributes.
 
-    >>> from dxprivacy.model.ordered import Series
+    >>> from dxprivacy.attributes.ordered import Series
     >>> usage = Series(name="usage", columns=("jan", "feb"), entry=Integers(name="usage", low=0, high=2))
     >>> jan, feb = fields_of(Universe([usage]))
     >>> cells = np.array([0, 5, 9])
@@ -101,7 +101,7 @@ def middle(entry: Numbers, place: int) -> Fraction:
 def whole_texts(entry: Attribute) -> list[int] | None:
     """The listed texts as whole numbers, if all are such and 64 bits hold them; 007 is a text, since 7 is another.
 
-    >>> from dxprivacy.model.attributes import Values
+    >>> from dxprivacy.attributes.base import Values
     >>> whole_texts(Values(name="wave", values=("1", "2"))), whole_texts(Values(name="code", values=("07",)))
     ([1, 2], None)
     """

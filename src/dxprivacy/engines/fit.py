@@ -6,13 +6,13 @@ Everything here is decided by column names and types, which are public; no row i
 import re
 from collections.abc import Sequence
 
+from dxprivacy.attributes.base import Attribute, Integers, Points, Values
+from dxprivacy.attributes.matching import listed_texts
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
 from dxprivacy.engines.entries import entry_of
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, Hint, did_you_mean
-from dxprivacy.model.attributes import Attribute, Integers, Points, Values
-from dxprivacy.model.numbers import number_text
-from dxprivacy.model.ordered import Dates, Numbers, Series
-from dxprivacy.model.reading import listed_texts
+from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.universe import Universe
 
 _SHOWN_COLUMNS = 30

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dxprivacy.attributes.base import Attribute, Values
 from dxprivacy.engines.entries import clean_text, combine, entry_of, entry_reader
 from dxprivacy.engines.source import Column, Others
+from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Attribute, Values
 from dxprivacy.model.universe import Universe
 
 Entries = list[object]

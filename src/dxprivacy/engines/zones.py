@@ -7,8 +7,8 @@ Here Python's `zoneinfo` is the only one: SQL gets the moments at which the offs
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
+from dxprivacy.attributes.ordered import Dates
 from dxprivacy.engines.entries import zone_of
-from dxprivacy.model.ordered import Dates
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST = int((datetime(1800, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())  # before, every zone has one offset

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dxprivacy.bounds import largest_loss, max_ratio
+from dxprivacy.accounting import largest_loss, max_ratio
+from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError
 from dxprivacy.ledger.budget import round_share
 from dxprivacy.ledger.history import Entry, History
@@ -17,8 +18,7 @@ from dxprivacy.ledger.looser import loosened
 from dxprivacy.ledger.stored import stored_metric
 from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_unit
 from dxprivacy.ledger.versions import Recorded, Version
-from dxprivacy.model.costs import SumCost
-from dxprivacy.model.metrics import Metric
+from dxprivacy.metrics import Metric
 from dxprivacy.wording import digits, numbered
 
 _SHOWN = 6

@@ -13,11 +13,11 @@ from itertools import chain
 
 import numpy as np
 
-from dxprivacy.bounds import Cover, cover, max_ratio, ratios
+from dxprivacy.accounting import Cover, cover, max_ratio, ratios
+from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import BudgetExceeded
-from dxprivacy.model.costs import RowsCost, SumCost
-from dxprivacy.model.metrics import Metric, present
-from dxprivacy.model.metrics.base import Pairs
+from dxprivacy.metrics import Metric, present
+from dxprivacy.metrics.base import Pairs
 from dxprivacy.wording import digits
 
 SHARE_GRID = 1 << 60

@@ -26,8 +26,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dxprivacy.errors import LedgerError
+from dxprivacy.files.writing import NEVER, file_to_write, ledger_files
 from dxprivacy.ledger.journal import Journal, Row
-from dxprivacy.outputs import NEVER, file_to_write, ledger_files
 from dxprivacy.wording import json_text
 
 FORMAT, VERSION = "dxprivacy journal", 1

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dxprivacy.accounting.costs import LaplaceCost, RowsCost, SelectionCost
 from dxprivacy.errors import DxError, LedgerError
+from dxprivacy.exact.numbers import written_fraction
 from dxprivacy.ledger.journal import Row
 from dxprivacy.ledger.upgrade import Apart, Upgrade
 from dxprivacy.ledger.versions import Recorded
-from dxprivacy.model.costs import LaplaceCost, RowsCost, SelectionCost
-from dxprivacy.model.numbers import written_fraction
-from dxprivacy.model.question_json import from_dict
-from dxprivacy.model.questions import Question, Stack
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
+from dxprivacy.questions.questions import Question, Stack
+from dxprivacy.questions.stored import from_dict
 
 
 @dataclass(frozen=True)

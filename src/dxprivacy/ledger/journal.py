@@ -23,9 +23,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from ..errors import LedgerError
-from ..outputs import real_path
-from .witness import Witness, flush_directory, in_plain_words
+from dxprivacy.errors import LedgerError
+from dxprivacy.files.writing import real_path
+from dxprivacy.ledger.witness import Witness, flush_directory, in_plain_words
 
 _SCHEMA = (
     """CREATE TABLE journal (

@@ -9,8 +9,10 @@ from typing import Self
 
 import numpy as np
 
-from dxprivacy.bounds import contexts_of, largest_loss, max_ratio
+from dxprivacy.accounting import contexts_of, largest_loss, max_ratio
+from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import LedgerError, QuestionError, UsageError
+from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.adoption import Adoption, adopt
 from dxprivacy.ledger.budget import Used, certified_share, most_used, require_budget
 from dxprivacy.ledger.history import Entry, History, body_of, cost_content
@@ -18,12 +20,10 @@ from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
 from dxprivacy.ledger.leftover import Leftover, Way
 from dxprivacy.ledger.versions import Recorded, Version
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.costs import RowsCost, SumCost
-from dxprivacy.model.metrics import Constant, Metric, present
-from dxprivacy.model.questions import Stack
+from dxprivacy.metrics import Constant, Metric, present
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
+from dxprivacy.questions.questions import Stack
 from dxprivacy.wording import quoted
 
 _CONTEXTS = 64  # so many of the worst contexts are searched for what is left

@@ -25,12 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.bounds import contexts_of
+from dxprivacy.accounting import contexts_of
+from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import QuestionError
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.metrics import Constant, Line, Metric, WithOther, present
 from dxprivacy.model.blocks import joint_classes
-from dxprivacy.model.costs import SumCost, Term
-from dxprivacy.model.metrics import Constant, Line, Metric, WithOther, present
+from dxprivacy.model.terms import Term
 from dxprivacy.model.universe import Universe
 
 MAX_NODES = 60_000

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
+from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.upgrade import Match, Upgrade
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.metrics import AttributeMax, Metric, WithAbsent, along, present
+from dxprivacy.metrics import AttributeMax, Metric, WithAbsent, along, present
 from dxprivacy.wording import digits
 
 _EQUAL = 1 + 1e-9

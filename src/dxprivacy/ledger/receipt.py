@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.bounds import largest_loss
+from dxprivacy.accounting import largest_loss
 from dxprivacy.errors import UsageError
 from dxprivacy.ledger.history import History, title_of
 from dxprivacy.ledger.journal import Journal
-from dxprivacy.model.question_json import from_dict
+from dxprivacy.questions.stored import from_dict
 from dxprivacy.wording import digits, percent, plural, quoted, tag, wrap
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from dxprivacy.attributes.base import Attribute, Points
 from dxprivacy.errors import DxError, LedgerError, MetricError
 from dxprivacy.ledger.history import History
 from dxprivacy.ledger.journal import Journal
 from dxprivacy.ledger.versions import Recorded
-from dxprivacy.model.attributes import Attribute, Points
-from dxprivacy.model.metrics import Metric
-from dxprivacy.model.metrics.stored import metric_from_spec
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.stored import metric_from_spec
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
 

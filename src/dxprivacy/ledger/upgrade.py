@@ -13,14 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.bounds import contexts_of
+from dxprivacy.accounting import contexts_of
+from dxprivacy.accounting.costs import RowsCost
+from dxprivacy.accounting.pullback import Pullback, pull_back
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.matching import Recoding, Relation, listed_texts, relate
 from dxprivacy.errors import LedgerError, PolicyError
 from dxprivacy.ledger.versions import Recorded, Version
-from dxprivacy.model.attributes import Attribute
 from dxprivacy.model.blocks import joint_classes
-from dxprivacy.model.costs import RowsCost, Terms
-from dxprivacy.model.pullback import Pullback, pull_back
-from dxprivacy.model.reading import Recoding, Relation, listed_texts, relate
+from dxprivacy.model.terms import Terms
 from dxprivacy.model.universe import REPLACE, Universe
 from dxprivacy.wording import digits, numbered
 

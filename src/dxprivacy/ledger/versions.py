@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import DxError, LedgerError
+from dxprivacy.exact.numbers import written_fraction
 from dxprivacy.ledger.journal import Row
-from dxprivacy.model.metrics import Metric
-from dxprivacy.model.numbers import written_fraction
-from dxprivacy.model.reading import Recoding
+from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import LedgerError
+from dxprivacy.errors import LedgerError
 
 _PAUSE = 0.002  # seconds between two attempts to get the lock, which is held for about two fsyncs
 

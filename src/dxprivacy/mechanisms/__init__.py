@@ -1,6 +1,1 @@
-"""Mechanisms: where integers from the data meet exact noise."""
-
-from dxprivacy.mechanisms.laplace import laplace, noisy_rows, public_records
-from dxprivacy.mechanisms.noise import Noise, SystemNoise
-
-__all__ = ["Noise", "SystemNoise", "laplace", "noisy_rows", "public_records"]
+"""Mechanisms: everything that spends.  Each is a folder: how it is planned, what it costs, how it is carried out."""

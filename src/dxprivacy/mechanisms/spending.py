@@ -9,11 +9,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
-from dxprivacy.bounds import max_ratio
+from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
 from dxprivacy.errors import BudgetExceeded, UsageError
-from dxprivacy.model.costs import LaplaceCost, SelectionCost
-from dxprivacy.model.metrics import Metric
-from dxprivacy.model.questions import Stack
+from dxprivacy.metrics import Metric
+from dxprivacy.questions.questions import Stack
 from dxprivacy.wording import digits
 
 StepCost: TypeAlias = LaplaceCost | SelectionCost
@@ -34,8 +34,8 @@ class Spending(Protocol):
 class Unrecorded:
     """The researcher's view: no ledger, so that nobody counts across calls; within one, never more than the share.
 
-    >>> from dxprivacy.model import metrics
-    >>> from dxprivacy.model.questions import gather
+    >>> from dxprivacy import metrics
+    >>> from dxprivacy.questions.questions import gather
     >>> asked, d = gather([[1, 0]]), metrics.constant(2, 1)
     >>> spend = Unrecorded(d, Fraction(1, 2))
     >>> spend.step(LaplaceCost(asked.on(d.universe), [2.0]), asked, "first", lambda: "7")

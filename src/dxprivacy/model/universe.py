@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from dxprivacy.attributes.base import Attribute, Values
+from dxprivacy.attributes.stored import attribute_from_spec
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import Attribute, Values
-from dxprivacy.model.canonical import digest_of
-from dxprivacy.model.specs import attribute_from_spec
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.files.canonical import digest_of
 
 MAX_CELLS = 1 << 28
 ABSENT = "absent"

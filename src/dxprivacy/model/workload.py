@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.files.canonical import canonical
 from dxprivacy.model.blocks import Block, Differences
-from dxprivacy.model.canonical import canonical
 from dxprivacy.model.universe import Universe
 
 

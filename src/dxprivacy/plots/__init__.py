@@ -13,7 +13,7 @@ Everything drawn is public: the policy, a plan's facts, what a release publishes
 
 from pathlib import Path
 
-from dxprivacy.planning import Plan
+from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.answers import release_picture as release
 from dxprivacy.plots.budget_picture import budget_picture as budget
 from dxprivacy.plots.by_distance import trade_picture as trade

@@ -12,9 +12,8 @@ from typing import Any
 from dxprivacy.errors import UsageError
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.style import ACCENT, CONFIG, GREY, PALE, WIDTH, clean, distinct, headed, written
-from dxprivacy.release import Release, Row
-from dxprivacy.release.release import TOO_FEW
-from dxprivacy.release.words import number
+from dxprivacy.release.release import TOO_FEW, Release, Row
+from dxprivacy.screens.release import number
 from dxprivacy.wording import plural
 
 ROWS = 52

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.attributes import Attribute
+from dxprivacy.accounting.costs import SumCost
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.metrics import Constant, Line, Metric, Places
 from dxprivacy.model.blocks import joint_classes
-from dxprivacy.model.costs import SumCost
-from dxprivacy.model.metrics import Constant, Line, Metric, Places
 from dxprivacy.plots.groups import Groups, pairs_of, runs
 from dxprivacy.plots.heat import Cell, Panel, heat
 from dxprivacy.plots.moves import Moves, sample

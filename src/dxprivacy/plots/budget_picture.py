@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dxprivacy.bounds import max_ratio
+from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import Used as UsedPair
 from dxprivacy.ledger.budget import used_by_attribute
-from dxprivacy.model.costs import SumCost
-from dxprivacy.model.metrics import Metric, WithAbsent, along, present
-from dxprivacy.planning.words import pair_words
+from dxprivacy.metrics import Metric, WithAbsent, along, present
 from dxprivacy.plots.budget_panels import Used, attribute_used, bands_used, percent_up, presence_used
 from dxprivacy.plots.heat import packed
 from dxprivacy.plots.moves import Moves, presence
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.ramp import USED
 from dxprivacy.plots.style import CONFIG, GREY, WIDTH, headed, written
+from dxprivacy.screens.plan import pair_words
 from dxprivacy.wording import digits, plural, short, short_pair
 
 PANELS = 12
@@ -37,7 +37,7 @@ def budget_picture(ledger: Ledger) -> Picture:
 def used_picture(spent: SumCost, metric: Metric) -> Picture:
     """The same for any costs together, such as those of a ledger and of a plan.
 
-    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy import metrics
     >>> d = metrics.line(4, 1)
     >>> used_picture(SumCost(d.universe, []), d)
     Picture('Nothing is used yet')

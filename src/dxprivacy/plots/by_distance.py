@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from dxprivacy.planning import Plan
-from dxprivacy.planning.words import pair_words
+from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import require_plan
 from dxprivacy.plots.profiles import PRESENCE, Point, Profile, profiles
 from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, TINT, Log, clean, headed, written
+from dxprivacy.screens.plan import pair_words
 from dxprivacy.wording import digits, plural
 
 PANELS = 9
@@ -25,8 +25,8 @@ _DECADES = 1e8
 def trade_picture(plan: Plan) -> Picture:
     """Policy, plan and plain DP against distance; one panel per attribute.  Nothing is spent.
 
-    >>> from dxprivacy.model import metrics
-    >>> from dxprivacy.planning import make_plan
+    >>> from dxprivacy import metrics
+    >>> from dxprivacy.mechanisms.laplace.planner import make_plan
     >>> trade_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
     Picture('No pair is better protected than by plain DP with the same worst case')
     """

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
-from dxprivacy.model.questions import Question
-from dxprivacy.planning import Plan
-from dxprivacy.planning.expected import ErrorOf
+from dxprivacy.mechanisms.laplace.expected import ErrorOf
+from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.style import clean, distinct
+from dxprivacy.questions.questions import Question
 
 ROWS = 36
 _ALONE = 24  # so many single answers of a question stand for themselves

@@ -4,7 +4,7 @@ import math
 from statistics import median_low
 from typing import Any
 
-from dxprivacy.planning import Plan
+from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.error_rows import ErrorRow, answer_rows
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import require_plan
@@ -18,8 +18,8 @@ _WIDE, _TALL = 600, 220
 def gain_picture(plan: Plan) -> Picture:
     """A histogram of plain DP's noise divided by ours, the least and the most gained named.  Nothing is spent.
 
-    >>> from dxprivacy.model import metrics
-    >>> from dxprivacy.planning import make_plan
+    >>> from dxprivacy import metrics
+    >>> from dxprivacy.mechanisms.laplace.planner import make_plan
     >>> gain_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
     Picture('Noise saved: 1×')
     """

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.model.arrays import Ints
-from dxprivacy.model.attributes import OTHER, Attribute, Integers
-from dxprivacy.model.ordered import Dates, Numbers
+from dxprivacy.attributes.base import OTHER, Attribute, Integers
+from dxprivacy.attributes.ordered import Dates, Numbers
+from dxprivacy.exact.arrays import Ints
 from dxprivacy.plots.style import clean, distinct
 
 MOST = 24  # so many values stand by themselves

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.bounds import contexts_of
-from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.costs import LaplaceCost, SumCost, Term
+from dxprivacy.accounting import contexts_of
+from dxprivacy.accounting.costs import LaplaceCost, SumCost
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.model.terms import Term
 
 PAIRS = 1 << 20
 WORK = 1 << 24  # entries of the workload to look at, for one attribute

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.outputs import PICTURES, write_file
+from dxprivacy.files.writing import PICTURES, write_file
 from dxprivacy.plots.document import document
 from dxprivacy.plots.rendering import can_render, to_png, to_svg
 from dxprivacy.wording import json_text

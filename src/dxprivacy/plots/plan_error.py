@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.planning import Plan
+from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.error_rows import PANELS, ErrorRow, Panel, answer_rows, panels
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, PALE, TINT, WIDTH, Log, Tip, clean, headed, tips
@@ -25,8 +25,8 @@ def require_plan(plan: object) -> None:
 def plan_picture(plan: Plan) -> Picture:
     """Error per answer, both baselines and the targets; from public facts, nothing is spent.
 
-    >>> from dxprivacy.model import metrics
-    >>> from dxprivacy.planning import make_plan
+    >>> from dxprivacy import metrics
+    >>> from dxprivacy.mechanisms.laplace.planner import make_plan
     >>> plan_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
     Picture('As much noise as plain DP as strict')
     """

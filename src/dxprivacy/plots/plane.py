@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.model.arrays import Floats
-from dxprivacy.model.distances import RADIUS_KM
-from dxprivacy.model.metrics import Minkowski, Places
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.metrics import Minkowski, Places
+from dxprivacy.metrics.distances import RADIUS_KM
 
 WIDE = 620
 _TALLEST = 460

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.model.attributes import Points
-from dxprivacy.model.distances import RADIUS_KM
-from dxprivacy.model.metrics import (
+from dxprivacy.attributes.base import Points
+from dxprivacy.metrics import (
     Capped,
     Constant,
     Graph,
@@ -23,6 +22,7 @@ from dxprivacy.model.metrics import (
     Together,
     WithOther,
 )
+from dxprivacy.metrics.distances import RADIUS_KM
 from dxprivacy.plots.heat import Panel
 from dxprivacy.plots.plane import WIDE, Plane, plane_of, ring_around, rounded, with_all
 from dxprivacy.plots.ramp import EPSILON, FILL
@@ -115,7 +115,7 @@ def _places(metric: Metric) -> Places | None:
 def reach(metric: Metric, epsilon: float) -> float:
     """Within which distance no two places can be told apart by more than ε; infinite where none can, 0 where all can.
 
-    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy import metrics
     >>> reach(metrics.euclidean([[0, 0], [300, 0]], epsilon_per_unit="0.01"), 2)
     200.0
     >>> reach(metrics.capped(metrics.euclidean([[0, 0], [300, 0]], epsilon_per_unit="0.01"), 2), 2)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.attributes import OTHER, Attribute
-from dxprivacy.model.metrics import AttributeMax, Constant, Line, Matrix, Metric, Scaled, WithOther
-from dxprivacy.model.ordered import Series
+from dxprivacy.attributes.base import OTHER, Attribute
+from dxprivacy.attributes.ordered import Series
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.metrics import AttributeMax, Constant, Line, Matrix, Metric, Scaled, WithOther
 from dxprivacy.plots.groups import Groups, pairs_of
 from dxprivacy.plots.heat import Cell, Panel, heat
 from dxprivacy.plots.ramp import EPSILON, FILL
@@ -58,7 +58,7 @@ def presence_panel(epsilon: float) -> Shown:
 def tightened(metric: Metric, u: Ints, v: Ints) -> "np.ndarray[Any, np.dtype[np.bool_]]":
     """Which pairs keep less than was written, because a way over another value is shorter.
 
-    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy import metrics
     >>> d = metrics.per_value({"a": "0.1", "b": 2, "c": 2})
     >>> tightened(d, np.array([0, 1]), np.array([1, 2])).tolist()
     [False, True]

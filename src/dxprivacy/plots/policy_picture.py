@@ -7,11 +7,10 @@ policy, however many possible records there are.
 import math
 from collections.abc import Sequence
 
+from dxprivacy.attributes.base import Attribute, Points, Values
 from dxprivacy.errors import UsageError, did_you_mean
-from dxprivacy.model.attributes import Attribute, Points, Values
-from dxprivacy.model.metrics import AttributeMax, Metric, WithAbsent, along, present
+from dxprivacy.metrics import AttributeMax, Metric, WithAbsent, along, present
 from dxprivacy.model.universe import Universe
-from dxprivacy.planning.words import pair_words
 from dxprivacy.plots.heat import packed
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.policy_map import can_map, policy_map
@@ -19,6 +18,7 @@ from dxprivacy.plots.policy_panels import Shown, attribute_panel, presence_panel
 from dxprivacy.plots.ramp import EPSILON
 from dxprivacy.plots.style import CONFIG, clean, headed
 from dxprivacy.policy import Policy
+from dxprivacy.screens.plan import pair_words
 from dxprivacy.wording import digits, plural, short_pair
 
 PANELS = 12
@@ -29,7 +29,7 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
 
     `around` names the place around which the rings are drawn.  Reads nothing but the policy.
 
-    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy import metrics
     >>> policy_picture(metrics.constant(3, 1))
     Picture('Every two values have the same ε, 1')
     """

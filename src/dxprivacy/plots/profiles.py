@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.model.arrays import Floats
-from dxprivacy.model.metrics import Metric, WithAbsent, along
-from dxprivacy.planning import Plan
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.metrics import Metric, WithAbsent, along
 from dxprivacy.plots.moves import Moves, presence, sample
 from dxprivacy.plots.ruler import BANDS, Ruler, bands, ruler
 

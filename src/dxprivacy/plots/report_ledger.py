@@ -1,13 +1,13 @@
 """A ledger as one page (`dxp ledger --html`): what was released, what each pair has used, and what was promised."""
 
-from dxprivacy.bounds import max_ratio
+from dxprivacy.accounting import max_ratio
 from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Ledger
-from dxprivacy.ledger.words import ledger_to_dict
-from dxprivacy.planning.words import pair_words
 from dxprivacy.plots.page import escaped, listed, page, section, table, words
 from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
 from dxprivacy.policy import Policy
+from dxprivacy.screens.ledger import ledger_to_dict
+from dxprivacy.screens.plan import pair_words
 from dxprivacy.wording import digits, numbered, percent, plural, short_pair
 
 MOST_USED = 3

@@ -5,14 +5,14 @@ import math
 import platform
 from collections.abc import Sequence
 
+from dxprivacy.accounting.costs import SumCost
 from dxprivacy.ledger.budget import Used, used_by_attribute
-from dxprivacy.model.costs import SumCost
-from dxprivacy.model.metrics import Metric
-from dxprivacy.planning.words import pair_words
+from dxprivacy.metrics import Metric
 from dxprivacy.plots.budget_picture import used_picture
 from dxprivacy.plots.page import drawn, listed, section, table, verbatim, words
 from dxprivacy.policy import Policy
 from dxprivacy.policy.check import Check, check
+from dxprivacy.screens.plan import pair_words
 from dxprivacy.wording import digits, percent, short_pair
 
 

@@ -7,21 +7,20 @@ answer.
 
 import math
 
+from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import UsageError
-from dxprivacy.model.costs import SumCost
-from dxprivacy.model.shown import names
-from dxprivacy.planning import Plan
-from dxprivacy.planning.notes import notes
-from dxprivacy.planning.words import Limit, baseline_words, because, gain_words, limits, pair_words
+from dxprivacy.mechanisms.laplace.notes import notes
+from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.answers import release_picture
 from dxprivacy.plots.by_distance import trade_picture
 from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
 from dxprivacy.plots.plan_error import plan_picture, require_plan
 from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
 from dxprivacy.policy import Policy
-from dxprivacy.release import Release
-from dxprivacy.release.release import TOO_FEW
-from dxprivacy.release.words import number
+from dxprivacy.release.release import TOO_FEW, Release
+from dxprivacy.screens.names import names
+from dxprivacy.screens.plan import Limit, baseline_words, because, gain_words, limits, pair_words
+from dxprivacy.screens.release import number
 from dxprivacy.wording import digits, percent, plural, quoted, short_pair
 
 BINDING = 3

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.attributes import Attribute
-from dxprivacy.model.metrics import AttributeMax, Capped, Line, Metric, Places, Scaled, WithOther
-from dxprivacy.model.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.metrics import AttributeMax, Capped, Line, Metric, Places, Scaled, WithOther
 
 BANDS = 24
 
@@ -25,7 +25,7 @@ class Ruler:
 def ruler(metric: Metric, attribute: Attribute | None) -> Ruler | None:
     """The own distance under a metric; None where the metric is all there is.
 
-    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy import metrics
     >>> ruler(metrics.line(5, 1), None).unit, ruler(metrics.constant(5, 1), None)
     ('steps', None)
     """

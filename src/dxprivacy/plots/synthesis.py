@@ -12,9 +12,9 @@ from dxprivacy.errors import UsageError
 from dxprivacy.plots.answers import PANELS, ROWS, TALL, domain_of, end_labels, number_format, panels_of
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, PALE, WIDTH, clean, distinct, headed
-from dxprivacy.release import Row
-from dxprivacy.release.words import number
-from dxprivacy.synthesis.report import Compared, Report
+from dxprivacy.release.release import Row
+from dxprivacy.screens.release import number
+from dxprivacy.synthetic.report import Compared, Report
 from dxprivacy.wording import plural
 
 DOTS = 1_500

@@ -24,9 +24,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dxprivacy.errors import DxError, Hint, QuestionError, UsageError
-from dxprivacy.model.grammar import parse, read_target
-from dxprivacy.model.grouping import require_honest
-from dxprivacy.model.questions import (
+from dxprivacy.model.universe import Universe
+from dxprivacy.policy.source import UNPRINTABLE, TomlFile
+from dxprivacy.questions.grammar import parse, read_target
+from dxprivacy.questions.grouping import require_honest
+from dxprivacy.questions.questions import (
     WHOLE,
     Condition,
     Question,
@@ -36,8 +38,6 @@ from dxprivacy.model.questions import (
     importance,
     written_condition,
 )
-from dxprivacy.model.universe import Universe
-from dxprivacy.policy.source import UNPRINTABLE, TomlFile
 
 _GOALS = ("within", "weight", "title")
 _KEYS: dict[str, tuple[str, ...]] = {

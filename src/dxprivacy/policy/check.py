@@ -1,14 +1,14 @@
 """`dxp check`: a policy explained, fit for a lawyer to sign, with everything worth a second look."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dxprivacy.model.attributes import OTHER, Attribute, Integers
-from dxprivacy.model.metrics import (
+from dxprivacy.attributes.base import OTHER, Attribute, Integers
+from dxprivacy.attributes.ordered import Dates, Numbers
+from dxprivacy.metrics import (
     Constant,
     Extreme,
     Matrix,
@@ -19,11 +19,10 @@ from dxprivacy.model.metrics import (
     WithOther,
     public_pair,
 )
-from dxprivacy.model.ordered import Dates, Numbers
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy.facts import PolicyFacts
 from dxprivacy.policy.near import nearly_coinciding
-from dxprivacy.policy.policy import Policy
-from dxprivacy.wording import columns, digits, plain, plural, short, short_pair, tag, wrap
+from dxprivacy.wording import digits, plural, short_pair, shown
 
 _LARGE = 10_000_000  # possible records from which on memory is worth a word
 
@@ -77,7 +76,7 @@ class Check:
     tightened: tuple[tuple[str, str, float, float], ...]
 
     def __str__(self) -> str:
-        return "\n".join(plain(line) for line in check_lines(self))
+        return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; infinite numbers as null."""
@@ -117,7 +116,7 @@ def finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def check(policy: Policy) -> Check:
+def check(policy: PolicyFacts) -> Check:
     """Look at every attribute.
 
     Where records may be absent, no pair is further apart than twice the presence, and so nothing is public.
@@ -385,73 +384,3 @@ def _correlation(rows: list[Row]) -> list[Notice]:
             "similar ε; docs/correlation.md works an example out.",
         )
     ]
-
-
-def check_lines(page: Check, listing: str = "") -> list[str]:
-    """The page as lines; `listing` adds all identical, tightened or public entries."""
-    unit = "one record replaced, n public"
-    if page.presence is not None:
-        unit = "one record added, removed or replaced, n private"
-    product = " ×\u00a0".join(f"{short(name, 24)}\u00a0{size:,}" for name, size in page.sizes)
-    shape = plural(page.cells, "possible record") + (f" = {product}" if len(page.sizes) > 1 else "")
-    lines = [
-        f"{tag('good', '✓')} valid · {tag('bold', page.title)} · {unit}",
-        *(f"  {line}" for line in wrap(shape, 94, "    ")),
-        tag("dim", "  every attribute also has “other”, for missing and invalid entries"),
-        "",
-    ]
-    head = [tag("dim", t) for t in ("alike except", "strictest pair", "ε", "loosest pair", "ε")]
-    table = [head]
-    for r in page.rows:
-        strict = digits(r.strictest_epsilon) + (" " + tag("warn", "!") if math.isinf(r.strictest_epsilon) else "")
-        loose = "public" if r.public else digits(r.loosest_epsilon) + (" " + tag("warn", "!") if r.tightened else "")
-        table.append(
-            [
-                short(r.attribute, 24),
-                short_pair(r.strictest, 48),
-                strict,
-                "" if r.public else short_pair(r.loosest, 48),
-                loose,
-            ]
-        )
-    if page.presence is not None:
-        table.append(["presence", "anyone – absent", digits(page.presence), "anyone – absent", digits(page.presence)])
-    lines += columns(table, "llrlr")
-    for r in page.rows:
-        for b in r.other:
-            has = "is public" if math.isinf(b.epsilon) else f"has ε {digits(b.epsilon)}"
-            text = f"{short(r.attribute, 24)}: {short_pair(b.pair, 48)} {has}, {b.way} than every listed pair"
-            lines.append(tag("dim", f"  {text}"))
-    if page.public and not page.worst_case:
-        worst, tail = "no limit", ": everything is public."
-    else:
-        worst = f"ε {digits(page.worst_case)}"
-        tail = ", over all releases ever" + ("; no limit on public differences." if page.public else ".")
-    lines += [
-        "",
-        f"  Worst case in plain-DP terms: {tag('bold', worst)}{tail}",
-        "  One plan usually uses far less; dxp plan says how much.",
-    ]
-    lines += notice_lines(page.warnings)
-    return lines + _listing(page, listing) if listing else lines
-
-
-def notice_lines(notices: Sequence[Notice]) -> list[str]:
-    """What is worth a second look, after an empty line; nothing where there is none."""
-    lines = [""] if notices else []
-    for notice in notices:
-        text = wrap(notice.text, 82)
-        lines.append(f"{tag('warn', '! ' + notice.kind.ljust(13))}{text[0]}")
-        lines += [" " * 15 + more for more in text[1:]]
-    return lines
-
-
-def _listing(page: Check, kind: str) -> list[str]:
-    """Every entry of one kind."""
-    if kind == "identical":
-        found = [f"{a} – {b}: ε 0" for a, b in page.identical]
-    elif kind == "tightened":
-        found = [f"{a} – {b}: you wrote {digits(w)}, the policy keeps {digits(k)}" for a, b, w, k in page.tightened]
-    else:
-        found = [w.text for w in page.warnings if w.kind == "public"]
-    return ["", tag("bold", f"  {kind}"), *(f"  {line}" for line in found or ["none"])]

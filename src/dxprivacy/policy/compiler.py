@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dxprivacy.attributes.base import Attribute, as_text
+from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
-from dxprivacy.model.attributes import Attribute, as_text
-from dxprivacy.model.metrics import AttributeMax, AttributeSum, Metric, with_absent
-from dxprivacy.model.reading import Recoding
+from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, with_absent
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import BUILD, COMMON, KINDS

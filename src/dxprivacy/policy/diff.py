@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.model.attributes import Attribute, Integers, Points
-from dxprivacy.model.metrics import (
+from dxprivacy.attributes.base import Attribute, Integers, Points
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.numbers import number_text
+from dxprivacy.metrics import (
     AttributeMax,
     Capped,
     Constant,
@@ -31,10 +32,9 @@ from dxprivacy.model.metrics import (
     along,
     present,
 )
-from dxprivacy.model.numbers import number_text
 from dxprivacy.policy.check import finite
-from dxprivacy.policy.policy import Policy
-from dxprivacy.wording import plain
+from dxprivacy.policy.facts import PolicyFacts
+from dxprivacy.wording import shown
 
 _EQUAL = 1e-9
 _BLOCK = 1 << 18
@@ -170,9 +170,7 @@ class Diff:
         return any(c.looser for a in self.attributes for c in (a.listed, a.other))
 
     def __str__(self) -> str:
-        from dxprivacy.policy.diff_words import diff_lines
-
-        return "\n".join(plain(line) for line in diff_lines(self))
+        return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; infinite numbers as null."""
@@ -188,9 +186,10 @@ class Diff:
         }
 
 
-def diff(before: Policy, after: Policy) -> Diff:
+def diff(before: PolicyFacts, after: PolicyFacts) -> Diff:
     """What changes from one policy to another.
 
+    >>> from dxprivacy.policy import Policy
     >>> text = 'title = "T"\\ndataset = "t"\\n[attributes.sex]\\nvalues = ["M", "F"]\\nepsilon = {}'
     >>> page = diff(Policy.parse(text.format(1)), Policy.parse(text.format(2)))
     >>> page.attributes[0].listed.looser, page.attributes[0].listed.most
@@ -210,7 +209,7 @@ def diff(before: Policy, after: Policy) -> Diff:
     )
 
 
-def _axes(policy: Policy) -> dict[str, tuple[Attribute, Metric]]:
+def _axes(policy: PolicyFacts) -> dict[str, tuple[Attribute, Metric]]:
     axes = along(policy.metric) or (policy.metric,)
     return {a.name: (a, m) for a, m in zip(policy.universe.attributes, axes, strict=True)}
 
@@ -220,7 +219,7 @@ def _worst(metric: Metric) -> WorstCase:
     return WorstCase(far.distance if far else 0.0, metric.has_infinite)
 
 
-def _settings(before: Policy, after: Policy) -> tuple[Setting, ...]:
+def _settings(before: PolicyFacts, after: PolicyFacts) -> tuple[Setting, ...]:
     found = [Setting(w, getattr(before, w), getattr(after, w)) for w in ("title", "dataset", "version")]
     found.append(Setting("unit", *(str(p.file.tables.get("unit", "replace")) for p in (before, after))))
     found.append(Setting("presence", *(_presence(p.metric) for p in (before, after))))

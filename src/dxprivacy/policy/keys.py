@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import DxError, Hint, UsageError
-from dxprivacy.model.numbers import Exact, exact
+from dxprivacy.exact.numbers import Exact, exact
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 # Wide enough for every sane policy; within them floats neither overflow nor vanish, whatever is divided or added up.

@@ -4,10 +4,10 @@ import math
 import re
 from fractions import Fraction
 
+from dxprivacy.attributes.base import Attribute, Points, Values, as_text
 from dxprivacy.errors import DxError, PolicyError
-from dxprivacy.model.attributes import Attribute, Points, Values, as_text
-from dxprivacy.model.metrics import PLACES, Metric, alone
-from dxprivacy.model.metrics.graph import read_edges
+from dxprivacy.metrics import PLACES, Metric, alone
+from dxprivacy.metrics.graph import read_edges
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import KILOMETRES, Keys
 from dxprivacy.policy.ordered import dates, integers, numbers

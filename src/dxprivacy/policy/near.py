@@ -7,7 +7,7 @@ which most places stand twice still has a usual distance; places that share thei
 
 import numpy as np
 
-from dxprivacy.model.metrics import Places
+from dxprivacy.metrics import Places
 
 PART = 20
 MOST_PLACES = 5_000  # all pairs are looked at: a few seconds
@@ -17,7 +17,7 @@ _BLOCK = 1 << 22
 def nearly_coinciding(places: Places) -> list[tuple[tuple[int, int], float]]:
     """The pairs that nearly coincide and how far apart they are, the closest first; none for fewer than three places.
 
-    >>> from dxprivacy.model import metrics
+    >>> from dxprivacy import metrics
     >>> nearly_coinciding(metrics.euclidean([[0, 0], [0, 1], [50, 0], [0, 60]], epsilon_per_unit=1))
     [((0, 1), 1.0)]
     """

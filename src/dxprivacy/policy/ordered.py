@@ -5,11 +5,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dxprivacy.attributes.base import Attribute, Integers
+from dxprivacy.attributes.ordered import Dates, Numbers, Series, as_date
 from dxprivacy.errors import Hint
-from dxprivacy.model.attributes import Attribute, Integers
-from dxprivacy.model.metrics import Metric, alone
-from dxprivacy.model.numbers import Exact
-from dxprivacy.model.ordered import Dates, Numbers, Series, as_date
+from dxprivacy.exact.numbers import Exact
+from dxprivacy.metrics import Metric, alone
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import DAYS, LENGTHS, Keys, divide
 from dxprivacy.policy.source import UNPRINTABLE

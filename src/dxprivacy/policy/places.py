@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dxprivacy.attributes.base import OTHER, Property
 from dxprivacy.errors import PolicyError, did_you_mean
-from dxprivacy.model.arrays import Floats
-from dxprivacy.model.attributes import OTHER, Property
-from dxprivacy.policy.files import read_text
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.files.reading import read_text
 
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 

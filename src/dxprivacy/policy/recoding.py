@@ -15,9 +15,9 @@ nothing else: distances and questions do not depend on them.
 from collections.abc import Mapping
 from typing import Any
 
+from dxprivacy.attributes.base import Attribute, as_text
+from dxprivacy.attributes.matching import Recoding, listed_texts
 from dxprivacy.errors import did_you_mean
-from dxprivacy.model.attributes import Attribute, as_text
-from dxprivacy.model.reading import Recoding, listed_texts
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
 

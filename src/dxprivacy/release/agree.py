@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from dxprivacy.errors import UsageError
-from dxprivacy.model.arrays import Floats
+from dxprivacy.exact.arrays import Floats
 
 MOST_AXES = 12
 

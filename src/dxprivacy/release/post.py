@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dxprivacy.errors import UsageError
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.release.agree import Table, agree, informed
 from dxprivacy.release.processed import Processed, after, start
 from dxprivacy.release.release import Release

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.model import shown
-from dxprivacy.model.arrays import Floats
+from dxprivacy.exact.arrays import Floats
 from dxprivacy.release.release import Release, Row
-from dxprivacy.release.words import number
-from dxprivacy.wording import columns, plain, wrap
+from dxprivacy.wording import shown
 
 FREE = "post-processing of released answers: it costs nothing, and the promise of the release holds unchanged"
 INTERVALS = (
@@ -64,16 +62,7 @@ class Processed:
         return {**name, "answers": self.rows(), "done": list(self.done), "note": self.note}
 
     def __str__(self) -> str:
-        table = [
-            [
-                name,
-                number(r.value, r.low, r.high),
-                f"{number(r.low, r.low, r.high)} – {number(r.high, r.low, r.high)}",
-            ]
-            for r, name in zip(self.answers, shown.names(self.answers), strict=True)
-        ] or [[f"{value:,.6g}"] for value in self.values.tolist()]
-        lines = columns(table, "lrl" if self.answers else "r") + [f"  {line}" for line in wrap(self.note, 94)]
-        return "\n".join(plain(line) for line in lines)
+        return shown(self)
 
 
 def start(given: Release | Processed | Floats) -> Processed:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.model.canonical import UNSEALED, sealed
-from dxprivacy.outputs import ANSWERS, RELEASE, write_file
-from dxprivacy.wording import json_text, plain
+from dxprivacy.files.canonical import UNSEALED, sealed
+from dxprivacy.files.writing import ANSWERS, RELEASE, write_file
+from dxprivacy.wording import json_text, shown
 
 FORMAT = "dxprivacy-release/3"
 TOO_FEW = "too few to say"
@@ -127,9 +127,7 @@ class Release:
         return write_file(target, text, kind, note=KEPT)
 
     def __str__(self) -> str:
-        from dxprivacy.release.words import release_lines
-
-        return "\n".join(plain(line) for line in release_lines(self))
+        return shown(self)
 
 
 def _defused(cell: Any) -> Any:

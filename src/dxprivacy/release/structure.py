@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dxprivacy.errors import DxError, UsageError
-from dxprivacy.model.arrays import Ints
+from dxprivacy.exact.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, OneHot
-from dxprivacy.model.question_json import from_dict
-from dxprivacy.model.questions import Stack
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.stored import from_dict
 from dxprivacy.release.release import Release
 
 

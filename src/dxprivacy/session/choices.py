@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Entry
-from dxprivacy.mechanisms import Noise, public_records
-from dxprivacy.mechanisms.selection import chosen
-from dxprivacy.planning.choice import Choice
-from dxprivacy.release.choice import ChoiceRelease, build_choice, choice_from_json, rehearse_choice
+from dxprivacy.mechanisms.choice.plan import Choice
+from dxprivacy.mechanisms.choice.release import ChoiceRelease, build_choice, choice_from_json, rehearse_choice
+from dxprivacy.mechanisms.choice.run import chosen
+from dxprivacy.mechanisms.laplace.run import public_records
+from dxprivacy.mechanisms.noise import Noise
 
 if TYPE_CHECKING:
     from dxprivacy.session.session import Session

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms.spending import StepCost
-from dxprivacy.model.questions import Stack
+from dxprivacy.questions.questions import Stack
 
 
 class Recorded:

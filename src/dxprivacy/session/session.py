@@ -8,22 +8,24 @@ from typing import Any
 
 from dxprivacy.engines import open_source
 from dxprivacy.errors import UsageError
+from dxprivacy.exact.grid import require_room
+from dxprivacy.files.canonical import parse
+from dxprivacy.files.reading import read_text
 from dxprivacy.ledger import Entry, Ledger
-from dxprivacy.mechanisms import Noise, SystemNoise, noisy_rows, public_records
-from dxprivacy.model.canonical import parse
-from dxprivacy.model.grid import require_room
-from dxprivacy.model.picks import Pick
-from dxprivacy.planning import Plan, load_plan, make_plan
-from dxprivacy.planning.choice import Choice, make_choice
-from dxprivacy.planning.planner import USUAL_SHARE
+from dxprivacy.mechanisms.choice.plan import Choice, make_choice
+from dxprivacy.mechanisms.choice.release import ChoiceRelease
+from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
+from dxprivacy.mechanisms.laplace.plan import Plan, load_plan
+from dxprivacy.mechanisms.laplace.planner import USUAL_SHARE, make_plan
+from dxprivacy.mechanisms.laplace.run import noisy_rows, public_records
+from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan, plan_synthesis
 from dxprivacy.policy import Policy
-from dxprivacy.policy.files import read_text
-from dxprivacy.release import Release, build_release, from_json, rehearse
-from dxprivacy.release.choice import ChoiceRelease
+from dxprivacy.questions.picks import Pick
+from dxprivacy.release.release import Release, from_json
 from dxprivacy.session.choices import ChoiceOutcome, choose
 from dxprivacy.session.pace import paced, period
 from dxprivacy.session.synthesizing import Progress, Synthesis, run_name, synthesize
-from dxprivacy.synthesis.plan import SynthesisPlan, plan_synthesis
 
 
 @dataclass(frozen=True)

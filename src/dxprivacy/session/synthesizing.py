@@ -14,26 +14,26 @@ from urllib.parse import quote
 
 import numpy as np
 
-from dxprivacy.bounds import largest_loss, max_ratio
+from dxprivacy.accounting import largest_loss, max_ratio
+from dxprivacy.accounting.costs import SelectionCost, SumCost
 from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import BudgetExceeded, UsageError
-from dxprivacy.mechanisms import Noise
-from dxprivacy.mechanisms.smalldb.release import small_database
-from dxprivacy.model.costs import SelectionCost, SumCost
-from dxprivacy.planning import Plan
-from dxprivacy.planning.smalldb import SmallDbPlan
-from dxprivacy.release import Release, Row
-from dxprivacy.release.build import promise_of
+from dxprivacy.mechanisms.direct.run import fit_histogram
+from dxprivacy.mechanisms.laplace.answers import promise_of
+from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.mwem.plan import MwemPlan
+from dxprivacy.mechanisms.mwem.run import run_mwem
+from dxprivacy.mechanisms.noise import Noise
+from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan
+from dxprivacy.mechanisms.smalldb.run import small_database
+from dxprivacy.mechanisms.smalldb.spread import small_histogram
+from dxprivacy.mechanisms.synthesis.measured_rows import bounded_rows, measured_rows
+from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan
+from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
+from dxprivacy.release.release import Release, Row
 from dxprivacy.session.recorded import Recorded
-from dxprivacy.synthesis.direct import fit_histogram
-from dxprivacy.synthesis.measured_rows import bounded_rows, measured_rows
-from dxprivacy.synthesis.mwem import run_mwem
-from dxprivacy.synthesis.mwem_plan import MwemPlan
-from dxprivacy.synthesis.plan import SynthesisPlan
-from dxprivacy.synthesis.records import Records
-from dxprivacy.synthesis.report import Report, compare
-from dxprivacy.synthesis.small import small_histogram
-from dxprivacy.synthesis.synthetic import Synthetic
+from dxprivacy.synthetic.records import Records
+from dxprivacy.synthetic.report import Report, compare
 from dxprivacy.wording import json_text, percent
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ def test_points_with_line_breaks_in_their_names_forge_nothing(town, dxp, known_n
 
 def test_titles_of_questions_in_a_plan_forge_nothing(town, dxp, planned, known_noise):
     """A title is whatever the analyst wrote into the plan."""
-    from dxprivacy.model.canonical import sealed
+    from dxprivacy.files.canonical import sealed
 
     file = planned("count by sex")
     data = json.loads(file.read_text())

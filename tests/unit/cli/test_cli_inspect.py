@@ -8,10 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
 from dxprivacy.cli.inspect import NOT_PRIVATE
 from dxprivacy.engines import open_source
-from dxprivacy.model.attributes import Integers, Points, Values
-from dxprivacy.model.ordered import Dates, Numbers, Series
 from dxprivacy.model.universe import Universe
 
 ROWS = ["M,3,1", "x,3,1", "x,10,1", " F,,9", "F,4.5,1", "F,nine,Albany", "M,3,2"]

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.curator import CURATOR
 from dxprivacy.cli.screen import working
-from dxprivacy.planning import METHODS
+from dxprivacy.mechanisms.laplace.planner import METHODS
 
 
 def test_compare_shows_all_methods_and_marks_the_best(dxp, town):

@@ -11,8 +11,8 @@ import pytest
 
 from contracts.curator import CURATOR
 from dxprivacy.errors import PolicyError
+from dxprivacy.files.canonical import sealed
 from dxprivacy.ledger import Ledger
-from dxprivacy.model.canonical import sealed
 
 
 def spent(dxp, ledger="ledger.db"):

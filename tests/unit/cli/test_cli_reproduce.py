@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from dxprivacy.paper.experiment import Settings
-from dxprivacy.paper.folder import ENDINGS
-from dxprivacy.paper.names import NAMES
-from dxprivacy.paper.run import reproduce
+from dxprivacy.research.experiment import Settings
+from dxprivacy.research.folder import ENDINGS
+from dxprivacy.research.names import NAMES
+from dxprivacy.research.run import reproduce
 
 FEW = ("--universes", "2", "--quick")
 SETTINGS = Settings(universes=2, quick=True)

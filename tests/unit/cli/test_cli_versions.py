@@ -6,9 +6,9 @@ import pytest
 
 import dxprivacy as dx
 from contracts.curator import CURATOR
+from dxprivacy.accounting.costs import SelectionCost
 from dxprivacy.ledger import Ledger
-from dxprivacy.model.costs import SelectionCost
-from dxprivacy.model.questions import gather
+from dxprivacy.questions.questions import gather
 
 
 def refused(called, code, *words):

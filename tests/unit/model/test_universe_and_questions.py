@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from contracts.check_workload import check_workload
 from contracts.random_models import random_metric, random_questions
+from dxprivacy.attributes.base import Integers, Points, Property, Values
+from dxprivacy.attributes.ordered import Numbers
 from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
-from dxprivacy.model.attributes import Integers, Points, Property, Values
-from dxprivacy.model.grammar import parse, write
-from dxprivacy.model.grid import array_to_grid, require_room, to_grid
-from dxprivacy.model.numbers import exact
-from dxprivacy.model.ordered import Numbers
-from dxprivacy.model.question_json import from_dict
-from dxprivacy.model.questions import (
+from dxprivacy.exact.grid import array_to_grid, require_room, to_grid
+from dxprivacy.exact.numbers import exact
+from dxprivacy.model.universe import Universe
+from dxprivacy.questions.grammar import parse, write
+from dxprivacy.questions.questions import (
     count,
     gather,
     marginals,
@@ -27,7 +27,7 @@ from dxprivacy.model.questions import (
     sum_of,
     table,
 )
-from dxprivacy.model.universe import Universe
+from dxprivacy.questions.stored import from_dict
 
 
 def survey() -> Universe:

@@ -8,8 +8,8 @@ import pytest
 from pictured import marks, numbers, texts
 
 import dxprivacy as dx
+from dxprivacy.accounting.costs import LaplaceCost, SumCost
 from dxprivacy.errors import UsageError
-from dxprivacy.model.costs import LaplaceCost, SumCost
 from dxprivacy.plots.budget_panels import percent_up
 from dxprivacy.plots.budget_picture import used_picture
 from dxprivacy.plots.groups import Groups

@@ -73,7 +73,7 @@ def test_a_page_about_a_policy_holds_its_picture_its_pairs_and_its_text(policy):
 def test_a_page_about_a_plan_holds_the_whole_outline(policy):
     plan = dx.plan(["count by sex within 9", "mean age"], policy.metric, rows=100, share="50%", title=policy.title)
     before = dx.plan("count where age=5..9", policy.metric, share="25%")
-    from dxprivacy.model.costs import SumCost
+    from dxprivacy.accounting.costs import SumCost
 
     spent = SumCost(policy.universe, [before.cost])
     made = plan_page(plan, policy=policy, spent=spent, ledger="<l>.db", command="dxp plan")

@@ -8,8 +8,8 @@ import pytest
 from pictured import METRICS, marks, numbers, texts
 
 import dxprivacy as dx
+from dxprivacy.attributes.base import Points
 from dxprivacy.errors import UsageError
-from dxprivacy.model.attributes import Points
 from dxprivacy.plots.groups import Groups, runs
 from dxprivacy.plots.heat import Cell, heat
 from dxprivacy.plots.plane import plane_of, ring_around

@@ -8,7 +8,7 @@ import pytest
 from pictured import marks, numbers, texts
 
 import dxprivacy as dx
-from dxprivacy.release import Release, Row, from_json
+from dxprivacy.release.release import Release, Row, from_json
 
 HOUSEHOLD = Path(__file__).parents[3] / "examples" / "household"
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.planning import make_plan
+from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.plots.document import document
 
 POLICY = """
@@ -63,9 +63,9 @@ def pages(tmp_path_factory):
         release = session.release(plan)
         ledger = dx.plots.ledger_page(session.ledger, policy)
     other = make_plan(["prefixes age"], policy.metric, share="20%", title=policy.title, dataset=policy.dataset)
-    from dxprivacy.paper.experiment import Settings
-    from dxprivacy.paper.folder import Folder
-    from dxprivacy.paper.report import report_page
+    from dxprivacy.research.experiment import Settings
+    from dxprivacy.research.folder import Folder
+    from dxprivacy.research.report import report_page
 
     return {
         "check": dx.plots.check_page(policy),

@@ -5,8 +5,8 @@ from pictured import marks, numbers, texts
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.release import Row
-from dxprivacy.synthesis.report import Compared, Report
+from dxprivacy.release.release import Row
+from dxprivacy.synthetic.report import Compared, Report
 
 
 def answer(label, value, synthetic, width=5.0, question="count by sex", **more):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dxprivacy.model import metrics
+from dxprivacy import metrics
 from dxprivacy.policy import Policy, check
 from dxprivacy.policy.near import nearly_coinciding
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.planning.compare import errors_gained
+from dxprivacy.mechanisms.laplace.compare import errors_gained
 
 HEAD = 'title = "T"\ndataset = "t"\n'
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dxprivacy.model.attributes import Integers, Points, Values
-from dxprivacy.policy import Policy, check, check_lines
+from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.policy import Policy, check
+from dxprivacy.screens.check import check_lines
 from dxprivacy.wording import plain
 
 PLACES = """id,name,state,latitude,longitude,elevation

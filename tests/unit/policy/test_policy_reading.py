@@ -5,7 +5,8 @@ import os
 import pytest
 
 from dxprivacy.errors import PolicyError
-from dxprivacy.policy import Policy, files
+from dxprivacy.files import reading as files
+from dxprivacy.policy import Policy
 
 POLICY = """
 title = "Points"

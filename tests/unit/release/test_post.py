@@ -10,7 +10,8 @@ import pytest
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.errors import UsageError
-from dxprivacy.release import build_release, from_json
+from dxprivacy.mechanisms.laplace.answers import build_release
+from dxprivacy.release.release import from_json
 
 TRUTH = np.array([[30, 5, 0, 2], [1, 0, 44, 18]])  # sex by region
 

@@ -9,7 +9,8 @@ import pytest
 
 import dxprivacy as dx
 from contracts.methods import plain_plan
-from dxprivacy.release import build_release, from_json
+from dxprivacy.mechanisms.laplace.answers import build_release
+from dxprivacy.release.release import from_json
 
 PLACES = "id,name,state,latitude,longitude\n1,Hoboken,New Jersey,40.7,-74.0\n2,Albany,New York,42.6,-73.7\n"
 

@@ -8,11 +8,11 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
-from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.files.canonical import is_sealed
+from dxprivacy.mechanisms.choice.plan import make_choice
+from dxprivacy.mechanisms.noise.source import SystemNoise
 from dxprivacy.mechanisms.smalldb import small_database
-from dxprivacy.model.canonical import is_sealed
-from dxprivacy.planning.choice import make_choice
-from dxprivacy.planning.smalldb import make_smalldb
+from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.session.recorded import Recorded
 
 POLICY = """

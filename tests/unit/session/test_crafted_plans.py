@@ -7,8 +7,8 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import DxError
-from dxprivacy.model.canonical import sealed
-from dxprivacy.planning import plan as plans
+from dxprivacy.files.canonical import sealed
+from dxprivacy.mechanisms.laplace import plan as plans
 
 POLICY = """
 title = "Crafted"
@@ -124,7 +124,7 @@ def test_counts_far_beyond_all_are_rehearsed_before_anything_is_spent(session, m
 
 
 def test_a_fraction_in_a_ledger_or_a_metric_has_no_exponent():
-    from dxprivacy.model.metrics.stored import metric_from_spec
+    from dxprivacy.metrics.stored import metric_from_spec
     from dxprivacy.model.universe import Universe
 
     universe = Universe.listed("ab")

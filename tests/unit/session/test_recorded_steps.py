@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
+from dxprivacy import metrics
+from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
-from dxprivacy.mechanisms import SystemNoise
-from dxprivacy.model import metrics
-from dxprivacy.model.attributes import Integers, Values
-from dxprivacy.model.questions import gather
+from dxprivacy.mechanisms.mwem.plan import plan_mwem
+from dxprivacy.mechanisms.mwem.run import run_mwem
+from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import gather
 from dxprivacy.session.recorded import Recorded
-from dxprivacy.synthesis.mwem import run_mwem
-from dxprivacy.synthesis.mwem_plan import plan_mwem
 
 D = metrics.line(6, 1)
 ROWS = [[1, 1, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1]]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
+from dxprivacy.accounting.certificate import Certificate
 from dxprivacy.errors import LedgerError
-from dxprivacy.planning.certificate import Certificate
 
 POLICY = """
 title = "Rehearsed"
@@ -43,12 +43,12 @@ def test_a_ratio_of_thousands_of_digits_is_released(session):
 
 
 BROKEN = {
-    "notes": "dxprivacy.release.build.notes",
-    "promise": "dxprivacy.release.build.promise",
-    "certificate": "dxprivacy.planning.certificate.Certificate.to_dict",
+    "notes": "dxprivacy.mechanisms.laplace.answers.notes",
+    "promise": "dxprivacy.mechanisms.laplace.answers.promise",
+    "certificate": "dxprivacy.accounting.certificate.Certificate.to_dict",
     "text": "dxprivacy.release.release.Release.to_json",
     "table": "dxprivacy.release.release.Release.to_csv",
-    "intervals": "dxprivacy.planning.plan.Plan.interval",
+    "intervals": "dxprivacy.mechanisms.laplace.plan.Plan.interval",
 }
 
 
@@ -75,7 +75,7 @@ def test_a_choice_that_cannot_be_told_is_not_made(session, broken, monkeypatch):
         raise ValueError("no text")
 
     with monkeypatch.context() as patched:
-        patched.setattr(f"dxprivacy.release.choice.{broken}", fail)
+        patched.setattr(f"dxprivacy.mechanisms.choice.release.{broken}", fail)
         with pytest.raises(ValueError, match="no text"):
             session.choose(choice)
     assert session.ledger.entries() == []

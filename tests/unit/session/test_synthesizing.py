@@ -8,7 +8,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.engines import open_source
 from dxprivacy.errors import BudgetExceeded, DxError, PolicyError, UsageError
-from dxprivacy.mechanisms import SystemNoise
+from dxprivacy.mechanisms.noise import SystemNoise
 
 POLICY = """
 title = "A small town"

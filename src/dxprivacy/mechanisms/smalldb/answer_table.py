@@ -11,10 +11,10 @@ from math import comb
 
 import numpy as np
 
-from dxprivacy.mechanisms.exact_choice import below
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.mechanisms.noise.exact_choice import below
+from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
 from dxprivacy.mechanisms.smalldb.problem import Draw
-from dxprivacy.mechanisms.weighted_choice import WeightedChoice
-from dxprivacy.model.arrays import Ints
 
 
 def by_answer_table(draw: Draw) -> Ints:

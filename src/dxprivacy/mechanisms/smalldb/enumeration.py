@@ -16,11 +16,11 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from dxprivacy.mechanisms.exact_choice import below, is_below
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.noise.exact_choice import below, is_below
+from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
 from dxprivacy.mechanisms.smalldb.problem import Draw
-from dxprivacy.mechanisms.weighted_choice import WeightedChoice
-from dxprivacy.model.arrays import Floats, Ints
-from dxprivacy.planning.smalldb_routes import CHUNK_NUMBERS, tail_length
+from dxprivacy.mechanisms.smalldb.routes import CHUNK_NUMBERS, tail_length
 
 _FILTER = 2.0**-36  # exponents up to 64, three roundings, and numpy's exp
 _FAR = 64.0

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.mechanisms.exact_choice import Entropy, below
-from dxprivacy.model.arrays import Ints
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.mechanisms.noise.exact_choice import Entropy, below
 from dxprivacy.model.workload import Workload
 
 

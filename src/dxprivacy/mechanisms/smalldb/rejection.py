@@ -4,9 +4,9 @@ How many proposals it takes depends on the data: the plan chooses this route onl
 average, and the documentation says that its time is not constant.
 """
 
-from dxprivacy.mechanisms.exact_choice import is_below
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.mechanisms.noise.exact_choice import is_below
 from dxprivacy.mechanisms.smalldb.problem import Draw, uniform_multiset
-from dxprivacy.model.arrays import Ints
 
 _BITS = 53
 

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from dxprivacy.errors import QuestionError
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.blocks.base import Block, Differences, classes_of_rows, largest_entry, require_exact
 from dxprivacy.model.blocks.explicit import dense_loads
 from dxprivacy.model.universe import Universe

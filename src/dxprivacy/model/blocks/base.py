@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dxprivacy.errors import QuestionError, TooLarge
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.universe import Universe
 
 Differences = tuple[Ints, Ints, Ints]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.errors import QuestionError, TooLarge
-from dxprivacy.model.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.blocks.base import Block, Differences, Rows, classes_of_rows, largest_entry, require_exact
 from dxprivacy.model.universe import Universe
 

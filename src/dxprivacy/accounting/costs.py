@@ -1,0 +1,259 @@
+"""What a release costs: a privacy loss for every pair of records, as a pseudometric (MATH section 1).
+
+The cost of discrete Laplace noise of scale s_k on the integer rows A is `L(i, j) = sum_k |A_ki - A_kj| / s_k`, and that
+of a choice by scores that follow those rows is the largest of these terms, exactly: the scales are float64 numbers and
+count as the rationals that they are.  Costs add under composition.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.numbers import Exact
+from dxprivacy.model.terms import Part, Term, Terms
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Workload
+
+
+class RowsCost(ABC):
+    """What the costs of rows with scales have in common: a loss made of the |A_ki - A_kj| / s_k.
+
+    `terms` add up to the loss; `alternatives` are sums of terms, of which the loss is the largest.
+
+    A scale of 0 separates records without limit: the loss is infinite wherever such a row differs, so it is allowed
+    only where the policy calls that difference public.
+    """
+
+    largest: ClassVar[bool]  # of its rows' losses, not their sum
+    slack = Fraction(0)  # its fractions are exact
+
+    def __init__(self, workload: Workload, scales: Sequence[float] | Floats) -> None:
+        if len(scales) != workload.rows:
+            raise QuestionError(f"{len(scales)} scales for {workload.rows} rows")
+        self.workload = workload
+        self.scales: Floats = np.asarray(scales, dtype=np.float64)
+        # -0.0 >= 0, but 1 / -0.0 is minus infinity: a loss that looks like less than nothing.
+        if not np.isfinite(self.scales).all() or np.signbit(self.scales).any():
+            raise QuestionError("scales must be finite and not negative")
+
+    @property
+    def universe(self) -> Universe:
+        """The records it speaks about."""
+        return self.workload.universe
+
+    @property
+    def error(self) -> float:
+        """One rounding per product, one per sum, one per division, all terms non-negative."""
+        return (self.workload.rows + 4) * 2.0**-52
+
+    @property
+    @abstractmethod
+    def terms(self) -> Terms:
+        """What adds up to the loss."""
+
+    @property
+    @abstractmethod
+    def alternatives(self) -> tuple[Terms, ...]:
+        """Sums of terms whose largest is the loss."""
+
+    @abstractmethod
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Approximate losses of many pairs."""
+
+    @abstractmethod
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """Whole numbers that determine the loss of each pair."""
+
+    @abstractmethod
+    def exact(self, i: int, j: int) -> Exact:
+        """The loss of one pair as a fraction."""
+
+    @cached_property
+    def _weights(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            return 1.0 / self.scales
+
+    @cached_property
+    def _groups(self) -> tuple[Floats, Ints]:
+        distinct, group = np.unique(self.scales, return_inverse=True)
+        return distinct, group.reshape(-1).astype(np.int64)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The blocks with their weights."""
+        blocks = zip(self.workload.blocks, self.workload.offsets, strict=True)
+        weighed = [(block, self._weights[start : start + block.rows]) for block, start in blocks]
+        return tuple(Part.of(block, weights, largest=self.largest) for block, weights in weighed)
+
+    @cached_property
+    def identity(self) -> tuple[str, str, bytes]:
+        """Equal for equal losses of equal rows."""
+        return type(self).__name__, self.workload.digest, self.scales.tobytes()
+
+
+class LaplaceCost(RowsCost):
+    """The loss of answering a workload with discrete Laplace noise: the sum over the rows.
+
+    A scale of 0 means an exact answer.
+    """
+
+    largest = False
+
+    @cached_property
+    def terms(self) -> Terms:
+        """One for each block: they add up."""
+        return tuple(Term((part,)) for part in self.parts)
+
+    @property
+    def alternatives(self) -> tuple[Terms, ...]:
+        """Only one: all terms together."""
+        return (self.terms,)
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Approximate losses of many pairs."""
+        return self.workload.loads(i, j, self._weights)
+
+    def _sums(self, i: Ints, j: Ints) -> Ints:
+        """Per pair and distinct scale: the whole number sum_k |A_ki - A_kj| over the rows with that scale."""
+        distinct, group = self._groups
+        pair, row, amount = self.workload.differences(i, j)
+        out = np.zeros((len(i), len(distinct)), dtype=np.int64)
+        np.add.at(out, (pair, group[row]), amount)
+        return out
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """The sums per distinct scale determine the loss."""
+        if self.workload.largest * 2 * self.workload.rows >= 1 << 62:  # the sums might wrap: name the pair instead
+            return np.stack([np.minimum(i, j), np.maximum(i, j)], axis=1)
+        return self._sums(i, j)
+
+    def exact(self, i: int, j: int) -> Exact:
+        """The loss of one pair as a fraction."""
+        total: Exact = Fraction(0)
+        _, row, amount = self.workload.differences(np.array([i]), np.array([j]))
+        amounts: dict[float, int] = {}
+        for scale, a in zip(self.scales[row].tolist(), amount.tolist(), strict=True):
+            amounts[scale] = amounts.get(scale, 0) + a
+        for scale, a in amounts.items():
+            total = total + (Fraction(a) / Fraction(scale) if scale else float("inf"))
+        return total
+
+
+class SelectionCost(RowsCost):
+    """The loss of choosing by scores that follow the rows: the largest of the |A_ki - A_kj| / s_k.
+
+    A score u_k that moves by at most |A_ki - A_kj| when record i is replaced by j, and the weight exp(u_k / (2 s_k)):
+    each weight and their sum move by at most exp(L / 2), so that the choice has the loss L (Theorem 3 of the paper).
+    """
+
+    largest = True
+
+    @property
+    def error(self) -> float:
+        """One rounding per product and per division: a largest number is one of them."""
+        return 4 * 2.0**-52
+
+    @cached_property
+    def terms(self) -> Terms:
+        """One, of all blocks."""
+        return (Term(self.parts),)
+
+    @cached_property
+    def alternatives(self) -> tuple[Terms, ...]:
+        """The blocks: the loss is the largest of theirs, so each can be looked at by itself."""
+        return tuple((Term((part,)),) for part in self.parts)
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Approximate losses of many pairs."""
+        return self.terms[0].pairwise(i, j)
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """Amount and scale of the largest row determine the loss; where others come close, the pair names itself."""
+        distinct, group = self._groups
+        out = np.zeros((len(i), 4), dtype=np.int64)
+        pair, row, amount = self.workload.differences(i, j)
+        if len(distinct) == 1:
+            np.maximum.at(out[:, 0], pair, amount)
+            return out
+        loss, top = amount * self._weights[row], np.zeros(len(i))
+        np.maximum.at(top, pair, loss)
+        near = np.flatnonzero(loss >= top[pair] * (1 - 4 * self.error))
+        pair, row, amount = pair[near], row[near], amount[near]
+        out[pair, 0], out[pair, 1] = amount, group[row]
+        other = pair[(out[pair, 0] != amount) | (out[pair, 1] != group[row])]
+        out[other, 2], out[other, 3] = np.minimum(i, j)[other] + 1, np.maximum(i, j)[other] + 1
+        return out
+
+    def exact(self, i: int, j: int) -> Exact:
+        """The loss of one pair as a fraction."""
+        most: Exact = Fraction(0)
+        _, row, amount = self.workload.differences(np.array([i]), np.array([j]))
+        for scale, a in set(zip(self.scales[row].tolist(), amount.tolist(), strict=True)):
+            most = max(most, Fraction(a) / Fraction(scale) if scale else float("inf"))
+        return most
+
+
+class SumCost:
+    """Several costs together: composition.  One that occurs often (as the same object) is worked out once."""
+
+    slack = Fraction(0)
+
+    def __init__(self, universe: Universe, costs: Sequence[RowsCost]) -> None:
+        self._universe = universe
+        self.costs = tuple(costs)
+        for cost in costs:
+            if cost.universe != universe:
+                raise QuestionError("costs over different universes cannot be added")
+        counted = Counter(id(cost) for cost in self.costs)
+        self._distinct = tuple((cost, counted[key]) for key, cost in {id(cost): cost for cost in self.costs}.items())
+
+    @property
+    def universe(self) -> Universe:
+        """The records it speaks about."""
+        return self._universe
+
+    @property
+    def distinct(self) -> tuple[RowsCost, ...]:
+        """Each cost once."""
+        return tuple(cost for cost, _ in self._distinct)
+
+    @property
+    def error(self) -> float:
+        """The worst part and one rounding per sum."""
+        return max((c.error for c in self.costs), default=0.0) + len(self.costs) * 2.0**-52
+
+    @cached_property
+    def terms(self) -> Terms:
+        """All summands of all costs."""
+        return tuple(term.times(count) for cost, count in self._distinct for term in cost.terms)
+
+    @property
+    def alternatives(self) -> tuple[Terms, ...]:
+        """Those of a single cost; several costs are looked at together."""
+        if len(self._distinct) != 1:
+            return (self.terms,)
+        ((cost, count),) = self._distinct
+        return tuple(tuple(term.times(count) for term in terms) for terms in cost.alternatives)
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Sums."""
+        return np.asarray(sum((n * c.pairwise(i, j) for c, n in self._distinct), np.zeros(len(i))), dtype=np.float64)
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """The costs' keys side by side."""
+        keys = [c.keys(i, j) for c, _ in self._distinct]
+        return np.hstack(keys) if keys else np.zeros((len(i), 1), dtype=np.int64)
+
+    def exact(self, i: int, j: int) -> Exact:
+        """The sum."""
+        return sum((n * c.exact(i, j) for c, n in self._distinct), Fraction(0))
+
+
+Cost = RowsCost | SumCost

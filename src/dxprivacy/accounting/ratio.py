@@ -1,0 +1,262 @@
+"""`max_ratio(loss, metric)`: the one function behind sensitivity, certificates and the budget.
+
+It returns the largest loss(i, j) / metric(i, j), as an exact fraction, with the pair that attains it.  Floats find the
+few pairs that could be the largest; pairs with equal integer keys are one; the rest is decided in fractions.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.accounting.covering import Cover, Loose, Move, cover
+from dxprivacy.errors import MetricError, NotCertified
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.checked import highest, numbers_only
+from dxprivacy.exact.numbers import Exact
+from dxprivacy.metrics import Constant, Metric, PseudoMetric, all_pairs, present
+from dxprivacy.metrics.base import BLOCK, Pairs
+from dxprivacy.model.terms import Part
+
+_TINIEST = 2.0**-1074  # no float above 0 is smaller
+_FEW_DIGITS = 2.0**-1060  # of floats so small, only some digits are right
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The largest ratio: certainly not above `upper`, attained up to `lower` at `witness`.
+
+    `rule` names the argument why looking at few pairs was enough.  For rational metrics under an exact rule
+    `upper == lower`.
+    """
+
+    upper: Exact
+    lower: Exact
+    witness: tuple[int, int] | None
+    rule: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether upper and lower agree to 2^-50."""
+        return self.upper == self.lower or self.lower >= self.upper * (1 - Fraction(1, 1 << 50))
+
+
+def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
+    """The largest loss(i, j) / d(i, j) over all pairs, d infinite asking for nothing and 0/0 for nothing.
+
+    A pair at distance 0 that the loss separates makes it infinite.
+    """
+    with numbers_only():
+        return _max_ratio(loss, metric)
+
+
+def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
+    if loss.universe != metric.universe:
+        raise MetricError("the question and the metric speak about different universes")
+    plan = cover(loss, metric)
+    search = _Search(loss, metric)
+    for i, j in plan.pairs(_block(loss)):
+        search.look(i, j)
+        if search.separated is not None:
+            return Bound(math.inf, math.inf, search.separated, plan.rule)
+    best, witness = search.decide()
+    upper, lower = best, best
+    if best != math.inf:  # the loss may be a metric itself, which rounds down
+        upper, lower = best * (1 + loss.slack), best / (1 + metric.slack)
+    for part in plan.loose:
+        ceiling, example = _loose(part, loss, metric)
+        upper = highest(upper, ceiling)
+        search = _Search(loss, metric)
+        if example is not None:
+            search.look(*example)
+            value, pair = search.decide()
+            if value > lower:
+                lower, witness = value / (1 + metric.slack), pair
+    if plan.absences:
+        upper = highest(upper, _absences(plan, loss, metric))
+    if plan.apart:
+        ceiling, floor, example_pair = _apart(plan, loss, metric)
+        upper = highest(upper, ceiling)
+        if floor >= lower:
+            lower, witness = floor, example_pair
+    return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
+
+
+def _block(loss: PseudoMetric) -> int:
+    """Smaller blocks where a record counts in many rows, so that memory stays bounded."""
+    dense = sum(t.width for t in loss.terms)
+    return max(1 << 10, min(BLOCK, (1 << 24) // max(dense, 1)))
+
+
+def ratios(loss: PseudoMetric, metric: Metric, i: Ints, j: Ints) -> Floats:
+    """Approximate ratios; 0 where the metric asks for nothing, infinite where no noise is enough."""
+    top, bottom = loss.pairwise(i, j), metric.pairwise(i, j)
+    if not ((top >= 0).all() and (bottom >= 0).all()):  # also where one of them is not a number
+        raise NotCertified("a loss or a distance is no number of at least 0", hints=["this is a bug: please report it"])
+    out = np.zeros(len(i))
+    asks = np.isfinite(bottom) & (top > 0)
+    with np.errstate(divide="ignore"):
+        np.divide(top, bottom, out=out, where=asks)
+    return np.where(asks, np.maximum(out, _TINIEST), out)  # a quotient may vanish, the pair may not
+
+
+class _Search:
+    """Keeps the pairs that may have the largest ratio."""
+
+    def __init__(self, loss: PseudoMetric, metric: Metric) -> None:
+        self.loss, self.metric = loss, metric
+        self.tolerance = 1.0 - 4.0 * (loss.error + metric.error) - 2.0**-48
+        self.largest = 0.0
+        self.kept: list[tuple[Ints, Ints, Floats]] = []
+        self.separated: tuple[int, int] | None = None
+
+    def look(self, i: Ints, j: Ints) -> None:
+        """Take in more pairs."""
+        r = ratios(self.loss, self.metric, i, j)
+        if not len(r):
+            return
+        top = float(r.max())
+        if math.isinf(top):
+            at = int(r.argmax())
+            self.separated = (min(int(i[at]), int(j[at])), max(int(i[at]), int(j[at])))
+            return
+        if top <= 0 or top < self._least:
+            return
+        self.largest = max(self.largest, top)
+        near = np.flatnonzero((r >= self._least) & (r > 0))
+        i, j, r = i[near], j[near], r[near]
+        if len(near) > 64:
+            i, j, r = self._distinct(i, j, r)
+        self.kept.append((i, j, r))
+
+    @property
+    def _least(self) -> float:
+        """What may still be the largest, once it is worked out in fractions; the smallest floats have few digits."""
+        return self.largest * self.tolerance - _FEW_DIGITS
+
+    def _distinct(self, i: Ints, j: Ints, r: Floats) -> tuple[Ints, Ints, Floats]:
+        keys = np.hstack([self.loss.keys(i, j), self.metric.keys(i, j)])
+        first = np.unique(keys, axis=0, return_index=True)[1]
+        return i[first], j[first], r[first]
+
+    def decide(self) -> tuple[Exact, tuple[int, int] | None]:
+        """The largest ratio in fractions, and its pair."""
+        if self.separated is not None:
+            return math.inf, self.separated
+        if not self.kept:
+            return Fraction(0), None
+        i, j, r = (np.concatenate([k[c] for k in self.kept]) for c in range(3))
+        near = r >= self._least
+        i, j, r = self._distinct(i[near], j[near], r[near])
+        best: Exact = Fraction(-1)
+        witness = (0, 0)
+        for a, b in zip(i.tolist(), j.tolist(), strict=True):
+            d = self.metric.exact(a, b)
+            value = Fraction(self.loss.exact(a, b)) / Fraction(d) if d else math.inf
+            if value > best:
+                best, witness = value, (a, b)
+        return best, witness
+
+
+def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pairs | None]:
+    """Each question in its own worst context: an upper bound, and pairs that come close to it."""
+    slack = 1.0 + 4.0 * (loss.error + metric.error) + 2.0**-48
+    best, at = 0.0, 0
+    u, v = (np.concatenate([pair[side] for pair in part.values]) for side in (0, 1))
+    total = np.zeros(len(u))
+    argument: list[tuple[Move, Ints]] = []
+    for own in part.terms:
+        largest = np.zeros(len(u))  # of the term's parts, each in its worst context
+        for piece, move in own:
+            top, where = np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
+            for start in range(0, len(u), max(1, BLOCK // len(move.contexts))):
+                stop = min(len(u), start + max(1, BLOCK // len(move.contexts)))
+                i = (u[start:stop, None] * move.stride + move.contexts).ravel()
+                j = (v[start:stop, None] * move.stride + move.contexts).ravel()
+                load = piece.pairwise(i, j).reshape(stop - start, -1)
+                where[start:stop] = load.argmax(axis=1)
+                top[start:stop] = load.max(axis=1)
+            largest = np.maximum(largest, top)
+            argument.append((move, where))
+        total += largest
+    axes = present(metric).axes
+    if axes is None:
+        raise MetricError("loose moves need a sum of attributes")
+    d = axes[part.axis].pairwise(u, v)
+    r = np.zeros(len(total))
+    with np.errstate(divide="ignore"):  # an infinite distance asks for nothing, a distance of 0 for everything
+        np.divide(total, d, out=r, where=(total > 0) & np.isfinite(d))
+    at = int(r.argmax())
+    best = highest(float(r[at]))
+    if best == 0:
+        return Fraction(0), None
+    offsets = np.array([int(move.contexts[where[at]]) for move, where in argument], dtype=np.int64)
+    stride = part.moves[0].stride
+    example = (u[at] * stride + offsets, v[at] * stride + offsets)
+    return (math.inf if math.isinf(best) else Fraction(best) * Fraction(slack)), example
+
+
+def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
+    """Each question by itself: the most that the presence of one record can show, added up."""
+    total = highest(
+        *(
+            sum(highest(*(_top(part, move, _block(loss)) for part, move in own)) for own in terms)
+            for terms in plan.absences
+        )
+    )
+    if math.isinf(total):
+        return math.inf
+    slack = 1.0 + 4.0 * loss.error + 2.0**-48
+    return Fraction(total) * Fraction(slack) / Fraction(metric.exact(0, metric.universe.size - 1))
+
+
+def _top(part: Part, move: Move, block: int) -> float:
+    return highest(*(float(part.pairwise(i, j).max(initial=0.0)) for i, j in move.pairs(block)))
+
+
+def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
+    """The plain-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only."""
+    with numbers_only():
+        return _largest_loss(loss)
+
+
+def _largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
+    plan = cover(loss, Constant(loss.universe, Fraction(1)))
+    best, witness = 0.0, None
+    for i, j in plan.pairs(_block(loss)):
+        values = loss.pairwise(i, j)
+        at = int(values.argmax())  # where some value is no number, it is the first such
+        if highest(best, float(values[at])) > best:
+            best, witness = float(values[at]), (int(i[at]), int(j[at]))
+    best *= 1.0 + 2.0 * loss.error
+    return (highest(best, _reaches(plan, loss)), None) if plan.apart else (best, witness)
+
+
+def largest_among(loss: PseudoMetric, cells: Ints) -> Exact:
+    """The largest loss between any two of some cells, in fractions."""
+    search = _Search(loss, Constant(loss.universe, Fraction(1)))
+    for first, second in all_pairs(len(cells)):
+        search.look(cells[first], cells[second])
+    return search.decide()[0]
+
+
+def _reaches(plan: Cover, loss: PseudoMetric) -> float:
+    total = highest(*(sum(t.reach() for t in terms) for terms in plan.apart))
+    return total * (1.0 + 8.0 * loss.error + 2.0**-48)
+
+
+def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:
+    """A constant metric and too many columns: the questions' reaches add up to an upper bound."""
+    total = _reaches(plan, loss)
+    sample = np.unique(np.linspace(0, metric.universe.size - 1, 700).astype(np.int64))
+    search = _Search(loss, metric)
+    first, second = np.triu_indices(len(sample), 1)
+    search.look(sample[first], sample[second])
+    lower, witness = search.decide()
+    epsilon = metric.exact(0, 1)
+    if total == 0:
+        return Fraction(0), Fraction(0), None
+    if epsilon == 0 or math.isinf(total):
+        return math.inf, lower, witness
+    return Fraction(total) / Fraction(epsilon), lower, witness

@@ -1,0 +1,89 @@
+"""The closest pair that questions tell apart: what plain DP would have to protect every pair like, to ask just these.
+
+"Told apart" is a pseudometric (0 or 1), so along a shortest path over generators some generator is told apart, and it
+is not longer than the path: looking at generators suffices.  On a sum of attributes these are pairs that differ in one
+attribute, and the others do not matter to their distance.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from dxprivacy.accounting.covering import closest_between
+from dxprivacy.exact.arrays import Bools, Floats, Ints
+from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent
+from dxprivacy.metrics.base import Pairs
+from dxprivacy.model.blocks import joint_classes
+from dxprivacy.model.workload import Workload
+
+_BLOCK = 1 << 14
+
+
+def closest_told_apart(workload: Workload, metric: Metric) -> Extreme | None:
+    """The least finite distance of two records with different rows, and its pair; None where there is none.
+
+    Where records may be absent, the absent one is a record like any other.
+
+    >>> from dxprivacy import metrics
+    >>> from dxprivacy.questions.questions import gather
+    >>> line = metrics.euclidean([[0], [1], [6], [7]], epsilon_per_unit=1)
+    >>> closest_told_apart(gather([[1, 1, 0, 0]]).on(line.universe), line)
+    Extreme(distance=5.0, pair=(1, 2))
+    """
+    if isinstance(metric, WithAbsent):
+        near, radius = _among(workload, metric.base), float(metric.radius)
+        if near is not None and near.distance <= radius:
+            return near
+        there = np.flatnonzero(_shown(workload, np.arange(metric.last), np.full(metric.last, metric.last)))
+        if len(there) and math.isfinite(radius):
+            return Extreme(radius, (int(there[0]), metric.last))
+        return near
+    return _among(workload, metric)
+
+
+def _among(workload: Workload, metric: Metric) -> Extreme | None:
+    """Among the records that are there."""
+    best, pair = math.inf, None
+    for i, j, d in _candidates(workload, metric):
+        at = int(d.argmin())
+        if d[at] < best:
+            best, pair = float(d[at]), (int(i[at]), int(j[at]))
+    return None if pair is None else Extreme(best, pair)
+
+
+def _candidates(workload: Workload, metric: Metric) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Pairs that are told apart, with finite distances."""
+    universe = metric.universe
+    axes = metric.axes
+    if axes is None and not isinstance(metric, Constant):
+        for i, j in metric.generators(_BLOCK):
+            shown = _shown(workload, i, j)
+            yield from _finite(metric, (i[shown], j[shown]), 1)
+        return
+    for axis in range(len(universe.shape)):
+        touching = [block for block in workload.blocks if axis in block.axes]
+        moving = joint_classes([block.moving(axis) for block in touching], universe.shape[axis])
+        if not moving.any():
+            continue
+        stride = universe.strides[axis]
+        if axes is None:  # the same distance everywhere: one pair tells it
+            other = int(np.flatnonzero(moving != moving[0])[0]) * stride
+            yield from _finite(metric, (np.array([0]), np.array([other])), 1)
+        else:
+            for pairs in closest_between(axes[axis], moving):
+                yield from _finite(axes[axis], pairs, stride)
+
+
+def _finite(metric: Metric, pairs: Pairs, stride: int) -> Iterator[tuple[Ints, Ints, Floats]]:
+    d = metric.pairwise(*pairs)
+    limited = np.isfinite(d)
+    if limited.any():
+        yield pairs[0][limited] * stride, pairs[1][limited] * stride, d[limited]
+
+
+def _shown(workload: Workload, i: Ints, j: Ints) -> Bools:
+    """Whether any row differs."""
+    out = np.zeros(len(i), dtype=bool)
+    out[workload.differences(i, j)[0]] = True
+    return out

@@ -1,0 +1,1 @@
+"""Attributes: the columns of the possible records, a file for each kind."""

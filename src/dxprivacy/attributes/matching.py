@@ -1,0 +1,273 @@
+"""How two versions of an attribute read the same entries: which old value goes with which new one.
+
+A person's entry in the data does not change when the policy does; what it is read as may.  The relation of two versions
+is the set of pairs (a, b) such that some entry is read as a by the old version and as b by the new one, over every
+entry that could be written, seen or not.  A set that holds more than that is safe: it can only carry more cost or
+refuse more.
+
+Kinds are read in a few ways: by exact text (values, the nodes of a graph, the ids of points), as whole numbers, as
+numbers in cells, as dates, or as series of numbers.
+Versions that are read in different ways have no relation and are refused.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.attributes.base import Attribute, Integers, Points, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.errors import PolicyError, did_you_mean
+from dxprivacy.exact.arrays import Ints
+
+_MOST_PAIRS = 1 << 21
+
+
+def listed_texts(attribute: Attribute) -> tuple[str, ...]:
+    """The texts that stand for the listed values, in order: values, or the ids of points (never their names)."""
+    if isinstance(attribute, Points):
+        return attribute.ids
+    return attribute.values if isinstance(attribute, Values) else ()
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """What a policy declares about the version before it: the column was called `column`, and people who are now
+    written as a key of `texts` were written as one of its entries.
+
+    A text that was recoded and is not listed any more is not written any more; `still` are texts that other attributes
+    of the same column list.
+    """
+
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    column: str = ""
+    still: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.texts or self.column)
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {"texts": {new: list(old) for new, old in self.texts.items()}, "column": self.column}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Mapping[str, list[str]] | str]) -> "Recoding":
+        """The inverse of `to_dict`."""
+        texts, column = data["texts"], data["column"]
+        if not isinstance(texts, Mapping) or not isinstance(column, str):
+            raise ValueError("a recoding")
+        return cls({str(new): tuple(str(x) for x in old) for new, old in texts.items()}, column)
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """Pairs (old value, new value), each once, ordered by the new value; every value of both sides occurs."""
+
+    old: Ints
+    new: Ints
+
+    @classmethod
+    def of(cls, pairs: Ints) -> "Relation":
+        """From an array of pairs."""
+        ordered = np.unique(pairs[:, ::-1], axis=0)
+        return cls(ordered[:, 1].copy(), ordered[:, 0].copy())
+
+    @property
+    def representative(self) -> Ints:
+        """For each new value one of its old ones."""
+        return self.old[np.unique(self.new, return_index=True)[1]]
+
+    @property
+    def merged(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """New values that stand for several old ones, with these."""
+        found, count = np.unique(self.new, return_counts=True)
+        return tuple((int(b), tuple(self.old[self.new == b].tolist())) for b in found[count > 1])
+
+
+Relate = Callable[[Attribute, Attribute, Recoding], Ints]
+"""From two versions and what was recoded to the pairs of values, as rows (old, new)."""
+
+
+def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """By exact text: all texts that either version lists; all further ones are `other` in both."""
+    before = {text: k for k, text in enumerate(listed_texts(old))}
+    after = {text: k for k, text in enumerate(listed_texts(new))}
+    for text in sorted({t for source in recoding.texts.values() for t in source}):
+        if text not in before:
+            raise PolicyError(
+                f"{new.name}: was names “{text[:60]}”, which the version before does not list",
+                details=["was speaks about the version before; what it said about older ones is done with."],
+                hints=[*did_you_mean(text, before), ("remove it from was", "if it was adopted long ago")],
+            )
+    gone = {t for source in recoding.texts.values() for t in source if t not in after} - recoding.still
+    pairs = []
+    for text in sorted((before.keys() | after.keys() | recoding.texts.keys()) - gone):
+        for written in recoding.texts.get(text, (text,)):
+            a, b = before.get(written, old.listed), after.get(text, new.listed)
+            if a < old.size and b < new.size:  # without `other` a version has no place for the text
+                pairs.append((a, b))
+    if old.has_other and new.has_other:
+        pairs.append((old.listed, new.listed))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _whole_numbers(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """As whole numbers: all numbers of either range; everything else is `other` in both."""
+    if not isinstance(old, Integers) or not isinstance(new, Integers):
+        raise TypeError("whole numbers are read by integers")
+    if not old.clamp and not new.clamp:
+        return _in_order(old, old.low, new, new.low, recoding)
+    _no_texts(new, recoding)
+    numbers = np.arange(min(old.low, new.low) - 1, max(old.high, new.high) + 2, dtype=np.int64)
+    pairs = np.stack([_placed(old, numbers), _placed(new, numbers)], axis=1)
+    both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
+    pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
+    return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
+
+
+def _placed(attribute: Integers, numbers: Ints) -> Ints:
+    """Where whole numbers go; outside the range to `other`, or to the nearest end."""
+    inside = np.clip(numbers, attribute.low, attribute.high)
+    return np.where((inside == numbers) | attribute.clamp, inside - attribute.low, attribute.listed).astype(np.int64)
+
+
+def _days(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """As days: all days of either range; everything else is `other` in both."""
+    if not isinstance(old, Dates) or not isinstance(new, Dates):
+        raise TypeError("days are read by dates")
+    if old.timezone != new.timezone:
+        raise PolicyError(
+            f"{new.name} is read in another time zone now",
+            details=["One and the same entry may mean another day in a way that cannot be followed."],
+            hints=[(f'timezone = "{old.timezone}"', "as before") if old.timezone else ("no timezone", "as before")],
+        )
+    return _in_order(old, old.first.toordinal(), new, new.first.toordinal(), recoding)
+
+
+def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recoding: Recoding) -> Ints:
+    """Two ranges of one sequence, given by where they start."""
+    _no_texts(new, recoding)
+    old_high, new_high = old_low + old.listed, new_low + new.listed
+    both = np.arange(max(old_low, new_low), min(old_high, new_high), dtype=np.int64)
+    parts = [np.stack([both - old_low, both - new_low], axis=1)]
+    if old.has_other and new.has_other:
+        parts.append(np.array([[old.listed, new.listed]], dtype=np.int64))
+    sides = ((old_low, old_high, new_low, new_high, new, 1), (new_low, new_high, old_low, old_high, old, -1))
+    for low, high, other_low, other_high, there, flip in sides:  # in one range only: `other` in the other version
+        values = np.arange(low, high, dtype=np.int64)
+        alone = values[(values < other_low) | (values >= other_high)] - low
+        if there.has_other:
+            parts.append(np.stack([alone, np.full_like(alone, there.listed)][::flip], axis=1))
+    return np.concatenate(parts)
+
+
+def _cells(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """As numbers: every end of a cell of either version, and a number between each two of them."""
+    if not isinstance(old, Numbers) or not isinstance(new, Numbers):
+        raise TypeError("numbers are read in cells")
+    _no_texts(new, recoding)
+    pairs: set[tuple[int, int]] = set()
+    if (old.low, old.high, old.step, old.clamp) == (new.low, new.high, new.step, new.clamp):
+        pairs = {(k, k) for k in range(old.listed)}
+    else:
+        ends = sorted({a.start(k) for a in (old, new) for k in range(a.listed + 1)})
+        probes = [ends[0] - 1, *ends, *((a + b) / 2 for a, b in itertools.pairwise(ends)), ends[-1] + 1]
+        pairs = {(_cell(old, x), _cell(new, x)) for x in probes}
+    if old.has_other and new.has_other:
+        pairs.add((old.listed, new.listed))
+    kept = [(a, b) for a, b in sorted(pairs) if a < old.size and b < new.size]
+    return np.array(kept, dtype=np.int64).reshape(-1, 2)
+
+
+def _cell(attribute: Numbers, number: Fraction) -> int:
+    """The cell of an exact number: `Numbers.place` without rounding to float64, which keeps the order of numbers."""
+    if attribute.clamp:
+        number = min(max(number, attribute.low), attribute.high)
+    if not attribute.low <= number <= attribute.high:
+        return attribute.listed
+    return min(int((number - attribute.low) // attribute.step), attribute.listed - 1)
+
+
+def _entries(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """As series: entry by entry; a series with an invalid entry is `other`."""
+    if not isinstance(old, Series) or not isinstance(new, Series):
+        raise TypeError("series are read by their entries")
+    _no_texts(new, recoding)
+    single = relate(old.entry, new.entry)
+    length = len(old.columns)
+    if len(single.old) ** length > _MOST_PAIRS:
+        raise PolicyError(
+            f"costs cannot be carried for {new.name}: too many series could have been read as others",
+            hints=[(f"keep [attributes.{new.name}] as it was", "")],
+        )
+    pairs = np.zeros((1, 2), dtype=np.int64)
+    valid = np.ones((1, 2), dtype=bool)
+    sizes = np.array([old.entry.listed, new.entry.listed], dtype=np.int64)
+    choices = np.stack([single.old, single.new], axis=1)
+    for _ in range(length):
+        pairs = (pairs[:, None, :] * sizes + choices).reshape(-1, 2)
+        valid = (valid[:, None, :] & (choices < sizes)).reshape(-1, 2)
+    pairs = np.where(valid, pairs, np.array([old.listed, new.listed], dtype=np.int64))
+    return pairs[(pairs < np.array([old.size, new.size], dtype=np.int64)).all(axis=1)]
+
+
+def _no_texts(new: Attribute, recoding: Recoding) -> None:
+    if recoding.texts:
+        raise PolicyError(f"{new.name}: was is for values, points and graphs; {new.kind} cannot be recoded")
+
+
+RELATE: dict[str, tuple[str, Relate]] = {
+    "values": ("by its exact text", _texts),
+    "points": ("by its exact text", _texts),
+    "integers": ("as a whole number", _whole_numbers),
+    "numbers": ("as a number", _cells),
+    "dates": ("as a date", _days),
+    "series": ("as a series", _entries),
+}
+"""How each kind is read, in words, and the function for two versions read that way; a new kind is a new line here."""
+
+
+def relate(old: Attribute, new: Attribute, recoding: Recoding | None = None) -> Relation:
+    """The relation of two versions of one attribute; raises PolicyError where there is none.
+
+    >>> before, after = Values(name="region", values=("A", "B")), Values(name="region", values=("A1", "A2", "B"))
+    >>> r = relate(before, after, Recoding({"A1": ("A",), "A2": ("A",)}))
+    >>> list(zip(r.old.tolist(), r.new.tolist()))
+    [(0, 0), (0, 1), (1, 2), (2, 3)]
+    """
+    for attribute in (old, new):
+        if attribute.kind not in RELATE:
+            raise PolicyError(f"costs cannot be carried for {attribute.name}: {attribute.kind} are not known here")
+    (how, relation), (now, _) = RELATE[old.kind], RELATE[new.kind]
+    if how != now:
+        raise PolicyError(
+            f"{new.name} was {old.kind} and is {new.kind} now",
+            details=[
+                f"Column {old.column} was read {how} and would be read {now}: one and the same entry may mean "
+                "another value in a way that cannot be followed."
+            ],
+            hints=[(f"keep {old.name} as {old.kind}", ""), ("another column", "for the new attribute")],
+        )
+    if getattr(old, "format", "") != getattr(new, "format", ""):
+        raise PolicyError(
+            f"{new.name} is read in another format now",
+            details=["One and the same entry may mean another value in a way that cannot be followed."],
+            hints=[("keep the format", ""), ("another column", "for the new attribute")],
+        )
+    if old.has_other != new.has_other:
+        raise PolicyError(f"{new.name} has “other” in one version and not in the other")
+    found = Relation.of(relation(old, new, recoding or Recoding()))
+    _require_all(old, found.old, "is written as nothing in the new one", "the version before", 'was = { NEW = "OLD" }')
+    _require_all(new, found.new, "could not be written under the one before", "the new version", "")
+    return found
+
+
+def _require_all(attribute: Attribute, values: Ints, what: str, version: str, hint: str) -> None:
+    """Both sides are complete: else some people would have no record in one of the versions."""
+    lacking = np.setdiff1d(np.arange(attribute.size, dtype=np.int64), values)
+    if len(lacking):
+        label = attribute.label(int(lacking[0]))
+        hints = [(hint, "says what it is written as now")] if hint else []
+        raise PolicyError(f"{attribute.name} {label[:60]} of {version} {what}", hints=hints)

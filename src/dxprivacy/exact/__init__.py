@@ -1,0 +1,1 @@
+"""Exact numbers, arrays and the grid on which answers are whole: what every other room reckons with."""

@@ -1,0 +1,1 @@
+"""Choices: the exponential mechanism and permute-and-flip, among candidates with scores."""

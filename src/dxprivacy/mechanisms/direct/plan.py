@@ -1,0 +1,80 @@
+"""Which plan a direct fit is made from: the best for the questions, or one that counts every cell they tell apart.
+
+A histogram is wanted, so counting the cells themselves is always a candidate, also where a planner that looks for quick
+answers would not try it: with many overlapping questions it wins by far.  Both are ordinary certified plans for the
+questions that were asked; the second works their answers out by least squares.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, moves
+from dxprivacy.mechanisms.laplace.least_squares import MOST_CELLS, LeastSquares
+from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.metrics import Metric
+from dxprivacy.model.workload import Workload
+from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.strategy_rows import Groups, Tally
+
+
+def plan_direct(
+    questions: Any,
+    metric: Metric,
+    *,
+    rows: int | None = None,
+    share: object = 1,
+    seconds: float | None = None,
+    title: str = "",
+    dataset: str = "",
+) -> Plan:
+    """The certified plan with the least squared error that is known for a direct fit.
+
+    >>> from dxprivacy import metrics
+    >>> boxes = [[1, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 1], [1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0]]
+    >>> plan_direct(boxes, metrics.constant(4, 1), rows=100).counted.rows
+    4
+    """
+    best = make_plan(questions, metric, rows=rows, share=share, seconds=seconds, title=title, dataset=dataset)
+    by_cells = _counting_cells(best, seconds)
+    return best if by_cells is None or _error(best) <= _error(by_cells) else by_cells
+
+
+def _error(plan: Plan) -> float:
+    return float((plan.expected_rmse**2).sum())
+
+
+def _counting_cells(plan: Plan, seconds: float | None) -> Plan | None:
+    """The same questions, worked out from counts of all cells that they tell apart; None where that cannot be."""
+    workload, metric = plan.workload, plan.metric
+    tally = tally_of(workload)
+    if metric.universe.absent is not None or tally is None or workload.rows < 2:
+        return None
+    try:
+        inner = make_plan(Stack((tally,)), metric, rows=plan.rows, share=plan.share, seconds=seconds)
+        found = Plan(
+            plan.questions, workload, metric, inner.scales, plan.share, "matrix", plan.rows, plan.title, plan.dataset,
+            LeastSquares(workload, inner.counted_questions),
+            "counts every cell, and works the answers out by least squares",
+        )  # fmt: skip
+        found.certificate.require(at_most=plan.share)
+        _ = found.errors  # refuses what does not follow from the counted rows
+    except NotCertified:
+        return None
+    return found
+
+
+def tally_of(workload: Workload) -> Tally | None:
+    """A count of every cell that the questions tell apart; None where these are too many, or none."""
+    blocks = workload.blocks
+    axes = sorted(set().union(*(moves(b) for b in blocks)))
+    if not axes or cells_told_apart(blocks, axes) > MOST_CELLS:
+        return None
+    names = workload.universe.names
+    classes = {axis: classes_of(blocks, axis) for axis in axes}
+    parts = [
+        Groups(names[a], tuple(c.tolist()), tuple(np.ones(len(c), dtype=int).tolist())) for a, c in classes.items()
+    ]
+    return Tally(tuple(parts))

@@ -1,0 +1,285 @@
+"""What plain differential privacy would give for the same questions: always two baselines, side by side.
+
+*as strict*      question by question, one epsilon for all pairs: the least finite distance *that the question tells
+                 apart*.  Nothing that the question does not touch can change it.
+*at our worst*   plain DP at the worst case of our release: it often answers better, and protects close pairs far less.
+
+Both are made by the same planner, for each question alone.  Plain DP has to share its epsilon among the questions as
+our plan does: of its least distance a question gets the part that our plan spends on it, the largest
+`L_q(i, j) / d(i, j)`; a question that reached its target, and so took no more than it needed, is granted the whole
+share.  Of our worst case each question gets the part that its own worst case has in the sum of all.
+
+Why the first gain of a question is not below 1.  Let e be the least distance that question q tells apart.  Whatever
+keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j) there: plain
+DP's plan is one of those that our planner may choose from, at the same part of the policy.  So the best under d errs no
+more, in the loss that is minimised.  Two things can hide that.  Our plan may have kept to the rows that were asked for
+where others err less (for whole numbers, or for the sake of targets): then plain DP keeps to them too.  And beside
+other questions ours may have less than `part` on some pairs, so that plain DP was granted more than our plan had: then
+it is granted just so much that both err alike.  Single answers of a question may get more noise than plain DP gives
+them, for the sake of the others; their own errors say so.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dxprivacy.accounting import closest_told_apart, largest_loss, max_ratio
+from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.errors import NotCertified
+from dxprivacy.mechanisms.laplace.expected import ErrorOf
+from dxprivacy.mechanisms.laplace.laws import Law
+from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
+from dxprivacy.mechanisms.laplace.plain import plain_metric
+from dxprivacy.mechanisms.laplace.task import Candidate, Noisy, Task
+from dxprivacy.metrics import Metric
+from dxprivacy.model.workload import Workload
+from dxprivacy.questions.questions import Stack
+
+MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that it counts with one scale
+MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each question counts with one scale
+MOST_QUESTIONS = 40  # likewise
+
+
+@dataclass(frozen=True)
+class PlainQuestion:
+    """One question under plain DP: its epsilon as strict, the pair that sets it, the gain, and the noise it would get.
+
+    `epsilon` is infinite where every difference that the question tells is public: then nothing is compared.
+    """
+
+    epsilon: float
+    pair: tuple[int, int] | None
+    gain: float
+    rows: tuple[int, ...] = ()  # of the workload
+    scales: tuple[float, ...] = ()  # of the rows asked for, as strict; empty where plain DP counts others
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Both, answer by answer; None where there is nothing to compare."""
+
+    questions: tuple[PlainQuestion, ...]
+    strict: tuple[ErrorOf | None, ...]
+    worst: tuple[ErrorOf | None, ...]
+
+
+@dataclass(frozen=True)
+class Ours:
+    """The plan that is compared: what it asks, counts and gets."""
+
+    questions: Stack
+    workload: Workload
+    metric: Metric
+    share: Fraction
+    records: int | None
+    scales: Sequence[float]
+    measured: Measured | None
+    laws: Sequence[Law]
+    errors: Sequence[ErrorOf]
+    ratio: float  # of the policy, all questions together
+    worst_epsilon: float
+    method: str = "auto"  # by which it was planned
+
+    def reached(self, k: int) -> bool:
+        """Whether an answer has a target and keeps it."""
+        within = self.workload.answers[k].within
+        return within is not None and self.errors[k].good_enough(within)
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """One question by itself, in its place among the others."""
+
+    number: int
+    workload: Workload
+    start: int  # its first row
+    answers: tuple[int, ...]  # their places in the plan
+
+    @property
+    def rows(self) -> range:
+        return range(self.start, self.start + self.workload.rows)
+
+
+def baselines(ours: Ours) -> Baselines:
+    """Both baselines of a plan; it costs nothing but time, about that of planning once more."""
+    count = len(ours.workload.answers)
+    strict: list[ErrorOf | None] = [None] * count
+    worst: list[ErrorOf | None] = [None] * count
+    alone = _questions(ours)
+    noisy = [a for a in alone if any(ours.laws[r].variance for r in a.rows)]
+    losses = {a.number: _worst_of(ours, a) for a in noisy}
+    together = sum(losses.values())
+    looked_for = sum(a.workload.rows for a in noisy if a.workload.rows <= MOST_ROWS)
+    quick = len(noisy) > MOST_QUESTIONS or looked_for > MOST_TOGETHER
+    found: dict[int, PlainQuestion] = {}
+    for a in noisy:
+        near = closest_told_apart(a.workload, ours.metric)
+        if near is None:
+            continue
+        part = float(ours.share) if all(ours.reached(k) for k in a.answers) else _part(ours, a, quick=quick)
+        epsilon = near.distance * part
+        if not 0 < epsilon < math.inf:
+            continue
+        plain = _Plain(ours, a, epsilon, quick=quick)
+        for k, error in zip(a.answers, plain.errors(1.0), strict=True):
+            mine = ours.errors[k]
+            # Good enough is good enough for plain DP too.
+            strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
+        if 0 < together < math.inf:
+            loose = ours.worst_epsilon * losses[a.number] / together
+            for k, error in zip(a.answers, plain.errors(loose / plain.epsilon), strict=True):
+                worst[k] = error
+        scales = plain.found.scales if plain.found.measured is None else ()
+        found[a.number] = PlainQuestion(plain.epsilon, near.pair, plain.gain, tuple(a.rows), scales)
+    nothing = PlainQuestion(math.inf, None, math.inf)
+    return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
+
+
+def _questions(ours: Ours) -> list[_Alone]:
+    """Each question by itself: its rows stand together, in the order of the questions."""
+    out, start = [], 0
+    for number, asked in enumerate(ours.questions.questions):
+        workload = ours.workload if len(ours.questions.questions) == 1 else asked.on(ours.workload.universe)
+        members = tuple(k for k, a in enumerate(ours.workload.answers) if a.question == number)
+        untargeted = tuple(replace(a, within=None, weight=Fraction(1)) for a in workload.answers)
+        bare = Workload(workload.universe, workload.blocks, untargeted, workload.titles)
+        out.append(_Alone(number, bare, start, members))
+        start += workload.rows
+    return out
+
+
+def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | None:
+    """What a question costs by itself; None where other rows are counted, which serve all questions."""
+    if ours.measured is not None or len(ours.questions.questions) == 1:
+        return None
+    return LaplaceCost(alone.workload, [ours.scales[r] for r in alone.rows])
+
+
+def _part(ours: Ours, alone: _Alone, *, quick: bool) -> float:
+    """The largest part of a pair's distance that our plan spends on a question.
+
+    Where other rows are counted that serve all questions, the part at which the question, planned alone, would err as
+    much as it does in our plan; for large ones all that the plan spends.
+    """
+    cost = _own_cost(ours, alone)
+    if cost is not None:
+        return min(float(max_ratio(cost, ours.metric).upper), float(ours.share))
+    if quick or len(ours.questions.questions) == 1 or alone.workload.rows > MOST_ROWS:
+        return ours.ratio
+    task = Task(alone.workload, ours.metric, ours.share, ours.records)
+    least = task.loss_of(task.effective(_planned(task, "auto")))
+    mine = task.loss_of([math.sqrt(ours.laws[r].variance / 2) for r in alone.rows])
+    return float(ours.share) * min(math.sqrt(least / mine), 1.0) if mine else ours.ratio
+
+
+def _worst_of(ours: Ours, alone: _Alone) -> float:
+    """The worst case of a question by itself, of which plain DP gets its part of the whole worst case."""
+    cost = _own_cost(ours, alone)
+    return 1.0 if cost is None else largest_loss(cost)[0]
+
+
+def _planned(task: Task, method: str) -> Candidate:
+    """What the same planner finds."""
+    if method == "auto":
+        return best_of_all(task)
+    return try_maker(task, next(maker for maker in MAKERS if maker.name == method))[0]
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What plain DP counts, with which noise."""
+
+    scales: tuple[float, ...]
+    measured: Measured | None = None
+
+    def times(self, factor: float) -> "_Counted":
+        """With so many times the noise."""
+        return _Counted(tuple(s * factor for s in self.scales), self.measured)
+
+
+class _Plain:
+    """A question alone, planned under one epsilon for all pairs.
+
+    `epsilon` is that of the closest pair, less where plain DP would otherwise beat our plan as a whole (see above).
+    """
+
+    def __init__(self, ours: Ours, alone: _Alone, epsilon: float, *, quick: bool) -> None:
+        self.ours, self.alone = ours, alone
+        metric = plain_metric(alone.workload.universe, Fraction(epsilon))
+        self.task = Task(alone.workload, metric, Fraction(1), ours.records)
+        large = quick or alone.workload.rows > MOST_ROWS
+        found = self._with_one_scale(epsilon) if large else self._planned()
+        ratio = math.sqrt(self._loss(found) / self._our_loss) if self._our_loss else math.inf
+        self.gain, fair = max(ratio, 1.0), min(ratio, 1.0) or self._as_little(found)
+        self.found, self.epsilon = found.times(1 / fair), epsilon * fair
+
+    def _as_little(self, found: _Counted) -> float:
+        """The part of the epsilon at which both err alike, where noise so small is never there to be measured."""
+        times = 2.0
+        while times < 2.0**60 and self._loss(found.times(times)) < self._our_loss:
+            times *= 2
+        return 1 / times
+
+    def _planned(self) -> _Counted:
+        """The best plan."""
+        try:
+            found = _planned(self.task, self.ours.method)
+            if self._other_way(found) and self._loss(found) < self._our_loss:
+                # Our plan could have done likewise, and did not for the sake of other questions: so does plain DP.
+                found = best_of_own_rows(self.task)[0]
+        except NotCertified:
+            found = simplest(self.task)
+        return _Counted(found.scales, found.measured)
+
+    def _other_way(self, found: Candidate) -> bool:
+        """Whether it counts rows that were not asked for, or moves answers on purpose, where our plan does not."""
+        theirs, ours = found.measured, self.ours.measured
+        if theirs is None:
+            return False
+        return ours is None or (theirs.shifts is not None and ours.shifts is None)
+
+    def _with_one_scale(self, epsilon: float) -> _Counted:
+        """The asked rows, or where our plan counts others for this question alone, the better of both."""
+        ours = self.ours
+        if self.alone.workload.universe.absent is not None:
+            return _Counted(simplest(self.task).scales)
+        alike = np.array(self.task.even_scales)
+        simple = _Counted(
+            tuple((alike * (largest_loss(LaplaceCost(self.alone.workload, alike))[0] / epsilon)).tolist())
+        )
+        if ours.measured is None or len(ours.questions.questions) > 1:
+            return simple
+        one = np.ones(ours.measured.workload.rows)
+        most = largest_loss(LaplaceCost(ours.measured.workload, one))[0] / epsilon
+        other = _Counted(tuple((one * most).tolist()), ours.measured)
+        return other if most and self._loss(other) < self._loss(simple) else simple
+
+    def _loss(self, found: Noisy) -> float:
+        return self.task.loss_of(self.task.effective(found))
+
+    def errors(self, times: float) -> tuple[ErrorOf, ...]:
+        """Of its answers, with so many times the epsilon."""
+        if not 0 < times < math.inf:
+            return tuple(ErrorOf(math.inf, math.inf, math.inf) for _ in self.alone.answers)
+        found = self.found
+        if times != 1 and found.measured is not None and found.measured.shifts is not None:
+            found = _Counted(simplest(self.task).scales)  # a bias is for one epsilon only
+        return self.task.errors(found.times(1 / times))
+
+    @cached_property
+    def _our_loss(self) -> float:
+        """Of our plan's answers to this question."""
+        return self.task.loss_of([self._size(r) for r in self.alone.rows])
+
+    def _size(self, row: int) -> float:
+        """The scale whose noise would err as much as what a row of ours gets."""
+        ours = self.ours
+        if ours.measured is None:
+            return ours.scales[row]
+        moved = 0.0 if ours.measured.shifts is None else ours.measured.shifts[row] * (ours.records or 0)
+        return math.sqrt((ours.laws[row].variance + moved**2) / 2)

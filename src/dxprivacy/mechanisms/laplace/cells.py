@@ -1,0 +1,147 @@
+"""The cells that some rows tell apart, and the pairs of them that span the policy: the small problem in a large one."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dxprivacy.accounting import cover
+from dxprivacy.accounting.costs import Cost, LaplaceCost
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.laplace.constraints import limits_of, together
+from dxprivacy.metrics import Metric
+from dxprivacy.model.blocks import Block, joint_classes
+from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import Asked, Matrix
+from dxprivacy.questions.strategy_rows import Groups, Steps, Tally
+
+_MOST_PAIRS = 200_000
+_MOST_ENTRIES = 20_000_000
+
+
+def moves(block: Block) -> set[int]:
+    """The attributes that matter to a block."""
+    return {a for a in block.axes if block.moving(a).any()}
+
+
+def classes_of(blocks: Sequence[Block], axis: int) -> Ints:
+    """Values of an attribute that no block tells apart, numbered in the order of the values."""
+    size = blocks[0].universe.shape[axis]
+    found = joint_classes([b.moving(axis) for b in blocks if axis in b.axes], size)
+    first = np.full(int(found.max(initial=0)) + 1, size)
+    np.minimum.at(first, found, np.arange(size))
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[found].astype(np.int64)
+
+
+def representatives(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
+    """One cell for each combination of classes, the last attribute fastest; others at their first value."""
+    return combinations_of(blocks[0].universe, {axis: classes_of(blocks, axis) for axis in axes})
+
+
+def combinations_of(universe: Universe, classes: Mapping[int, Ints]) -> Ints:
+    """One cell for each combination of classes, the last attribute fastest; others at their first value."""
+    cells = np.zeros(1, dtype=np.int64)
+    for axis, mine in classes.items():
+        first = np.unique(mine, return_index=True)[1].astype(np.int64)
+        cells = (cells[:, None] + first * universe.strides[axis]).ravel()
+    return cells
+
+
+def cells_told_apart(blocks: Sequence[Block], axes: Sequence[int]) -> int:
+    """How many combinations of classes there are."""
+    out = 1
+    for axis in axes:
+        out *= int(classes_of(blocks, axis).max(initial=0)) + 1
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The combinations of classes of some attributes, last one fastest; what pairs of them may show in all.
+
+    `limits` is None where they are too many to say.  Pairs at infinite distance are left out: `public` says so.
+    """
+
+    universe: Universe
+    axes: tuple[int, ...]
+    classes: tuple[Ints, ...]
+    representatives: Ints
+    first: Ints
+    second: Ints
+    limits: Floats | None
+    public: bool
+
+    @classmethod
+    def of(cls, blocks: Sequence[Block], metric: Metric, share: Fraction, spent: Cost | None = None) -> "Cells":
+        """Those that the blocks tell apart, and what is left for pairs of them."""
+        bare = cls.bare(blocks)
+        if not bare.axes:
+            return replace(bare, limits=np.zeros(0))
+        pairs = pairs_between(bare.axes, bare.classes, metric, share, spent)
+        if pairs is None:
+            return bare
+        first, second, limits = pairs
+        known = np.isfinite(limits)
+        public = not bool(known.all())
+        return replace(bare, first=first[known], second=second[known], limits=limits[known], public=public)
+
+    @classmethod
+    def bare(cls, blocks: Sequence[Block]) -> "Cells":
+        """Those that the blocks tell apart, without saying what pairs of them may show."""
+        axes = tuple(sorted(set().union(*(moves(b) for b in blocks))))
+        classes = tuple(classes_of(blocks, axis) for axis in axes)
+        nothing = np.zeros(0, dtype=np.int64)
+        reps = representatives(blocks, axes)
+        return cls(blocks[0].universe, axes, classes, reps, nothing, nothing, None, public=False)
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return len(self.representatives)
+
+    def question(self, rows: Ints, factor: Fraction) -> Asked:
+        """Rows over these cells, as a question."""
+        if len(self.axes) <= 1:
+            along = self.axes[0] if self.axes else 0  # rows that are the same for all records lie along any attribute
+            classes = self.classes[0] if self.axes else np.zeros(self.universe.shape[0], dtype=np.int64)
+            return Steps.from_rows(self.universe.names[along], rows[:, classes], factor)
+        if len(rows) * self.universe.cells > _MOST_ENTRIES:
+            raise NotCertified("too many entries for a plan with other rows", hints=['method="optimal"'])
+        return Matrix(rows[:, self._place], factor)
+
+    @cached_property
+    def _place(self) -> Ints:
+        """The cell of each cell of the universe."""
+        everything = np.arange(self.universe.cells, dtype=np.int64)
+        place = np.zeros(self.universe.cells, dtype=np.int64)
+        for axis, classes in zip(self.axes, self.classes, strict=True):
+            place = place * (int(classes.max()) + 1) + classes[self.universe.along(axis, everything)]
+        return place
+
+
+def pairs_between(
+    axes: Sequence[int], classes: Sequence[Ints], metric: Metric, share: Fraction, spent: Cost | None
+) -> tuple[Ints, Ints, Floats] | None:
+    """What is left for every two cells that a covering pair joins, or None where these are too many."""
+    universe = metric.universe
+    over = [Groups(universe.names[a], tuple(c.tolist()), (1,) * len(c)) for a, c in zip(axes, classes, strict=True)]
+    tally = Tally(tuple(over)).on(universe)
+    covering = cover(together(LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0)), spent), metric)
+    if not covering.tight or covering.size > _MOST_PAIRS:
+        return None
+    least: dict[tuple[int, int], float] = {}
+    block = tally.blocks[0]
+    for i, j in covering.pairs(1 << 12):
+        limits = limits_of(metric, share, spent, i, j)
+        ends = np.sort(np.stack([block.columns(x).argmax(axis=0) for x in (i, j)]), axis=0)
+        for first, second, d in zip(*ends.tolist(), limits.tolist(), strict=True):
+            if first != second:
+                least[first, second] = min(least.get((first, second), math.inf), d)
+    pairs = np.array(list(least), dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1], np.array(list(least.values()))

@@ -1,0 +1,100 @@
+"""The noise in a row: which law it follows, as far as errors and intervals need it."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from dxprivacy.mechanisms.laplace import noise_law
+
+
+class Law(Protocol):
+    """Noise with mean 0, in steps of the row's grid."""
+
+    @property
+    def variance(self) -> float:
+        """The mean square."""
+
+    @property
+    def mean_absolute(self) -> float:
+        """The mean size."""
+
+    def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
+        """What the noise stays within, so often at least."""
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Discrete Laplace noise of a scale, on a grid whose step is `step` of the row's; scale 0 is no noise."""
+
+    scale: float
+    step: Fraction = Fraction(1)
+
+    @property
+    def variance(self) -> float:
+        """Of the discrete law."""
+        return noise_law.variance(self.scale) * float(self.step) ** 2
+
+    @property
+    def mean_absolute(self) -> float:
+        """Of the discrete law."""
+        return noise_law.mean_absolute(self.scale) * float(self.step)
+
+    def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
+        """Whole steps."""
+        return noise_law.half_width(self.scale, coverage) * self.step
+
+
+@dataclass(frozen=True)
+class Blend:
+    """A weighted sum of independent discrete Laplace noises, of which only the variance is kept.
+
+    Of continuous noises it would be a normal variable with a random variance: its mean size is at most that of a normal
+    one, and at 95 % and 97.5 % its tails are at most those of a single Laplace variable of the same variance, at least
+    those of a normal one (tests/oracle/test_blended_noise.py).  Discrete noise moves in steps, none larger than the
+    largest weight; with `least` the smallest variance of a noise, that weight is at most sqrt(variance / least), and
+    half such a step is added.  Noises that are hardly ever there are left out of that: they are not 0 with probability
+    `rare` at most, by which the coverage is raised.
+    """
+
+    variance: float
+    least: float = math.inf
+    rare: float = 0.0
+
+    @property
+    def mean_absolute(self) -> float:
+        """At most."""
+        return math.sqrt(self.variance * 2 / math.pi)
+
+    def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
+        """As if it were one Laplace variable, and half a step."""
+        return Fraction(
+            -math.log(1 - coverage - self.rare) * math.sqrt(self.variance / 2)
+            + math.sqrt(self.variance) / math.sqrt(self.least) / 2
+        )
+
+
+RARE = 0.001  # of the coverage: what noises that are hardly ever there may take of it
+
+
+def least_of(noises: Iterable[float]) -> tuple[float, float]:
+    """The least variance of noises that blend, and how often others, left out, are not 0; none left out if none is.
+
+    A noise on whole numbers is not 0 with a probability of at most its variance.
+
+    >>> least_of([2.0, 8.0]), least_of([1e-9, 2.0, 0.0])
+    ((2.0, 0.0), (2.0, 0.001))
+    """
+    found = sorted(v for v in noises if v > 0)
+    total, kept = 0.0, 0
+    while kept < len(found) - 1 and total + found[kept] <= RARE:
+        total += found[kept]
+        kept += 1
+    return (found[kept] if found else 1.0), (RARE if kept else 0.0)
+
+
+def laplace_laws(scales: Iterable[float]) -> tuple[Law, ...]:
+    """The laws of rows that get discrete Laplace noise themselves."""
+    known: dict[float, Law] = {}
+    return tuple(known.setdefault(s, Laplace(s)) for s in scales)

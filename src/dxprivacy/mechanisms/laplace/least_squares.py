@@ -1,0 +1,315 @@
+"""Rows worked out from other noisy rows by least squares: the matrix mechanism's way back.
+
+The counted rows B x + noise and the public total tell about the histogram x; the estimate of least variance among
+those without bias is the generalised least squares solution, and each row that was asked for is read off it, so that
+all answers agree with one another.  Rows over disjoint attributes have nothing to tell one another, so the attributes
+fall into components, each solved for itself: over the cells that its rows tell apart, or table by table in closed form
+where those are too many.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified, QuestionError
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, combinations_of, moves, representatives
+from dxprivacy.mechanisms.laplace.laws import Blend, Laplace, Law, least_of
+from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.noise_law import variance
+from dxprivacy.model.blocks import Block, OneHot
+from dxprivacy.model.workload import Workload
+from dxprivacy.optimise.elimination import directions
+from dxprivacy.optimise.tables import Reconstruction, Table
+from dxprivacy.questions.questions import Stack
+
+_DIGITS = 9  # of an estimate behind the point: the rest is rounding
+MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Blocks that share attributes: which blocks were asked and which are counted, by their numbers."""
+
+    axes: tuple[int, ...]
+    asked: tuple[int, ...]
+    counted: tuple[int, ...]
+
+
+def components(asked: Sequence[Block], counted: Sequence[Block]) -> list[Component]:
+    """The finest partition in which blocks with a common attribute stay together, in order of their attributes."""
+    groups: list[set[int]] = []
+    for block in (*asked, *counted):
+        mine = moves(block)
+        touching = [g for g in groups if g & mine]
+        groups = [g for g in groups if not g & mine]
+        if mine:
+            groups.append(mine.union(*touching))
+    out = []
+    for group in sorted(groups, key=min):
+        chosen = [tuple(k for k, b in enumerate(blocks) if moves(b) & group) for blocks in (asked, counted)]
+        out.append(Component(tuple(sorted(group)), chosen[0], chosen[1]))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class TableOf:
+    """A block that is a table over classes of values: of which attributes, which of them as a difference.
+
+    `rows` gives the row of each cell of the table, -1 where it is not counted.
+    """
+
+    attributes: tuple[int, ...]
+    halved: tuple[int, ...]
+    rows: Ints
+
+
+def tables_of(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[TableOf], list[TableOf]] | None:
+    """The blocks of a component as tables over the values that they tell apart, or None where some is none.
+
+    A table counts each of its cells in a row of its own; only asked ones may leave cells out, and only counted ones
+    may take the difference of an attribute's two values instead.
+    """
+    blocks = [*asked, *counted]
+    if not blocks or not all(isinstance(b, OneHot) for b in blocks):
+        return None
+    classes = {axis: classes_of(blocks, axis) for axis in sorted({a for b in blocks for a in b.axes})}
+    found = [[_table(b, classes) for b in side] for side in (asked, counted)]
+    left, right = ([t for t in side if t is not None] for side in found)
+    if len(left) < len(asked) or len(right) < len(counted):
+        return None
+    whole = all(not t.halved for t in left) and all((t.rows >= 0).all() for t in right)
+    return (left, right) if whole else None
+
+
+def _table(block: Block, classes: dict[int, Ints]) -> TableOf | None:
+    if not isinstance(block, OneHot):
+        return None
+    axes, halved = [], []
+    for axis in block.axes:
+        factor = block.factors[axis]
+        if not block.moving(axis).any():
+            if not (factor.values == 1).all():
+                return None
+            continue
+        axes.append(axis)
+        first = np.unique(classes[axis], return_index=True)[1]
+        groups, values = factor.groups[first], factor.values[first]
+        if len(values) == 2 and values.tolist() == [1, -1] and groups.tolist() == [0, 0]:
+            halved.append(axis)
+        elif (np.unique(groups[groups >= 0], return_counts=True)[1] > 1).any() or not (
+            (values == 1) | (groups < 0)
+        ).all():
+            return None
+    cells = combinations_of(block.universe, {axis: classes[axis] for axis in axes})
+    row, value = block.place(cells)
+    rows = np.where(value != 0, row, -1)
+    if halved:  # both values of a halved attribute count in one row
+        keep = np.ones(1, dtype=bool)
+        for axis in axes:
+            size = int(classes[axis].max()) + 1
+            one = np.arange(size) == 0 if axis in halved else np.ones(size, dtype=bool)
+            keep = (keep[:, None] & one).ravel()
+        rows = rows[keep]
+    return TableOf(tuple(axes), tuple(halved), rows)
+
+
+class LeastSquares(Measured):
+    """The estimate of least variance without bias, given the counted rows and the public number of records."""
+
+    how = "least squares"
+    note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
+
+    def __init__(self, asked: Workload, questions: Stack) -> None:
+        super().__init__(asked, questions)
+        if asked.universe.absent is not None:
+            raise NotCertified("least squares needs a public number of records", hints=['method="optimal"'])
+        self._solved: tuple[tuple[float, ...], list[_Part]] | None = None
+
+    def _parts(self, scales: Sequence[float]) -> "list[_Part]":
+        """Each component with its solution; kept for the scales that were asked about last."""
+        key = tuple(scales)
+        if self._solved is None or self._solved[0] != key:
+            known: dict[float, float] = {}
+            noises = np.array([known.setdefault(s, variance(s)) for s in key])
+            found = components(self.asked.blocks, self.workload.blocks)
+            self._solved = (key, [_solve(self, part, noises) for part in found])
+        return self._solved[1]
+
+    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """Blends of the counted rows' noises; rows that are the same for all records have none."""
+        out: list[Law] = [Laplace(0.0)] * self.asked.rows
+        for part in self._parts(scales):
+            least = least_of(part.noises.tolist())
+            known: dict[float, Law] = {}
+            for row, v in zip(part.asked_rows.tolist(), part.variances().tolist(), strict=True):
+                rounded = float(f"{v:.10g}")  # late digits differ by rounding only: what is alike shall look so
+                out[row] = known.setdefault(rounded, Blend(rounded, *least) if rounded > 0 else Laplace(0.0))
+        return tuple(out)
+
+    def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
+        """Component by component; rows that are the same for all records tell their number, exact ones are whole."""
+        base = self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0] * records
+        out: list[int | float | Fraction] = list(base.tolist())
+        for part in self._parts(scales):
+            found, spread = part.estimate(noisy, records).tolist(), part.variances().tolist()
+            for row, x, v in zip(part.asked_rows.tolist(), found, spread, strict=True):
+                out[row] = round(x, _DIGITS) if v > 0 else round(x)
+        return out
+
+
+def _rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
+    spans = [np.arange(workload.offsets[b], workload.offsets[b] + workload.blocks[b].rows) for b in blocks]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *spans]).astype(np.int64)
+
+
+def _solve(whole: LeastSquares, part: Component, noises: Floats) -> "_Part":
+    """By tables, over cells, or as it is."""
+    asked = [whole.asked.blocks[b] for b in part.asked]
+    counted = [whole.workload.blocks[b] for b in part.counted]
+    mine = noises[_rows_of(whole.workload, part.counted)]
+    tables = tables_of(asked, counted)
+    starts = np.cumsum([0] + [b.rows for b in counted])
+    even = all(len(set(mine[a:b].tolist())) == 1 for a, b in pairwise(starts.tolist()))
+    if tables is not None and counted and even:
+        return _Tables(whole, part, mine, *tables)
+    if cells_told_apart([*asked, *counted], part.axes) <= MOST_CELLS:
+        return _Cells(whole, part, mine)
+    return _AsItIs(whole, part, mine)
+
+
+class _Part(ABC):
+    """A component, with the variances of its counted rows."""
+
+    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
+        self.asked_rows = _rows_of(whole.asked, part.asked)
+        self.counted_rows = _rows_of(whole.workload, part.counted)
+        self.asked = [whole.asked.blocks[b] for b in part.asked]
+        self.counted = [whole.workload.blocks[b] for b in part.counted]
+        self.noises = noises
+
+    @abstractmethod
+    def variances(self) -> Floats:
+        """Of the rows that were asked for."""
+
+    @abstractmethod
+    def estimate(self, noisy: Ints, records: int) -> Floats:
+        """The rows that were asked for."""
+
+
+class _AsItIs(_Part):
+    """Too many cells: just those rows that were asked for are counted."""
+
+    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
+        super().__init__(whole, part, noises)
+        mine, theirs = ([[p.tolist() for p in b.parts()] for b in side] for side in (self.asked, self.counted))
+        if mine != theirs:
+            raise NotCertified("too many cells for least squares", hints=['method="optimal"'])
+
+    def variances(self) -> Floats:
+        """The same."""
+        return self.noises
+
+    def estimate(self, noisy: Ints, records: int) -> Floats:  # noqa: ARG002
+        """The same."""
+        return noisy[self.counted_rows].astype(np.float64)
+
+
+class _Tables(_Part):
+    """Tables from tables, in closed form; no cell of the universe is ever built."""
+
+    def __init__(
+        self, whole: LeastSquares, part: Component, noises: Floats, asked: list[TableOf], counted: list[TableOf]
+    ) -> None:
+        super().__init__(whole, part, noises)
+        blocks = [*self.asked, *self.counted]
+        sizes = [int(classes_of(blocks, axis).max()) + 1 for axis in part.axes]
+        place = {axis: k for k, axis in enumerate(part.axes)}
+        self._tables = asked
+        self._order = [t.rows for t in counted]
+        self._starts = np.cumsum([0] + [b.rows for b in self.asked])
+        self._counted_starts = np.cumsum([0] + [b.rows for b in self.counted])
+        measured = [Table(tuple(place[a] for a in t.attributes), tuple(place[a] for a in t.halved)) for t in counted]
+        wanted = [tuple(place[a] for a in t.attributes) for t in asked]
+        each = noises[self._counted_starts[:-1]].tolist()
+        try:
+            self._way = Reconstruction(sizes, wanted, measured, each)
+        except QuestionError:
+            raise NotCertified("the counted rows do not tell everything that is asked") from None
+
+    def variances(self) -> Floats:
+        """All cells of a table are alike."""
+        out = np.zeros(len(self.asked_rows))
+        for start, table, spread in zip(self._starts, self._tables, self._way.variance(), strict=False):
+            out[start + table.rows[table.rows >= 0]] = spread
+        return out
+
+    def estimate(self, noisy: Ints, records: int) -> Floats:
+        """Each cell in its row."""
+        mine = noisy[self.counted_rows]
+        given = [mine[start + rows] for start, rows in zip(self._counted_starts, self._order, strict=False)]
+        out = np.zeros(len(self.asked_rows))
+        found = self._way.estimate(given, records)
+        for start, table, cells in zip(self._starts, self._tables, found, strict=False):
+            seen = table.rows >= 0
+            out[start + table.rows[seen]] = cells[seen]
+        return out
+
+
+class _Cells(_Part):
+    """Any rows, over the cells that they tell apart."""
+
+    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
+        super().__init__(whole, part, noises)
+        cells = representatives([*self.asked, *self.counted], part.axes)
+        empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
+        wanted = np.vstack([empty, *(b.columns(cells) for b in self.asked)])
+        counted = np.vstack([empty, *(b.columns(cells) for b in self.counted)])
+        self._back, self._constant = least_squares(wanted, counted, noises)
+
+    def variances(self) -> Floats:
+        """Of weighted sums of independent noises."""
+        return np.asarray(self._back**2 @ self.noises, dtype=np.float64)
+
+    def estimate(self, noisy: Ints, records: int) -> Floats:
+        """Weighted sums."""
+        return np.asarray(self._back @ noisy[self.counted_rows] + self._constant * records, dtype=np.float64)
+
+
+def least_squares(wanted: Ints, counted: Ints, noises: Floats) -> tuple[Floats, Floats]:
+    """R and r with `wanted @ x` estimated by `R noisy + r n`: unbiased, and of least variance.
+
+    Everything is said in directions y = U x (see `elimination`).  The rows that gave them, the total and those without
+    noise first, tell y; how far the other rows are from what follows corrects it.  The corrections are an ordinary
+    least squares problem: with each direction in units of the noise of its row, its matrix is well-conditioned, however
+    different the noises.  What only exact rows tell has exact noughts in R for all others.
+
+    >>> R, r = least_squares(np.eye(2, dtype=np.int64), np.array([[1, -1]]), np.ones(1))
+    >>> R.round(3).ravel().tolist(), r.round(3).tolist()
+    ([0.5, -0.5], [0.5, 0.5])
+    """
+    order = np.argsort(noises > 0, kind="stable")
+    exact = 1 + int((noises == 0).sum())
+    rows = np.vstack([np.ones((1, counted.shape[1]), dtype=np.int64), counted[order]])
+    spread = np.sqrt(noises[order[exact - 1 :]])
+    found = directions(rows, exact, 1 / spread)
+    asked, missing = found.parts(wanted)
+    if missing.any():
+        raise NotCertified("the counted rows do not tell everything that is asked")
+    each, open_ = np.eye(len(found.rows)), slice(found.preferred, None)  # the directions themselves
+    units = spread[found.rows[open_] - exact]
+    turned, triangle = np.linalg.qr(found.of_rows[exact:, open_] * (units / spread[:, None]))
+    toward = np.linalg.solve(triangle.T, (each[:, open_] * units).T).T @ turned.T / spread
+    others = np.setdiff1d(np.arange(exact, len(rows)), found.rows)
+    out = np.zeros((len(each), len(rows)))
+    out[:, others] = toward[:, others - exact]
+    left = each - out[:, others] @ found.of_rows[others]
+    out[:, found.rows] = np.linalg.solve(found.of_rows[found.rows].T, left.T).T
+    back = np.zeros((len(each), 1 + len(noises)))
+    back[:, np.concatenate([[0], 1 + order])] = out
+    back = asked @ back
+    return back[:, 1:], back[:, 0]

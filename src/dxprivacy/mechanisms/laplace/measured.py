@@ -1,0 +1,104 @@
+"""What a plan counts in place of the rows that were asked for, and how the answers follow from it.
+
+Privacy depends on the counted rows and their scales alone; the way back to the rows that were asked for is
+post-processing.  A plan that counts just what was asked has none of this.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from dxprivacy.errors import NotCertified, QuestionError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves, representatives
+from dxprivacy.mechanisms.laplace.laws import Laplace, Law
+from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.questions.questions import Stack
+
+MOST_RECORDS = 1 << 16  # that rows tell apart, to compare them record by record
+
+
+class Measured(ABC):
+    """Other rows, and the way back.  `asked` are the rows that were asked for."""
+
+    how: ClassVar[str]
+    note: ClassVar[str]  # what a reader of the answers must know
+
+    def __init__(self, asked: Workload, questions: Stack) -> None:
+        self.asked, self.questions = asked, questions
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The rows that are counted, with noise."""
+        return self.questions.on(self.asked.universe)
+
+    @abstractmethod
+    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """The law of the noise in each row that was asked for, in steps of its grid."""
+
+    @abstractmethod
+    def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
+        """The rows that were asked for, from the noisy counts and the public number of records."""
+
+    @cached_property
+    def shifts(self) -> tuple[float, ...] | None:
+        """How far each row that was asked for is moved on purpose, per record, in steps of its grid; None: not."""
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: enough to make it again."""
+        return {"how": self.how, "questions": self.questions.to_dict(), "workload": self.workload.digest}
+
+
+class RowForRow(Measured):
+    """Each row is answered by one that differs from it a little, and so can be told with less noise."""
+
+    how = "row for row"
+    note = "answers are moved a little on purpose, for less noise: errors and intervals include the most it can be"
+
+    def __init__(self, asked: Workload, questions: Stack) -> None:
+        super().__init__(asked, questions)
+        if self.workload.rows != asked.rows or not all(isinstance(a.recipe, Linear) for a in asked.answers):
+            raise QuestionError("rows that stand for others are as many as those")
+
+    @cached_property
+    def _steps(self) -> tuple[Fraction, ...]:
+        """What a step on the counted rows' grid is on that of the rows asked for."""
+        return tuple(mine / theirs for mine, theirs in zip(self.workload.units, self.asked.units, strict=True))
+
+    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """Laplace noise, on another grid."""
+        return tuple(Laplace(s, step) for s, step in zip(scales, self._steps, strict=True))
+
+    def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
+        """The counted rows themselves."""
+        return [z * step for z, step in zip(noisy.tolist(), self._steps, strict=True)]
+
+    @cached_property
+    def shifts(self) -> tuple[float, ...] | None:
+        """The largest difference of two rows, over all cells; exact up to one rounding, upwards."""
+        out = [0.0] * self.asked.rows
+        for rows, mine, theirs in self.side_by_side():
+            for row, p, q in zip(rows, mine, theirs, strict=True):
+                pairs = set(zip(p.tolist(), q.tolist(), strict=True))
+                most = max(abs(a * self._steps[row] - b) for a, b in pairs)
+                near = float(most)
+                out[row] = near if Fraction(near) >= most else near * (1 + 2.0**-52)
+        return tuple(out)
+
+    def side_by_side(self) -> Iterator[tuple[range, Ints, Ints]]:
+        """Counted rows and those that they stand for, on all cells that either tells apart: which rows, and both."""
+        mine, theirs = self.workload, self.asked
+        ends = sorted({*mine.offsets, *theirs.offsets, theirs.rows})
+        for start, stop in pairwise(ends):
+            p, q = (w.blocks[int(w.block_of[start])] for w in (mine, theirs))
+            axes = sorted(moves(p) | moves(q))
+            if cells_told_apart([p, q], axes) > MOST_RECORDS:
+                raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
+            cells = representatives([p, q], axes)
+            of = (start - w.offsets[int(w.block_of[start])] for w in (mine, theirs))
+            found = [b.columns(cells)[at : at + stop - start] for b, at in zip((p, q), of, strict=True)]
+            yield range(start, stop), found[0], found[1]

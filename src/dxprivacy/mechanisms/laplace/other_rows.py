@@ -1,0 +1,103 @@
+"""Methods that count other rows than those asked for: the matrix mechanism, and rows moved on purpose."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.mechanisms.laplace import matrix, shifted
+from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves
+from dxprivacy.mechanisms.laplace.task import Candidate, Proposal, Task
+
+_SAFETY = 1.0 + 2.0**-40
+
+
+def may_use_strategy(task: Task) -> bool:
+    """Where the number of records is public, squared errors count, and there is more than one row to gain from."""
+    return task.loss == "l2" and task.workload.universe.absent is None and task.workload.rows > 1
+
+
+def redundant(task: Task) -> bool:
+    """Whether there are far more rows than cells that they tell apart, so that their answers repeat one another."""
+    if not may_use_strategy(task) or (task.targets > 0).any():
+        return False
+    blocks = task.workload.blocks
+    axes = sorted(set().union(*(moves(b) for b in blocks)))
+    return task.workload.rows > 4 * cells_told_apart(blocks, axes)
+
+
+def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """The matrix mechanism, if any strategy applies."""
+    found = matrix.propose(
+        task.workload,
+        task.metric,
+        task.share,
+        _importance(task),
+        own.scales,
+        spent=task.spent,
+        watch=task.watch,
+        effort=task.effort,
+    )
+    if found is None:
+        raise NotCertified(
+            "found no other rows to count: questions that share attributes must be tables, or tell few cells apart",
+            hints=[("several plans", "one for each kind of question"), ('method="optimal"', "counts what was asked")],
+        )
+    yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def may_be_shifted(task: Task) -> bool:
+    """Where bias can lower an error at all: few records, or a very strict policy."""
+    if not shifted.applies(task.workload, task.rows) or task.loss != "l2":
+        return False
+    closest = task.metric.closest
+    allowed = math.inf if closest is None else closest.distance * float(task.share)
+    if task.spent is None and (task.rows or 0) * allowed > shifted.WORTH_IT:  # no pair is closer: no need to look
+        return False
+    return any(shifted.worth_trying(part, task.rows or 0) for part in _parts(task))
+
+
+def quickly_shifted(task: Task) -> bool:
+    """One row is an exact problem in one variable; several are a search, for those who ask for it."""
+    return task.workload.rows == 1
+
+
+def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """Rows with bias."""
+    records = shifted.require_applicable(task.workload, task.rows)
+    parts = _parts(task)
+    if task.free.all():  # nothing that is asked is protected: it is answered exactly
+        yield Proposal(np.zeros(task.workload.rows))
+        return
+    if all(part.cells is None for part in parts):
+        raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
+    if task.loss == "l1" and any(len(part.rows) > 1 for part in parts):
+        raise NotCertified(
+            "the least absolute error with bias is known only for questions that share no pair of records",
+            details=["Those about different attributes, one question each, where distances add up, share none."],
+            hints=[('loss="l2"', "squared errors, for any questions"), ('method="optimal"', "without bias")],
+        )
+    found = shifted.propose(
+        task.workload,
+        parts,
+        _importance(task),
+        np.asarray(own.scales),
+        records,
+        loss=task.loss,
+        watch=task.watch,
+    )
+    if found is None:  # bias would not help: the rows themselves, as they are
+        yield Proposal(np.asarray(own.scales))
+        return
+    yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def _importance(task: Task) -> Floats:
+    """How much the squared error of each row counts, in steps of its grid."""
+    return np.asarray(task.weights / task.reference**2, dtype=np.float64)
+
+
+def _parts(task: Task) -> list[shifted.Part]:
+    return shifted.parts_of(task.workload, task.metric, task.share, task.spent)

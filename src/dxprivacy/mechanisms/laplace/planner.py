@@ -1,0 +1,170 @@
+"""From questions and a policy to a certified plan.  Never sees data."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.accounting.costs import Cost, RowsCost, SumCost
+from dxprivacy.errors import Hint, QuestionError, UsageError
+from dxprivacy.exact.grid import require_room
+from dxprivacy.exact.numbers import exact
+from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
+from dxprivacy.mechanisms.laplace.plan import Plan, require_few
+from dxprivacy.mechanisms.laplace.task import Candidate, Task
+from dxprivacy.metrics import Metric
+from dxprivacy.model.workload import Ratio, Workload
+from dxprivacy.optimise.strategies import Effort
+from dxprivacy.optimise.watch import Watch
+from dxprivacy.questions.grouping import require_honest
+from dxprivacy.questions.questions import Stack, gather
+
+USUAL_SHARE = "10%"  # of a policy, for whoever has a ledger and does not say: the first plan leaves room for others
+METHODS = ("auto", *(maker.name for maker in MAKERS))
+LOSSES = ("l2", "l1", "linf", "geomean")
+_KNOWN_LOSSES = {"auto": LOSSES, "optimal": LOSSES, "biased": ("l2", "l1")}
+
+
+def make_plan(
+    questions: Any,
+    metric: Metric,
+    *,
+    method: str = "auto",
+    loss: str = "l2",
+    share: object = 1,
+    rows: int | None = None,
+    title: str = "",
+    dataset: str = "",
+    spent: Cost | None = None,
+    seconds: float | None = None,
+    thorough: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Plan:
+    """The least noise we know that keeps the policy.
+
+    `loss` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or the
+    geometric mean, each row measured by its target or by plain DP.  `spent` is what was released before (such as
+    `ledger.spent`): the plan then fits beside it on every pair.  All work is counted, so that the same
+    question has the same plan on every machine; `seconds` may stop it earlier with the best certified plan so far, and
+    the plan says so.  `thorough` searches longer for other rows to count.  `progress` is told how far the
+    error is above the best plan's, at most.
+
+    >>> from dxprivacy import metrics
+    >>> plan = make_plan([[1, 1, 0, 0]], metrics.constant(4, 0.1))
+    >>> plan.scales, plan.certificate.ratio
+    ((10.0,), Fraction(1, 1))
+    """
+    _require_method(method, loss)
+    watch = Watch(seconds, progress)
+    asked, task = prepare(
+        questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch, effort=_effort(method, thorough)
+    )
+    return finish(asked, task, chosen(task, method), title=title, dataset=dataset, planner=method)
+
+
+def prepare(
+    questions: Any,
+    metric: Metric,
+    *,
+    loss: str = "l2",
+    share: object = 1,
+    rows: int | None = None,
+    spent: Cost | None = None,
+    watch: Watch | None = None,
+    effort: Effort = "quick",
+) -> tuple[Stack, Task]:
+    """What is asked, bound to the policy and checked: everything that can be wrong with it is found here."""
+    if not isinstance(metric, Metric):
+        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    granted = parse_share(share)
+    before = _require_spent(spent, metric)
+    asked = gather(questions)
+    require_few(asked.questions)
+    require_honest(asked, metric.universe)
+    workload = asked.on(metric.universe)
+    rows = workload.universe.max_records if rows is None else rows  # where n is private: errors for that many
+    _require_rows(workload, rows)
+    rows = None if rows is None else int(rows)
+    if rows is not None:
+        require_room(workload.largest, workload.universe.max_records or rows, where="plan")
+    task = Task(workload, metric, granted, rows, loss, before, watch or Watch(), effort)
+    _ = task.even_bound  # refuses what no noise could make private
+    return asked, task
+
+
+def chosen(task: Task, method: str) -> Candidate:
+    """The certified scales of one method, or the best of all."""
+    if method == "auto":
+        return best_of_all(task)
+    found, floor = try_maker(task, next(maker for maker in MAKERS if maker.name == method))
+    return task.rated(found, floor)
+
+
+def finish(
+    asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "", planner: str = "auto"
+) -> Plan:
+    """Certified scales as a plan."""
+    plan = Plan(
+        asked, task.workload, task.metric, found.scales, task.share, found.method, task.rows, title, dataset,
+        found.measured, _said(found.about, task.watch), planner,
+    )  # fmt: skip
+    plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
+    if plan.measured is not None:
+        _ = plan.errors  # refuses what does not follow from the counted rows
+    return plan
+
+
+def _said(about: str, watch: Watch) -> str:
+    if not watch.cut_short:
+        return about
+    stopped = f"stopped looking for less noise after {watch.seconds:g} s: with more time it may find some"
+    return f"{about}; {stopped}" if about else stopped
+
+
+def _effort(method: str, thorough: bool) -> Effort:
+    """Whoever asks for the matrix mechanism by name waits for a search; `auto` is content with closed forms."""
+    return "thorough" if thorough else "search" if method == "matrix" else "quick"
+
+
+def _require_method(method: str, loss: str) -> None:
+    if method not in METHODS:
+        raise UsageError(f"no method “{method}”", hints=[f"one of {', '.join(METHODS)}"])
+    if loss not in _KNOWN_LOSSES.get(method, ("l2",)):
+        hints: list[Hint | str] = [f"one of {', '.join(LOSSES)}", ('method="optimal"', "knows losses")]
+        raise UsageError(f"no loss “{loss}” for method “{method}”", hints=hints)
+
+
+def _require_spent(spent: Cost | None, metric: Metric) -> Cost | None:
+    if spent is None or (isinstance(spent, SumCost) and not spent.costs):
+        return None
+    if not isinstance(spent, (RowsCost, SumCost)):
+        raise UsageError(f"what was spent is a cost, not {type(spent).__name__}", hints=["spent=ledger.spent"])
+    if spent.universe != metric.universe:
+        raise UsageError("what was spent is about the records of another policy")
+    return spent
+
+
+def parse_share(share: object) -> Fraction:
+    """`"25%"`, 0.25 or a fraction, in (0, 1].
+
+    >>> parse_share("25%")
+    Fraction(1, 4)
+    """
+    text = str(share).strip()
+    value = exact(text[:-1], what="share") / 100 if text.endswith("%") else exact(share, what="share")
+    if not 0 < value <= 1:
+        hints = [f"{text}%"] if 1 < value <= 100 and not text.endswith("%") else []
+        raise UsageError(f"share is {share}; it must be more than 0 and at most 100 %", hints=hints)
+    return Fraction(value)
+
+
+def _require_rows(workload: Workload, rows: int | None) -> None:
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 0):
+        raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
+    needs = any(isinstance(a.recipe, Ratio) or a.recipe.per_record for a in workload.answers)
+    if needs and not rows:
+        raise QuestionError(
+            "the error of a mean depends on the number of records, which is public",
+            hints=[("--rows 20000", "in Python: rows=20000")],
+        )

@@ -1,0 +1,297 @@
+"""What is to be planned: rows, policy, share, what was spent, targets and weights; and what makes a plan good.
+
+Nothing leaves planning but through `Task.certified`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from dxprivacy.accounting import Bound, cover, max_ratio
+from dxprivacy.accounting.certificate import Certificate, certify
+from dxprivacy.accounting.costs import Cost, LaplaceCost
+from dxprivacy.accounting.refusals import nothing_left, separates
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Bools, Floats
+from dxprivacy.exact.numbers import round_up
+from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints, limits_of, together
+from dxprivacy.mechanisms.laplace.expected import ErrorOf, all_expected, target_scales
+from dxprivacy.mechanisms.laplace.laws import Law
+from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
+from dxprivacy.metrics import Metric
+from dxprivacy.model.blocks import Block
+from dxprivacy.model.workload import Workload
+from dxprivacy.optimise.barrier import POWERS, gap_of, loss_of
+from dxprivacy.optimise.strategies import Effort
+from dxprivacy.optimise.watch import Watch
+
+_FEW_MOVES = 200_000  # along one attribute, to look at them row by row
+_REPAIRS = 12
+_ROOM = 1 << 61
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Scales to be certified; `floor` is not above the loss of any scales for the same rows, where that is known.
+
+    `measured` are the rows that the scales belong to, where these are not the rows asked for, and `about` says why.
+    """
+
+    scales: Floats
+    floor: float | None = None
+    measured: Measured | None = None
+    about: str = ""
+
+
+class Noisy(Protocol):
+    """Scales of rows that are counted, and which rows those are where they were not asked for."""
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """One for each row that is counted."""
+
+    @property
+    def measured(self) -> Measured | None:
+        """The rows that are counted instead of those asked for."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Scales with their certificate, and the method that proposed them; for other rows than those asked for, these."""
+
+    method: str
+    scales: tuple[float, ...]
+    certificate: Certificate
+    measured: Measured | None = None
+    about: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One planning problem."""
+
+    workload: Workload
+    metric: Metric
+    share: Fraction
+    rows: int | None = None
+    loss: str = "l2"
+    spent: Cost | None = None
+    watch: Watch = field(default_factory=Watch)
+    effort: Effort = "quick"  # how long to search for other rows
+
+    @cached_property
+    def targets(self) -> Floats:
+        """Per row the scale that is good enough; 0 where no target was given."""
+        out = np.zeros(self.workload.rows)
+        untargeted = {r for a in self.workload.answers if a.within is None for r in a.rows}
+        for answer in self.workload.answers:
+            for row, scale in target_scales(answer, self.rows).items():
+                if row not in untargeted:
+                    out[row] = min(out[row], scale) if out[row] else scale
+        return out
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Per row how many times its squared error counts: the largest weight of the answers made of it.
+
+        Weights compare questions with one another: where all are the same, there are none.
+        """
+        weighed = {w: float(w) for w in {a.weight for a in self.workload.answers}}
+        if len(weighed) == 1:
+            return np.ones(self.workload.rows)
+        out = np.zeros(self.workload.rows)
+        for answer in self.workload.answers:
+            for row in answer.rows:
+                out[row] = max(out[row], weighed[answer.weight])
+        return np.where(out > 0, out, 1.0)
+
+    @cached_property
+    def importance(self) -> Floats:
+        """What a row's weight does to its part of the budget: the cube root, because the least sum a_k / w_k^2 under
+        sum w_k = 1 has w_k ~ a_k^(1/3)."""
+        return np.cbrt(self.weights)
+
+    @cached_property
+    def units(self) -> Floats:
+        """What one step on the grid means, per row."""
+        return np.array([float(u) for u in self.workload.units])
+
+    @cached_property
+    def reference(self) -> Floats:
+        """What a row's scale is measured by: its target, or its question's sensitivity in plain DP."""
+        plain = np.array([s or 1.0 for s in plain_sensitivities(self.workload)])[self.workload.block_of]
+        return np.where(self.targets > 0, self.targets, plain)
+
+    @cached_property
+    def free(self) -> Bools:
+        """Rows that no finite distance limits: constant over the universe, or differing only where the policy is
+        public.
+
+        Their answers are exact.  The covering pairs tell it row by row; where these are too many, for a structured
+        block as a whole, and for rows that count nobody.
+        """
+        workload = self.workload
+        free = np.ones(workload.rows, dtype=bool)
+        for block, start in zip(workload.blocks, workload.offsets, strict=True):
+            free[start : start + block.rows] = self._free(block)
+        return free
+
+    def _free(self, block: Block) -> Bools:
+        alone = Workload(self.workload.universe, (block,), ())
+        different = LaplaceCost(alone, np.arange(1.0, block.rows + 1.0))  # then contexts tell all rows apart
+        pairs = cover(different, self.metric, most=_FEW_MOVES)
+        if not pairs.tight:
+            everything = max_ratio(LaplaceCost(alone, np.ones(block.rows)), self.metric).upper == 0
+            return np.asarray((block.peak_of_row == 0) | everything, dtype=bool)
+        free = np.ones(block.rows, dtype=bool)
+        for i, j in pairs.pairs(1 << 12):
+            asks = np.isfinite(self.metric.pairwise(i, j))
+            free[block.differences(i[asks], j[asks])[1]] = False
+            if not free.any():
+                break
+        return free
+
+    @cached_property
+    def system(self) -> Constraints | None:
+        """The covering pairs as linear constraints, where they are few enough."""
+        return constraints(self.workload, self.metric, self.share, self.spent)
+
+    @cached_property
+    def even_scales(self) -> tuple[float, ...]:
+        """Scales that are alike in the answers' units, the largest unit having 1; less by the cube root of a weight."""
+        noisy = {u for u, f in zip(self.workload.units, self.free.tolist(), strict=True) if not f}
+        smallest = min(noisy, default=Fraction(1))
+        by_unit = {u: round_up(smallest / u) for u in noisy}
+        rows = zip(self.workload.units, self.free.tolist(), self.importance.tolist(), strict=True)
+        return tuple(0.0 if f else by_unit[u] / pull for u, f, pull in rows)
+
+    @cached_property
+    def even_bound(self) -> Bound:
+        """How much of the policy those scales would take; refuses what no noise could make private."""
+        bound = max_ratio(LaplaceCost(self.workload, self.even_scales), self.metric)
+        if bound.upper == math.inf:
+            raise separates(self.workload, self.metric, bound.witness)
+        return bound
+
+    @cached_property
+    def growth_beside_spent(self) -> float:
+        """The factor by which those scales must grow to fit beside what was spent, in floats."""
+        cost = LaplaceCost(self.workload, self.even_scales)
+        most = 0.0
+        for i, j in cover(together(cost, self.spent), self.metric).pairs(1 << 13):
+            asks = np.isfinite(self.metric.pairwise(i, j))
+            i, j = i[asks], j[asks]
+            load, limits = cost.pairwise(i, j), limits_of(self.metric, self.share, self.spent, i, j)
+            moved = load > 0
+            if (used_up := moved & (limits <= 0)).any():
+                at = int(used_up.argmax())
+                raise nothing_left(self.workload, self.metric, (int(i[at]), int(j[at])))
+            most = max(most, float((load[moved] / limits[moved]).max(initial=0.0)))
+        return most
+
+    def certified(self, method: str, proposal: Proposal) -> Candidate:
+        """Repair by the common factor that is missing, if any, and certify."""
+        rows = self.workload
+        if proposal.measured is not None:
+            rows = proposal.measured.workload
+            if self.rows and rows.largest * self.rows >= _ROOM:
+                raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
+        scales = np.asarray(proposal.scales, dtype=np.float64)
+        for _ in range(_REPAIRS):
+            found = tuple(scales.tolist())
+            cost = LaplaceCost(rows, found)
+            certificate = certify(cost, self.metric)
+            if certificate.ratio == math.inf:
+                break
+            missing = max(Fraction(certificate.ratio) / self.share, self._missing(cost, certificate))
+            if missing <= 1:
+                return Candidate(method, found, certificate, proposal.measured, proposal.about)
+            scales = scales * (round_up(missing) * (1 + 2.0**-51))
+        raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
+
+    def _missing(self, cost: LaplaceCost, certificate: Certificate) -> Fraction:
+        """By which factor the scales must grow to fit beside what was spent; at most 1 where they do fit."""
+        if self.spent is None:
+            return Fraction(0)
+        total = max_ratio(together(cost, self.spent), self.metric)
+        if total.upper <= 1:
+            return Fraction(1)
+        if total.witness is not None:
+            left = Fraction(self.metric.exact(*total.witness)) - Fraction(self.spent.exact(*total.witness))
+            wanted = Fraction(cost.exact(*total.witness))
+            if left <= 0 < wanted:
+                raise nothing_left(self.workload, self.metric, total.witness)
+            if wanted > left:
+                return wanted / left
+        # The sum is only bounded, or no single pair tells: so much that the bounds of both fit beside one another.
+        before = max_ratio(self.spent, self.metric).upper
+        if before >= 1:
+            raise NotCertified(
+                "what is left can only be bounded for so many attributes at once, and nothing is certain",
+                hints=["ask for fewer attributes at once"],
+            )
+        return max(Fraction(certificate.ratio) / (1 - Fraction(before)), 1 + Fraction(1, 1 << 40))
+
+    def merit(self, found: Candidate) -> tuple[int, float]:
+        """How many answers miss their target, then the loss: the less the better."""
+        misses = 0
+        if (self.targets > 0).any():
+            errors = self.errors(found)
+            asked = zip(self.workload.answers, errors, strict=True)
+            misses = sum(a.within is not None and not e.good_enough(a.within) for a, e in asked)
+        return misses, self.loss_of(self.effective(found))
+
+    def errors(self, found: Noisy) -> tuple[ErrorOf, ...]:
+        """The expected error of every answer."""
+        laws, shifts = self._noise(found)
+        return all_expected(self.workload, laws, self.rows, shifts)
+
+    def _noise(self, found: Noisy) -> tuple[Sequence[Law | float], Sequence[float] | None]:
+        if found.measured is None:
+            return found.scales, None
+        return found.measured.laws(found.scales), found.measured.shifts
+
+    def effective(self, found: Noisy) -> Floats:
+        """Per row asked for the scale whose noise would err as much as what it gets, bias included."""
+        if found.measured is None:
+            return np.asarray(found.scales)
+        laws, shifts = self._noise(found)
+        moved: Floats = np.zeros(len(laws)) if shifts is None else np.array(shifts) * (self.rows or 0)
+        if self.loss == "l1":
+            sizes: Floats = np.array([law.mean_absolute if not isinstance(law, float) else law for law in laws])
+            return sizes + moved
+        squares: Floats = np.array([law.variance if not isinstance(law, float) else 0.0 for law in laws])
+        return np.sqrt((squares + moved**2) / 2)
+
+    def loss_of(self, scales: Sequence[float] | Floats) -> float:
+        """The loss of the rows with noise, each measured by its reference and counted as often as its weight says."""
+        s = np.asarray(scales) / self.reference
+        noisy = s > 0
+        if self.loss == "linf":
+            return float(s.max(initial=0.0))
+        if not noisy.any():
+            return 0.0
+        return loss_of(1.0 / s[noisy], self.weights[noisy], POWERS[self.loss])
+
+    def better(self, one: tuple[int, float], other: tuple[int, float], *, by: float = 1e-9) -> bool:
+        """Whether one merit is better than another by more than roundings, or by so much."""
+        if one[0] != other[0]:
+            return one[0] < other[0]
+        size = float(self.weights.sum()) if self.loss == "geomean" else abs(other[1])
+        return one[1] < other[1] - by * size
+
+    def rated(self, found: Candidate, floor: float | None) -> Candidate:
+        """With a lower bound on the loss of any scales for these rows, and how far above it these are."""
+        if floor is None or not math.isfinite(floor) or found.measured is not None:
+            return found
+        loss, power = self.loss_of(found.scales), POWERS.get(self.loss, 1)
+        noisy = np.asarray(found.scales) > 0
+        size = float(self.weights[noisy].sum())
+        gap = gap_of(loss, floor, size, power) if noisy.any() else 0.0
+        return replace(found, certificate=replace(found.certificate, lower_bound=floor, gap=gap))

@@ -1,0 +1,72 @@
+"""Whether an answer tells more than a guess that looks at no data: from public numbers alone.
+
+A number that must lie between two public ends is guessed by their middle, which errs by half their difference at most:
+a count of n records by n/2, a sum by n times half the range of what one record adds, a mean by half its range.  An
+answer whose noise needs more than that to be covered, 95 % of the time, is *no better than a guess*; a question is, if
+all its noisy answers are.  A choice is, if what can be said of it, 95 % of the time, is no more than what holds for any
+candidate: that its score is below the best by the whole range of scores at most.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.mechanisms.laplace.expected import all_expected
+from dxprivacy.model.blocks import Block
+from dxprivacy.model.workload import Ratio, Workload
+
+if TYPE_CHECKING:
+    from dxprivacy.mechanisms.laplace.plan import Plan
+
+
+def guesses(workload: Workload, records: int | None) -> list[float]:
+    """Per answer, the most by which the middle of what is possible can err; infinite where `records` is not known.
+
+    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.model.universe import Universe
+    >>> guesses(gather([[1, 0, 1], [0, 5, 3]]).on(Universe.listed("abc")), 100)
+    [50.0, 250.0]
+    """
+    spread = np.concatenate([_spreads(block) for block in workload.blocks])
+    out = []
+    for answer in workload.answers:
+        recipe = answer.recipe
+        if isinstance(recipe, Ratio):
+            out.append(float(recipe.high - recipe.low) / 2)
+        else:
+            number = 1 if recipe.per_record else math.inf if records is None else records
+            out.append(float(spread[recipe.row]) * float(recipe.factor) / 2 * number)
+    return out
+
+
+def _spreads(block: Block) -> Floats:
+    """Per row the largest entry less the smallest, absence counted as nothing; or more than that."""
+    found = block.ends(absent=True)
+    if found is None:
+        return np.asarray(2.0 * block.peak_of_row, dtype=np.float64)
+    pair, row, amount = block.differences(*found)
+    out = np.zeros(block.rows)
+    out[row[pair == row]] = amount[pair == row]
+    return out
+
+
+def no_better(plan: "Plan", records: int | None = None) -> list[int]:
+    """The noisy answers that are no better than a guess; `records` where the plan was made without their number."""
+    known = plan.rows if records is None else records
+    shifts = None if plan.measured is None else plan.measured.shifts
+    errors = plan.errors if known == plan.rows else all_expected(plan.workload, plan.laws, known, shifts)
+    noisy = [any(plan.laws[r].variance for r in answer.rows) for answer in plan.workload.answers]
+    compared = zip(noisy, errors, guesses(plan.workload, known), strict=True)
+    return [k for k, (some, error, guess) in enumerate(compared) if some and error.noise_half_width > guess]
+
+
+def useless_questions(plan: "Plan", useless: Sequence[int]) -> list[int]:
+    """The questions all of whose noisy answers are among the useless ones."""
+    hopeless = set(useless)
+    answers = plan.workload.answers
+    noisy = [k for k, a in enumerate(answers) if any(plan.laws[r].variance for r in a.rows)]
+    asked = {answers[k].question for k in noisy}
+    return sorted(asked - {answers[k].question for k in noisy if k not in hopeless})

@@ -1,0 +1,114 @@
+"""The least scale that each row's own pairs allow: how far a row may change, in parts of the policy.
+
+Row k alone, with scale s_k, takes max |A_ki - A_kj| / (s_k d(i, j)) of the policy.  A choice among rows takes the
+largest of these, not their sum, so that every row gets the least scale it could have alone, at nobody's expense.
+Floats propose here; `max_ratio` decides.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.accounting import cover, max_ratio
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
+from dxprivacy.accounting.refusals import separates
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.exact.numbers import round_up
+from dxprivacy.metrics import Metric
+from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
+from dxprivacy.model.workload import Workload
+
+_MOST_PAIRS = 3_000_000
+_REPAIRS = 12
+
+
+def row_ratios(workload: Workload, metric: Metric) -> Floats:
+    """Per row the largest |A_ki - A_kj| / d(i, j), in floats; 0 for rows that the policy leaves free.
+
+    Where the pairs of a block are too many, all its rows get the largest of them.
+
+    >>> from dxprivacy import metrics
+    >>> from dxprivacy.questions.questions import gather
+    >>> d = metrics.line(3, 1)
+    >>> row_ratios(gather([[0, 1, 2], [0, 0, 4], [5, 5, 5]]).on(d.universe), d).tolist()
+    [1.0, 4.0, 0.0]
+    """
+    return np.concatenate([_block_ratios(block, workload, metric) for block in workload.blocks])
+
+
+def _block_ratios(block: Block, workload: Workload, metric: Metric) -> Floats:
+    alone = Workload(workload.universe, (block,), ())
+    pairs = cover(LaplaceCost(alone, np.arange(1.0, block.rows + 1.0)), metric)  # contexts tell all rows apart
+    if not pairs.tight or pairs.size * block.width > _MOST_PAIRS:
+        bound = max_ratio(SelectionCost(alone, np.ones(block.rows)), metric)
+        if bound.upper == math.inf:
+            raise separates(workload, metric, bound.witness)
+        return np.full(block.rows, round_up(bound.upper))
+    out = np.zeros(block.rows)
+    for i, j in pairs.pairs(1 << 12):
+        d = metric.pairwise(i, j)
+        asks = np.isfinite(d)
+        i, j, d = i[asks], j[asks], d[asks]
+        pair, row, amount = block.differences(i, j)
+        if (d[pair] <= 0).any():
+            at = int(pair[int((d[pair] <= 0).argmax())])
+            raise separates(workload, metric, (int(i[at]), int(j[at])))
+        np.maximum.at(out, row, amount / d[pair])
+    return out
+
+
+def certified_scales(workload: Workload, metric: Metric, part: Fraction, ratios: Floats | None = None) -> Floats:
+    """Scales with which a choice among all rows, and each row alone, takes at most `part` of the policy.
+
+    One certificate is enough for both: the loss of a choice is the largest loss of a row.  Rows that are free get 0.
+    """
+    ratios = row_ratios(workload, metric) if ratios is None else ratios
+    known = {r: round_up(Fraction(r) / part) for r in np.unique(ratios).tolist()}
+    scales = np.array([known[r] for r in ratios.tolist()])
+    for _ in range(_REPAIRS):
+        bound = max_ratio(SelectionCost(workload, scales), metric)
+        if bound.upper == math.inf:
+            raise separates(workload, metric, bound.witness)
+        if bound.upper <= part:
+            return scales
+        scales = scales * (round_up(Fraction(bound.upper) / part) * (1 + 2.0**-51))
+    raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
+
+
+def row_spans(workload: Workload) -> Floats:
+    """Per row its largest minus its least entry over all records: rows divided by it are in a unit range.
+
+    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.model.universe import Universe
+    >>> row_spans(gather([[0, 1, 2], [-1, 0, 4], [5, 5, 5]]).on(Universe.listed("abc"))).tolist()
+    [2.0, 5.0, 0.0]
+    """
+    return np.concatenate([_block_spans(block) for block in workload.blocks])
+
+
+def _block_spans(block: Block) -> Floats:
+    if isinstance(block, OneHot):
+        low = high = np.ones(1)
+        for axis in block.axes:
+            least, most = _extremes(block.factors[axis], block.sizes[axis])
+            corners = np.stack([np.multiply.outer(a, b).ravel() for a in (low, high) for b in (least, most)])
+            low, high = corners.min(axis=0), corners.max(axis=0)
+        return high - low
+    matrix = block.matrix if isinstance(block, (AlongAxis, Explicit)) else block.dense()
+    matrix = matrix[:, : block.universe.cells] if not isinstance(block, AlongAxis) else matrix
+    top, bottom = matrix.max(axis=1), matrix.min(axis=1)
+    if not isinstance(top, np.ndarray):  # sparse
+        top, bottom = top.toarray().ravel(), bottom.toarray().ravel()
+    return np.asarray(top - bottom, dtype=np.float64)
+
+
+def _extremes(factor: Factor, groups: int) -> tuple[Floats, Floats]:
+    """Per group the least and the largest weight over all values of the attribute; 0 for values outside the group."""
+    low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
+    counted = factor.groups >= 0
+    np.minimum.at(low, factor.groups[counted], factor.values[counted])
+    np.maximum.at(high, factor.groups[counted], factor.values[counted])
+    partial = np.bincount(factor.groups[counted], minlength=groups) < len(factor.groups)
+    return np.where(partial, np.minimum(low, 0), low), np.where(partial, np.maximum(high, 0), high)

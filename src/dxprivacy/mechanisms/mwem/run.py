@@ -1,0 +1,199 @@
+"""MWEM under a policy (Algorithm 2 of the paper, corrected): choose the worst answer, measure it, learn from it.
+
+The data enters in two places, both behind a reserved cost: the integer answers z = A x, computed once, exactly, inside
+the first step; and the noise.  A round has the public synthetic histogram y, so its answers v = rint(A y) are public:
+
+    choose    k with probability ~ exp(|z_k - v_k| / (2 c_k))     loss max_k |A_ki - A_kj| / c_k
+    measure   z_k + discrete Laplace of scale s_k                 loss |A_ki - A_kj| / s_k
+    learn     multiplicative weights, several passes              post-processing
+
+Scores are whole numbers that move by at most |A_ki - A_kj|; nothing is rounded after the data enters (MATH section 6).
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.accounting.costs import LaplaceCost, SumCost
+from dxprivacy.errors import LedgerError, UsageError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.mwem.plan import PASSES, MwemPlan, plan_mwem
+from dxprivacy.mechanisms.mwem.weights import Weights
+from dxprivacy.mechanisms.noise.source import Noise, SystemNoise
+from dxprivacy.mechanisms.spending import Spending, StepCost, Unrecorded
+from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
+from dxprivacy.metrics import Metric
+from dxprivacy.questions.questions import Stack
+
+Progress = Callable[[int, int], None]
+"""Told the round and how many there are; never anything about data."""
+
+
+class _Truth:
+    """The exact integer answers, computed when the first reserved step asks for them; never shown."""
+
+    def __init__(self, plan: MwemPlan, histogram: Callable[[], Histogram]) -> None:
+        self._plan, self._histogram = plan, histogram
+
+    @cached_property
+    def answers(self) -> Ints:
+        """z = A x."""
+        counted = self._histogram()
+        if counted.universe != self._plan.metric.universe:
+            raise UsageError("the histogram is over another universe than the plan")
+        if counted.total != self._plan.records:
+            raise UsageError("the plan was made for another number of records, which is public")
+        return self._plan.workload.answer(counted.counts)
+
+    def __repr__(self) -> str:
+        return "hidden"
+
+
+def run_mwem(
+    plan: MwemPlan,
+    histogram: Callable[[], Histogram],
+    spend: Spending,
+    noise: Noise,
+    *,
+    progress: Progress | None = None,
+) -> Synthetic:
+    """Carry out a plan: every step is reserved by `spend` before anything is drawn from the data.
+
+    `histogram` is called inside the first step, after its cost was reserved.
+    """
+    plan.certificate.require(at_most=plan.part)  # Thm 7: every step within its part, 2T of them within the share.
+    truth, costs = _Truth(plan, histogram), list[StepCost]()
+    cells = plan.metric.universe.cells
+    weights = Weights(np.ones(cells) if plan.start is None else plan.start, float(plan.records))
+    found = _public_rows(plan, truth, spend, weights, costs)
+    open_rows = np.zeros(plan.workload.rows, dtype=bool)
+    open_rows[plan.candidates] = True
+    total = np.zeros(cells if plan.averaged else 0)
+    reach = float(plan.workload.largest) * plan.records
+    for turn in range(1, plan.rounds + 1):
+        if progress is not None:
+            progress(turn, plan.rounds)
+        if plan.averaged:
+            total += weights.y
+        public = np.rint(np.clip(plan.projection.answers(weights.y), -reach, reach)).astype(np.int64)
+        rows = np.flatnonzero(open_rows)
+
+        def choose(rows: Ints = rows, public: Ints = public) -> str:
+            scores = np.abs(truth.answers[rows] - public[rows])
+            return json.dumps({"row": int(rows[noise.choose(scores, plan.choice_scales[rows])])})
+
+        # Thm 3: needs |u(x) - u(x')| <= |A_ki - A_kj| for every row k; the plan's certificate bounds the largest.
+        row = _whole(spend.step(plan.choice, plan.questions, f"round {turn} choice", choose), "row")
+        if not 0 <= row < len(open_rows) or not open_rows[row]:
+            raise LedgerError(f"what was kept of round {turn} names an answer that was not to be chosen from")
+        cost = plan.measurement(row)
+
+        def measure(row: int = row, cost: LaplaceCost = cost) -> str:
+            return json.dumps({"noisy": int(truth.answers[row]) + int(noise.laplace(cost.scales)[0])})
+
+        noisy = _whole(spend.step(cost, Stack((plan.pick(row),)), f"round {turn} measurement", measure), "noisy")
+        costs += [plan.choice, cost]
+        open_rows[row] = plan.again
+        found.append(Measurement(row, cost.workload.answers[0].label, noisy, float(plan.scales[row])))
+        weights.learn(plan.projection.line(row), float(noisy))
+        weights.sweep(plan.passes) if plan.passes else weights.step()
+    return Synthetic(
+        plan.metric.universe,
+        total / plan.rounds if plan.averaged else weights.y,
+        plan.questions,
+        plan.workload,
+        plan.records,
+        "mwem",
+        tuple(found),
+        SumCost(plan.metric.universe, costs),
+        tuple(_words(plan, len(found))),
+    )
+
+
+def _public_rows(
+    plan: MwemPlan, truth: _Truth, spend: Spending, weights: Weights, costs: list[StepCost]
+) -> list[Measurement]:
+    """Rows that the policy leaves free are known first, in one step that takes nothing of the policy."""
+    rows = plan.public.tolist()
+    if not rows:
+        return []
+    questions = Stack(tuple(plan.pick(row) for row in rows))
+    cost = LaplaceCost(questions.on(plan.metric.universe), np.zeros(len(rows)))
+
+    def exact() -> str:
+        return json.dumps({"exact": truth.answers[rows].tolist()})
+
+    numbers = json.loads(spend.step(cost, questions, "public answers", exact))["exact"]
+    costs.append(cost)
+    labels = [answer.label for answer in cost.workload.answers]
+    out = []
+    for row, label, number in zip(rows, labels, numbers, strict=True):
+        out.append(Measurement(row, label, int(number), 0.0))
+        weights.learn(plan.projection.line(row), float(number))
+    weights.sweep(max(plan.passes, PASSES))
+    return out
+
+
+def _whole(kept: str, field: str) -> int:
+    """A number from what a step kept."""
+    try:
+        number = json.loads(kept)[field]
+    except (ValueError, KeyError, TypeError):
+        number = None
+    if type(number) is not int:
+        raise LedgerError("what was kept of a step is damaged")
+    return number
+
+
+def _words(plan: MwemPlan, measured: int) -> Sequence[str]:
+    out = [
+        f"{measured:,} answers measured in {plan.rounds:,} rounds; {'averaged' if plan.averaged else 'the last one'}"
+    ]
+    return [*out, *([str(plan.bound)] if plan.bound is not None else [])]
+
+
+def mwem(
+    questions: Any,
+    metric: Metric,
+    counts: object,
+    *,
+    rounds: int | str | None = None,
+    share: object = 1,
+    passes: int | None = None,
+    averaged: bool = False,
+    again: bool = False,
+    start: object = None,
+    noise: Noise | None = None,
+    progress: Progress | None = None,
+) -> Synthetic:
+    """A synthetic histogram that answers many questions at once, by MWEM.
+
+    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what; within a call never
+    more than the share.  For small universes `dx.direct` is usually far better.
+
+    >>> from dxprivacy import metrics
+    >>> d = metrics.constant(4, 1)
+    >>> synth = mwem([[1, 1, 0, 0], [0, 1, 1, 0]], d, [400, 300, 200, 100], rounds=2)
+    >>> synth.histogram.shape, round(synth.histogram.sum())
+    ((4,), 1000)
+    """
+    if not isinstance(metric, Metric):
+        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    histogram = counts if isinstance(counts, Histogram) else None
+    if metric.universe.absent is None:
+        histogram = histogram or Histogram.of(metric.universe, counts)
+        records = histogram.total
+    else:
+        records = 0  # refused below, before anything is looked at
+    plan = plan_mwem(
+        questions, metric, records=records, rounds=rounds, share=share, passes=passes, averaged=averaged, again=again,
+        start=start,
+    )  # fmt: skip
+    if histogram is None or histogram.universe != metric.universe:
+        raise UsageError("the counts are over another universe than the metric")
+    counted = histogram
+    return run_mwem(plan, lambda: counted, Unrecorded(metric, plan.share), noise or SystemNoise(), progress=progress)

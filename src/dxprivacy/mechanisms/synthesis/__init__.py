@@ -1,0 +1,1 @@
+"""What synthetic histograms have in common, and which method is expected to make the better one."""

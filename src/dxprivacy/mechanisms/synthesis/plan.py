@@ -1,0 +1,226 @@
+"""A plan for synthetic data: by which method, with what expected error, before anything is spent.
+
+Every method is one entry of `_MAKERS`: what it needs and how it plans.  `auto` tries out those that apply on made-up
+tables and takes the one that is expected to be better.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dxprivacy.errors import DxError, UsageError, did_you_mean
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.direct.plan import plan_direct
+from dxprivacy.mechanisms.direct.run import fit_histogram, require_room_to_fit
+from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.laplace.planner import parse_share
+from dxprivacy.mechanisms.laplace.run import noisy_rows
+from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
+from dxprivacy.mechanisms.mwem.run import Progress, run_mwem
+from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
+from dxprivacy.mechanisms.smalldb.run import small_database
+from dxprivacy.mechanisms.smalldb.spread import small_histogram
+from dxprivacy.mechanisms.spending import Unrecorded
+from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
+from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, Trial
+from dxprivacy.metrics import Metric
+from dxprivacy.model.workload import Workload
+from dxprivacy.optimise.watch import Watch
+from dxprivacy.questions.grouping import require_honest
+from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.wording import digits, percent
+
+TRIED_ROUNDS = ((40, 80), (10,))  # beside the usual number
+
+
+@dataclass(frozen=True, eq=False)
+class SynthesisPlan:
+    """How synthetic data will be made; `made` is the certified plan of the method."""
+
+    method: str
+    made: MwemPlan | Plan | SmallDbPlan
+    expected: Expectation
+
+    @property
+    def name(self) -> str:
+        """That of the method's plan."""
+        return self.made.name
+
+    def run(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> Synthetic:
+        """The researcher's view: carry it out on a histogram, without a ledger."""
+        metric, source = self.made.metric, noise or SystemNoise()
+        histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
+        if isinstance(self.made, MwemPlan):
+            return run_mwem(
+                self.made, lambda: histogram, Unrecorded(metric, self.made.share), source, progress=progress
+            )
+        if isinstance(self.made, SmallDbPlan):
+            spend = Unrecorded(metric, self.made.share)
+            return small_histogram(small_database(self.made, lambda: histogram, source, spend))
+        records = histogram.total if metric.universe.absent is None else None
+        return fit_histogram(self.made, noisy_rows(self.made, histogram, source), records=records)
+
+    def __str__(self) -> str:
+        return f"{self.method}\n{self.expected}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is to be planned, and all options; a method takes what it knows."""
+
+    questions: Stack
+    workload: Workload
+    metric: Metric
+    records: int | None
+    share: Fraction
+    rounds: int | str | None
+    passes: int | None
+    start: object
+    watch: Watch
+    title: str
+    dataset: str
+
+    @property
+    def trial(self) -> Trial | None:
+        """Made-up tables of the public size; none where that is private."""
+        if self.records is None:
+            return None
+        few = self.workload.universe.cells <= SMALL_CELLS
+        return Trial(self.workload, self.records, 3 if few else 2)
+
+
+Made = tuple[MwemPlan | Plan | SmallDbPlan, float | None]
+"""A plan, and its expected error as a part of guessing uniformly, where it was tried out."""
+
+
+def _by_mwem(task: _Task, trial: Trial | None) -> Made:
+    """MWEM; where nobody says how many rounds, the number that does best on the made-up tables."""
+
+    def of(rounds: int | str | None) -> MwemPlan:
+        return plan_mwem(
+            task.questions, task.metric, records=-1 if task.records is None else task.records, rounds=rounds,
+            share=task.share, passes=task.passes, start=task.start, dataset=task.dataset,
+        )  # fmt: skip
+
+    best = of(task.rounds)
+    if trial is None:
+        return best, 1.0
+    error = trial.mwem(best, task.watch)
+    if task.rounds is not None or best.rounds < USUAL_ROUNDS:
+        return best, error
+    best = replace(best, why="best on made-up tables")
+    for direction in TRIED_ROUNDS:  # twice as many as long as that helps, otherwise fewer
+        for rounds in direction:
+            if rounds > len(best.candidates) or task.watch.over:
+                break
+            other = of(rounds)
+            found = trial.mwem(other, task.watch)
+            if found >= error:
+                break
+            best, error = replace(other, why="best on made-up tables"), found
+        if best.rounds != USUAL_ROUNDS:
+            break
+    return best, error
+
+
+def _by_direct(task: _Task, trial: Trial | None) -> Made:
+    """A fit to the answers of an ordinary plan."""
+    require_room_to_fit(task.workload.universe.cells)
+    plan = plan_direct(
+        task.questions, task.metric, rows=task.records, share=task.share, seconds=task.watch.seconds, title=task.title,
+        dataset=task.dataset,
+    )  # fmt: skip
+    return plan, 0.0 if trial is None else trial.direct(plan)
+
+
+def _by_smalldb(task: _Task, trial: Trial | None) -> Made:  # noqa: ARG001 - its own bound tells how good it is
+    """A small database, of the size with the least error that can be drawn."""
+    plan = make_smalldb(
+        task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, title=task.title,
+        dataset=task.dataset,
+    )  # fmt: skip
+    return plan, None
+
+
+_MAKERS: dict[str, Callable[[_Task, Trial | None], Made]] = {
+    "direct": _by_direct,
+    "mwem": _by_mwem,
+    "smalldb": _by_smalldb,
+}
+METHODS = ("auto", *_MAKERS)
+_TRIED = ("direct", "mwem")  # `auto` chooses between these; a small database is drawn for whoever asks for one
+
+
+def plan_synthesis(
+    questions: Any,
+    metric: Metric,
+    *,
+    records: int | None,
+    method: str = "auto",
+    share: object = 1,
+    rounds: int | str | None = None,
+    passes: int | None = None,
+    start: object = None,
+    seconds: float | None = None,
+    title: str = "",
+    dataset: str = "",
+) -> SynthesisPlan:
+    """How to make synthetic data for these questions; costs nothing and sees no data.
+
+    `records` is the public number of records, None where it is private.  `auto` takes the method that is expected to
+    be better; `rounds`, `passes` and `start` are MWEM's.
+
+    >>> from dxprivacy import metrics
+    >>> plan = plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), records=1000)
+    >>> plan.method
+    'direct'
+    """
+    if method not in METHODS:
+        raise UsageError(f"no method “{method}”", hints=did_you_mean(str(method), METHODS) or list(METHODS))
+    if not isinstance(metric, Metric):
+        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    private = metric.universe.absent is not None
+    if private:
+        records = None
+    elif records is None:
+        raise UsageError("how many records are there? The number is public", hints=["records=20000"])
+    elif isinstance(records, bool) or not isinstance(records, int) or records < 1:
+        raise UsageError(f"records is {records!r}; at least one record is needed")
+    asked = gather(questions)
+    require_honest(asked, metric.universe)
+    task = _Task(
+        asked, asked.on(metric.universe), metric, records, parse_share(share), rounds, passes, start,
+        Watch(seconds), title, dataset,
+    )  # fmt: skip
+    if method != "auto":
+        trial = task.trial
+        made, error = _MAKERS[method](task, trial)
+        if isinstance(made, SmallDbPlan):
+            bound = f"every answer within {digits(float(made.bounds.max()))}, {percent(1 - made.beta)} of the time"
+            return SynthesisPlan(method, made, Expectation({}, (f"smalldb: {bound}",)))
+        return SynthesisPlan(method, made, Expectation({} if trial is None or error is None else {method: error}))
+    return _best(task, private=private)
+
+
+def _best(task: _Task, *, private: bool) -> SynthesisPlan:
+    """The method with the least expected error; what does not apply says why."""
+    if private:
+        made, _ = _by_direct(task, None)
+        note = "direct: the number of records is private, and the other methods need it"
+        return SynthesisPlan("direct", made, Expectation({}, (note,)))
+    trial = task.trial
+    found: dict[str, Made] = {}
+    notes: list[str] = []
+    refusal: DxError | None = None
+    for name in _TRIED:
+        try:
+            found[name] = _MAKERS[name](task, trial)
+        except DxError as error:
+            refusal = error
+            notes.append(f"{name} does not apply: {error.what}")
+    if not found:
+        raise refusal or UsageError("no method applies")
+    expected = Expectation({name: e for name, (_, e) in found.items() if e is not None}, tuple(notes))
+    return SynthesisPlan(expected.best, found[expected.best][0], expected)

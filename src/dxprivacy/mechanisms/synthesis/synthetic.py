@@ -1,0 +1,75 @@
+"""A synthetic histogram: what came out, from what, and at what cost.  It holds released numbers only."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.accounting.costs import SumCost
+from dxprivacy.errors import UsageError
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.mechanisms.synthesis.projection import Projection
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.wording import plural
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One noisy answer as it was released: which row, its number on the grid, and the scale of its noise."""
+
+    row: int
+    label: str
+    noisy: int
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Synthetic:
+    """A histogram in floats over all possible records, of `records` records where that number is public.
+
+    `cost` is what making it spent, pair by pair; everything in here follows from released numbers.
+    """
+
+    universe: Universe
+    histogram: Floats = field(repr=False)
+    questions: Stack = field(repr=False)
+    workload: Workload = field(repr=False)
+    records: int | None
+    method: str
+    measurements: tuple[Measurement, ...] = field(repr=False)
+    cost: SumCost = field(repr=False)
+    words: tuple[str, ...] = ()
+
+    def answers(self, *questions: Any) -> Floats:
+        """What the histogram answers, in the questions' units; without arguments to the questions it was made for."""
+        workload = gather(*questions).on(self.universe) if questions else self.workload
+        return answers_of(workload, Projection(workload).answers(self.histogram), float(self.histogram.sum()))
+
+    def __str__(self) -> str:
+        head = f"synthetic histogram by {self.method} over {plural(self.universe.cells, 'possible record')}"
+        return "\n".join([head, *self.words])
+
+
+def answers_of(workload: Workload, rows: Floats, records: float) -> Floats:
+    """Answers in their units, from the rows' numbers on the grid.
+
+    >>> from dxprivacy.attributes.base import Integers
+    >>> u = Universe([Integers(name="age", low=1, high=3, has_other=False)])
+    >>> asked = gather("mean age", "sum age").on(u)
+    >>> answers_of(asked, Projection(asked).answers(np.array([2.0, 0.0, 2.0])), 4.0).tolist()
+    [2.0, 8.0]
+    """
+    if len(rows) != workload.rows:
+        raise UsageError(f"{len(rows)} numbers for {workload.rows} rows")
+    out = np.empty(len(workload.answers))
+    for k, answer in enumerate(workload.answers):
+        recipe = answer.recipe
+        if isinstance(recipe, Linear):
+            out[k] = rows[recipe.row] * float(recipe.factor) / (max(records, 1e-300) if recipe.per_record else 1.0)
+            continue
+        bottom = rows[recipe.bottom]
+        value = float(recipe.centre) + (float(recipe.factor) * rows[recipe.top] / bottom if bottom > 0 else 0.0)
+        out[k] = min(max(value, float(recipe.low)), float(recipe.high))
+    return out

@@ -1,0 +1,147 @@
+"""Which method is expected to be better, before anything is spent: tried out on tables that are drawn without data.
+
+Both methods run with ordinary random numbers on a few made-up tables of the public size: mixtures of skewed products,
+and unrelated cells.  What counts is the mean absolute error per row, each row measured by its range, against that of
+guessing uniformly.  Seeds are fixed, so the same plan always expects the same; real data may of course differ.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.direct.run import fit_histogram
+from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.mwem.plan import MwemPlan
+from dxprivacy.mechanisms.mwem.row_scales import row_spans
+from dxprivacy.mechanisms.mwem.run import run_mwem
+from dxprivacy.mechanisms.spending import StepCost
+from dxprivacy.mechanisms.synthesis.projection import Projection
+from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.optimise.watch import Watch
+from dxprivacy.questions.questions import Stack
+from dxprivacy.wording import percent
+
+SMALL_CELLS = 50_000  # up to here fits are tried out, beyond their plan's expected error is taken
+_CLUSTERS = 3
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Expected errors, as parts of the error of guessing uniformly, by method; and what else there is to say."""
+
+    errors: dict[str, float]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def best(self) -> str:
+        """The method with the least expected error."""
+        return min(self.errors, key=lambda name: self.errors[name])
+
+    def __str__(self) -> str:
+        ordered = sorted(self.errors.items(), key=lambda pair: pair[1])
+        parts = [f"{name}: about {_about(e)}" for name, e in ordered]
+        if parts:
+            parts[0] += " of the error of guessing uniformly"
+        return "; ".join([*parts, *self.notes])
+
+
+def _about(part: float) -> str:
+    """Two digits are more than simulations on made-up tables can tell."""
+    return percent(float(f"{part:.2g}")) if part >= 0.001 else "less than 0.1 %"
+
+
+def _given(table: Histogram) -> Histogram:
+    return table
+
+
+class _Unpaid:
+    """Made-up tables cost nothing."""
+
+    def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:  # noqa: ARG002
+        return act()
+
+
+def made_up_tables(universe: Universe, records: int, count: int) -> list[Ints]:
+    """Tables of so many records, the same every time: mixtures of skewed products, every other one with loose cells.
+
+    >>> [int(t.sum()) for t in made_up_tables(Universe.listed("abc"), 100, 2)]
+    [100, 100]
+    """
+    out = []
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        chances = np.zeros(universe.cells)
+        for share in rng.dirichlet(np.ones(_CLUSTERS)):
+            part = np.full(1, share)
+            for size in universe.shape:
+                part = np.multiply.outer(part, rng.dirichlet(np.full(size, 0.5))).ravel()
+            chances += part
+        if seed % 2:
+            chances *= rng.gamma(0.5, 2.0, universe.cells)
+        whole = np.zeros(universe.size, dtype=np.int64)
+        whole[: universe.cells] = rng.multinomial(records, chances / chances.sum())
+        out.append(whole)
+    return out
+
+
+class Trial:
+    """A few made-up tables and what guessing uniformly gets wrong about them."""
+
+    def __init__(self, workload: Workload, records: int, tables: int) -> None:
+        self.workload, self.records = workload, records
+        self._projection = Projection(workload)
+        spans = row_spans(workload)
+        self._weights = np.where(spans > 0, 1.0 / np.where(spans > 0, spans, 1.0), 0.0)
+        self.tables = [Histogram.of(workload.universe, t) for t in made_up_tables(workload.universe, records, tables)]
+        cells = workload.universe.cells
+        self.uniform = self.error([np.full(cells, records / cells)] * tables)
+
+    def error(self, histograms: Sequence[Floats]) -> float:
+        """The mean error per row of one histogram for each table."""
+        return float(np.mean([self._off(y, t) for y, t in zip(histograms, self.tables, strict=False)]))
+
+    def _off(self, y: Floats, table: Histogram) -> float:
+        off = self._projection.answers(y) - self.workload.answer(table.counts)
+        return float(np.abs(off * self._weights).sum() / max(np.count_nonzero(self._weights), 1))
+
+    def part(self, error: float) -> float:
+        """An error as a part of that of guessing uniformly."""
+        return error / self.uniform if self.uniform > 0 else 1.0
+
+    def mwem(self, plan: MwemPlan, watch: Watch) -> float:
+        """What MWEM would get wrong, as a part of guessing; infinite where the time was not enough for one run."""
+        found: list[Floats] = []
+        for seed, table in enumerate(self.tables):
+            if watch.over and found:
+                break
+            found.append(
+                run_mwem(plan, partial(_given, table), _Unpaid(), SimulatedNoise(np.random.default_rng(seed))).histogram
+            )
+        return self.part(self.error(found))
+
+    def direct(self, plan: Plan) -> float:
+        """What a direct fit would get wrong, as a part of guessing."""
+        if self.workload.universe.cells > SMALL_CELLS:
+            return self.part(self._planned(plan))
+        scales = np.asarray(plan.scales)
+        found = []
+        for seed, table in enumerate(self.tables):
+            noisy = plan.counted.answer(table.counts) + SimulatedNoise(np.random.default_rng(seed)).laplace(scales)
+            found.append(fit_histogram(plan, noisy, records=self.records).histogram)
+        return self.part(self.error(found))
+
+    def _planned(self, plan: Plan) -> float:
+        """The plan's own expected error, which a fit rather lowers: rows in their steps, each by its range."""
+        rows = np.zeros(self.workload.rows)
+        for answer, expected in zip(plan.workload.answers, plan.errors, strict=True):
+            recipe = answer.recipe
+            if isinstance(recipe, Linear):
+                rows[recipe.row] = expected.typical / float(recipe.factor) * (self.records if recipe.per_record else 1)
+        known = (rows > 0) & (self._weights > 0)
+        return float((rows * self._weights)[known].mean()) if known.any() else 0.0

@@ -1,0 +1,395 @@
+"""Metrics: how far any two records may be told apart.
+
+Each function here builds a `Metric` from plain Python values; the classes live beside it.
+
+>>> from dxprivacy import metrics
+>>> d = metrics.euclidean([[0, 0], [3, 4]], epsilon_per_unit=0.01)
+>>> d.exact(0, 1)
+Fraction(1, 20)
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.errors import MetricError, UsageError, did_you_mean
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.exact.numbers import Exact, Number, budget, exact, in_range
+from dxprivacy.metrics.alone import as_objects, discrete, series, stepped, valued, without_other
+from dxprivacy.metrics.base import Extreme, Metric, PseudoMetric, all_pairs
+from dxprivacy.metrics.checking import check_metric
+from dxprivacy.metrics.combine import AttributeMax, Capped, Restricted, Scaled, Together
+from dxprivacy.metrics.graph import Graph, read_edges
+from dxprivacy.metrics.matrix import Matrix, Tightened, both_values_table, per_value_table
+from dxprivacy.metrics.other import WithAbsent, WithOther, along, present, public_pair
+from dxprivacy.metrics.points import PLACES, Euclidean, GreatCircle, Minkowski, Places
+from dxprivacy.metrics.points import within as pairs_within
+from dxprivacy.metrics.product import AttributeSum, half_reach
+from dxprivacy.metrics.simple import Constant, Line
+from dxprivacy.model.universe import Universe
+
+__all__ = [
+    "PLACES",
+    "AttributeMax",
+    "AttributeSum",
+    "Capped",
+    "Constant",
+    "Euclidean",
+    "Extreme",
+    "Graph",
+    "GreatCircle",
+    "Line",
+    "Matrix",
+    "Metric",
+    "Minkowski",
+    "Places",
+    "PseudoMetric",
+    "Restricted",
+    "Scaled",
+    "Tightened",
+    "Together",
+    "WithAbsent",
+    "WithOther",
+    "all_pairs",
+    "along",
+    "attributes",
+    "blowfish",
+    "both_values_table",
+    "capped",
+    "chebyshev",
+    "check_metric",
+    "constant",
+    "dates",
+    "euclidean",
+    "from_matrix",
+    "graph",
+    "great_circle",
+    "half_reach",
+    "line",
+    "manhattan",
+    "maximum",
+    "minkowski",
+    "per_element",
+    "per_value",
+    "per_value_table",
+    "present",
+    "public_pair",
+    "restricted",
+    "scaled",
+    "series_linf",
+    "smooth",
+    "summed",
+    "with_absent",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def constant(universe: Universe | int, epsilon: Number) -> Constant:
+    """Plain epsilon-differential privacy: the same budget for every two records.
+
+    >>> constant(3, 0.5).exact(0, 2)
+    Fraction(1, 2)
+    """
+    return Constant(_universe(universe), budget(epsilon))
+
+
+def line(universe: Universe | int, epsilon: Number, *, per: Number = 1) -> Line:
+    """Records in order: `epsilon` for every `per` steps apart.
+
+    >>> line(121, 0.5, per=10).exact(17, 18)
+    Fraction(1, 20)
+    """
+    u = _universe(universe)
+    return Line(u, range(u.size), _per_unit(epsilon, per))
+
+
+def per_value(budgets: Mapping[str, Number], *, name: str = "element") -> Matrix:
+    """Each value has its own budget; two values share the smaller one, closed to a metric.
+
+    >>> d = per_value({"asylum": 0.1, "citizen": 2, "resident": 2})
+    >>> d.exact(1, 2), d.tightened[0].written
+    (Fraction(1, 5), Fraction(2, 1))
+    """
+    table = per_value_table([budget(e, what=f"epsilon of {v}") for v, e in budgets.items()])
+    return Matrix.of(Universe.listed(budgets, name=name), as_objects(table))
+
+
+def euclidean(points: object, *, epsilon_per_unit: Number) -> Euclidean:
+    """Straight-line distance, so much epsilon per unit of length.
+
+    >>> float(euclidean([[0.0], [2.0]], epsilon_per_unit=0.5).exact(0, 1))
+    1.0
+    """
+    u, coordinates = _points(points)
+    return Euclidean(u, coordinates, _price(epsilon_per_unit))
+
+
+def great_circle(points: object, *, epsilon_per_km: Number) -> GreatCircle:
+    """Distance on the Earth between (latitude, longitude) in degrees, so much epsilon per kilometre.
+
+    >>> round(float(great_circle([[41.85, -87.65], [43.04, -87.91]], epsilon_per_km=1).exact(0, 1)), 1)
+    134.0
+    """
+    u, coordinates = _points(points)
+    return GreatCircle(u, coordinates, _price(epsilon_per_km))
+
+
+def manhattan(points: object, *, epsilon_per_unit: Number) -> Minkowski:
+    """The sum of the coordinates' differences.
+
+    >>> manhattan([[0, 0], [3, 4]], epsilon_per_unit=1).exact(0, 1)
+    Fraction(7, 1)
+    """
+    return minkowski(points, 1, epsilon_per_unit=epsilon_per_unit)
+
+
+def chebyshev(points: object, *, epsilon_per_unit: Number) -> Minkowski:
+    """The largest of the coordinates' differences; for series of measurements, l_inf.
+
+    >>> chebyshev([[0, 0], [3, 4]], epsilon_per_unit=1).exact(0, 1)
+    Fraction(4, 1)
+    """
+    return minkowski(points, math.inf, epsilon_per_unit=epsilon_per_unit)
+
+
+def minkowski(points: object, p: float, *, epsilon_per_unit: Number) -> Minkowski:
+    """(sum |x_k - y_k|^p)^(1/p) for whole p from 1 to 64, or infinity.
+
+    >>> round(float(minkowski([[0, 0], [3, 4]], 3, epsilon_per_unit=1).exact(0, 1)), 4)
+    4.4979
+    """
+    u, coordinates = _points(points)
+    return Minkowski(u, coordinates, _price(epsilon_per_unit), p)
+
+
+def series_linf(levels: Iterable[int], epsilon: Number, *, per: Number = 1) -> AttributeMax:
+    """Time series on a grid, `levels` many values at each time: the largest difference over time counts.
+
+    >>> series_linf([3, 3], 1).exact(0, 5)
+    Fraction(2, 1)
+    """
+    steps = [Integers(name=f"t{k}", low=0, high=n - 1, has_other=False) for k, n in enumerate(levels)]
+    axes = [Line(Universe([s]), range(s.size), _per_unit(epsilon, per)) for s in steps]
+    return AttributeMax(Universe(steps), axes)
+
+
+def dates(first: str, last: str, epsilon: Number, *, per_days: Number) -> Line:
+    """Days in order, both ends included: `epsilon` for every `per_days` days apart (eps |u - v| / T).
+
+    >>> dates("2026-01-01", "2026-12-31", 0.5, per_days=7).exact(0, 14)
+    Fraction(1, 1)
+    """
+    from datetime import date, timedelta
+
+    try:
+        start, end = date.fromisoformat(first), date.fromisoformat(last)
+    except (TypeError, ValueError):
+        raise UsageError(f"{first!r} to {last!r}: dates are written 2026-01-31") from None
+    if end < start:
+        raise UsageError(f"no day lies between {first} and {last}")
+    days = [(start + timedelta(k)).isoformat() for k in range((end - start).days + 1)]
+    return Line(Universe.listed(days, name="date"), range(len(days)), _per_unit(epsilon, per_days))
+
+
+def graph(edges: object, epsilon: Number = 1) -> Graph:
+    """Shortest paths along edges (a, b) or (a, b, weight), or a networkx graph; `epsilon` where no weight is given.
+
+    >>> graph([("ann", "bob"), ("bob", "cem", 2)], epsilon="0.5").exact(0, 2)
+    Fraction(5, 2)
+    """
+    nodes, pairs = read_edges(edges, budget(epsilon))
+    if not nodes:
+        raise MetricError("a graph needs at least one node")
+    at = {node: k for k, node in enumerate(nodes)}
+    return Graph.from_edges(Universe.listed(nodes, name="node"), [(at[a], at[b], w) for a, b, w in pairs])
+
+
+def blowfish(points: object, epsilon: Number, *, within: Number) -> Graph:
+    """Blowfish with a distance threshold: `epsilon` for points within reach, closed (the printed form is no metric).
+
+    Points further apart get the sum along the way, or are public where no way exists.
+
+    >>> blowfish([[0.0], [1.0], [2.0], [9.0]], 1, within=1).exact(0, 2)
+    Fraction(2, 1)
+    """
+    u, coordinates = _points(points)
+    reach = exact(within, what="within")
+    if reach <= 0:
+        raise UsageError(f"within is {within}; a positive distance is needed")
+    e = budget(epsilon)
+    i, j = pairs_within(Euclidean(u, coordinates, Fraction(1)), Fraction(reach))
+    return Graph.from_edges(u, [(a, b, e) for a, b in zip(i.tolist(), j.tolist(), strict=True)])
+
+
+def smooth(points: object, epsilon: Number, *, within: Number) -> Together:
+    """(epsilon / T) max(T, Euclid): as Blowfish up to the threshold T, growing with the distance beyond.
+
+    >>> smooth([[0.0], [1.0], [4.0]], 1, within=2).exact(0, 2)
+    Fraction(2, 1)
+    """
+    u, coordinates = _points(points)
+    step = _per_unit(epsilon, within)
+    if step in (0, math.inf):
+        raise MetricError("epsilon must be positive and finite")
+    return Together("max", [Constant(u, budget(epsilon)), Euclidean(u, coordinates, Fraction(step))])
+
+
+def per_element(budgets: Iterable[Number]) -> Matrix:
+    """eps_i + eps_j: some individuals (elements) get more protection than others.
+
+    >>> per_element([1, 2, "0.5"]).exact(0, 2)
+    Fraction(3, 2)
+    """
+    listed = [budget(e) for e in budgets]
+    if not listed:
+        raise MetricError("at least one budget is needed")
+    return Matrix.of(without_other(len(listed)), as_objects(both_values_table(listed)))
+
+
+def scaled(metric: Metric, factor: Number) -> Scaled:
+    """A metric times a number.
+
+    >>> scaled(constant(3, 1), "0.25").exact(0, 1)
+    Fraction(1, 4)
+    """
+    return Scaled(metric, Fraction(exact(factor, what="factor")))
+
+
+def summed(*parts: Metric) -> Together:
+    """The sum of metrics on one universe."""
+    return Together("sum", parts)
+
+
+def maximum(*parts: Metric) -> Together:
+    """The larger of several metrics on one universe; still a metric, but mind what it promises."""
+    return Together("max", parts)
+
+
+def capped(metric: Metric, at_most: Number) -> Capped:
+    """No pair gets more than `at_most`.
+
+    >>> capped(line(9, 1), 3).exact(0, 8)
+    Fraction(3, 1)
+    """
+    return Capped(metric, Fraction(exact(at_most, what="at_most")))
+
+
+def restricted(metric: Metric, cells: Iterable[int]) -> Restricted:
+    """The metric on some records only.
+
+    >>> restricted(line(9, 1), [0, 8]).exact(0, 1)
+    Fraction(8, 1)
+    """
+    return Restricted(metric, list(cells))
+
+
+def with_absent(metric: Metric, presence: Number, *, max_records: int) -> WithAbsent:
+    """Records may be added and removed: whether somebody is there at all may show by `presence`; n is private.
+
+    >>> d = with_absent(line(3, 1), "0.25", max_records=1000)
+    >>> d.exact(0, 3), d.exact(0, 2)
+    (Fraction(1, 4), Fraction(1, 2))
+    """
+    universe = Universe(metric.universe.attributes, max_records=max_records)
+    return WithAbsent(universe, metric, budget(presence, what="presence"))
+
+
+def from_matrix(matrix: object, *, universe: Universe | None = None, strict: bool = False) -> Matrix:
+    """Any symmetric table of distances; closed by shortest paths (see `.tightened`), or refused with `strict=True`.
+
+    >>> from_matrix([[0, 1, 5], [1, 0, 1], [5, 1, 0]]).exact(0, 2)
+    Fraction(2, 1)
+    """
+    rows = as_objects(matrix) if isinstance(matrix, (list, tuple)) else np.asarray(matrix)
+    n = rows.shape[0] if rows.ndim else 0
+    if n < 1:
+        raise MetricError("a matrix of distances needs at least one row")
+    return Matrix.of(universe or without_other(n), rows, strict=strict)
+
+
+def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, Number]]) -> AttributeSum | Metric:
+    """The sum over attributes: epsilon per attribute, per value (a mapping), or with a distance `{epsilon, per}`.
+
+    >>> u = Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=120)])
+    >>> d = attributes(u, {"sex": 1, "age": {"epsilon": 0.5, "per": 10}})
+    >>> i, j = u.index([{"sex": "M", "age": 30}, {"sex": "F", "age": 40}]).tolist()
+    >>> d.exact(i, j)
+    Fraction(3, 2)
+    """
+    for name in epsilons:
+        if name not in universe.names:
+            raise MetricError(f"no attribute “{name}”", hints=did_you_mean(name, universe.names))
+    missing = [name for name in universe.names if name not in epsilons]
+    if missing:
+        raise MetricError(f"no epsilon for {', '.join(missing)}", hints=["unknown means refuse: say inf for public"])
+    axes = []
+    for attribute in universe.attributes:
+        given = epsilons[attribute.name]
+        alone = Universe([attribute])
+        if not isinstance(given, Mapping):
+            axes.append(discrete(alone, budget(given, what=f"epsilon of {attribute.name}")))
+        elif {"per", "epsilon"} == set(given) and isinstance(attribute, (Integers, Numbers, Dates, Series)):
+            price = _per_unit(given["epsilon"], given["per"])
+            entry = attribute.entry if isinstance(attribute, Series) else attribute
+            price = price * entry.step if isinstance(entry, Numbers) else price
+            build = series if isinstance(attribute, Series) else stepped
+            axes.append(build(alone, attribute, price))  # type: ignore[arg-type]
+        elif isinstance(attribute, Values):
+            budgets = {value: budget(e, what=f"epsilon of {value}") for value, e in given.items()}
+            axes.append(valued(alone, attribute, budgets))
+        else:
+            raise MetricError(
+                f"{attribute.name} cannot have {dict(given)!r} as its epsilon",
+                hints=['{"epsilon": 0.5, "per": 10} for numbers and dates', "one epsilon per value for values"],
+            )
+    return AttributeSum(universe, axes)
+
+
+def _per_unit(epsilon: Number, per: Number) -> Exact:
+    unit = exact(per, what="per")
+    if unit <= 0:
+        raise UsageError(f"per is {per}; a positive distance is needed")
+    e = budget(epsilon)
+    return math.inf if e == math.inf else in_range(Fraction(e) / Fraction(unit), what="epsilon per unit")
+
+
+def _price(epsilon: Number) -> Fraction:
+    price = budget(epsilon, what="epsilon per unit of distance")
+    if price == math.inf:
+        raise MetricError("epsilon per unit of distance is infinite; say metrics.constant(n, inf) for public places")
+    return Fraction(price)
+
+
+def _universe(universe: Universe | int) -> Universe:
+    if isinstance(universe, Universe):
+        return universe
+    if isinstance(universe, bool) or not isinstance(universe, (int, np.integer)) or universe < 1:
+        raise UsageError(f"a universe, or its number of elements, is needed; got {universe!r}")
+    return without_other(int(universe))
+
+
+def _points(points: object) -> tuple[Universe, Floats]:
+    try:
+        coordinates = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MetricError("points must be an array of numbers, one row per point") from None
+    if coordinates.ndim == 1 and len(coordinates):
+        coordinates = coordinates[:, None]
+    if coordinates.ndim != 2 or not coordinates.size:
+        raise MetricError(f"points of shape {coordinates.shape}; one row of coordinates per point is needed")
+    if not np.isfinite(coordinates).all():
+        raise MetricError("coordinates must be finite numbers")
+    ids = tuple(str(k) for k in range(len(coordinates)))
+    return Universe([Points(name="point", ids=ids, coordinates=coordinates, has_other=False)]), coordinates
+
+
+def tightened_pairs(metric: Metric) -> Iterable[Tightened]:
+    """What closing tightened, for metrics that report it."""
+    return metric.tightened if isinstance(metric, Matrix) else ()

@@ -1,0 +1,1 @@
+"""Optimisers: arrays in, arrays out.  They propose; certificates decide."""

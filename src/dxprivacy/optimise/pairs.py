@@ -1,0 +1,258 @@
+"""The pairs of records that limit the precision w = 1/s: `sum_k w_k |A_ki - A_kj| <= limit(i, j)`, in two shapes.
+
+*sparse*  few rows change along a pair, as in tables of counts: a sparse matrix of loads;
+*dense*   (nearly) all rows change along every pair, as with arbitrary matrices and ranges: the loads are never stored,
+          only the columns of the cells; a pass over all pairs is one call of compiled code.
+
+Both speak in parts of each pair's limit, so that `used(w) <= 1` is what the policy asks.  Everything here is in floats
+and only proposes: whoever takes a w from here has it certified.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Bools, Floats, Ints
+
+_PIECE = 1 << 22
+
+
+class Pairs(Protocol):
+    """The pairs of records that limit the precision."""
+
+    @property
+    def count(self) -> int:
+        """How many variables there are."""
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are."""
+
+    @property
+    def entries(self) -> int:
+        """How much work one pass over all pairs is."""
+
+    def used(self, w: Floats) -> Floats:
+        """Which part of each pair's limit w uses."""
+
+    def rows(self, chosen: Ints) -> Floats:
+        """The dense rows of some pairs: w uses `rows @ w` of their limits."""
+
+    def own(self, room: Floats | None = None) -> tuple[Floats, Ints]:
+        """What each variable could have alone, and the pair that limits it; `room` is what is left of each pair."""
+
+    def worst(self, values: Floats) -> Floats:
+        """Of one value per pair, the largest that each variable meets on the pairs along which it changes."""
+
+    def touched(self, chosen: Ints) -> Bools:
+        """Which variables change along any of some pairs."""
+
+    def among(self, variables: Ints) -> Self:
+        """The same pairs for some of the variables."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparsePairs:
+    """Pairs as a sparse system `loads @ w <= limits`, all limits positive."""
+
+    loads: Any
+    limits: Floats
+
+    @property
+    def count(self) -> int:
+        """Columns."""
+        return int(self.loads.shape[1])
+
+    @property
+    def size(self) -> int:
+        """Rows."""
+        return int(self.loads.shape[0])
+
+    @property
+    def entries(self) -> int:
+        """What is stored."""
+        return int(self.loads.nnz)
+
+    def used(self, w: Floats) -> Floats:
+        """Loads over limits."""
+        return np.asarray(self.loads @ w / self.limits, dtype=np.float64)
+
+    def rows(self, chosen: Ints) -> Floats:
+        """Some rows, divided by their limits."""
+        return np.asarray(self.loads[chosen].toarray() / self.limits[chosen, None], dtype=np.float64)
+
+    @cached_property
+    def _by_variable(self) -> tuple[Ints, Ints, Floats]:
+        """For every entry, in the order of variables: variable, pair and part of the limit."""
+        csc = self.loads.tocsc()
+        column = np.repeat(np.arange(self.count), np.diff(csc.indptr))
+        pair = csc.indices.astype(np.int64)
+        return column, pair, csc.data / self.limits[pair]
+
+    def own(self, room: Floats | None = None) -> tuple[Floats, Ints]:
+        """The least room over load of each column."""
+        return self._alone if room is None else self._within(room)
+
+    @cached_property
+    def _alone(self) -> tuple[Floats, Ints]:
+        return self._within(np.ones(self.size))
+
+    def _within(self, room: Floats) -> tuple[Floats, Ints]:
+        column, pair, part = self._by_variable
+        alone = room[pair] / part
+        some, starts = self._starts
+        best, at = np.full(self.count, np.inf), np.zeros(self.count, dtype=np.int64)
+        if len(some):
+            best[some] = np.minimum.reduceat(alone, starts)
+            tightest = np.flatnonzero(alone == best[column])
+            at[column[tightest][::-1]] = pair[tightest][::-1]  # of equally tight pairs the first
+        return best, at
+
+    @cached_property
+    def _starts(self) -> tuple[Ints, Ints]:
+        """The variables with entries, and where those begin."""
+        some, starts = np.unique(self._by_variable[0], return_index=True)
+        return some.astype(np.int64), starts.astype(np.int64)
+
+    def worst(self, values: Floats) -> Floats:
+        """The largest over the entries of each column."""
+        some, starts = self._starts
+        out = np.zeros(self.count)
+        if len(some):
+            out[some] = np.maximum.reduceat(values[self._by_variable[1]], starts)
+        return out
+
+    def touched(self, chosen: Ints) -> Bools:
+        """Columns with an entry."""
+        out = np.zeros(self.count, dtype=bool)
+        out[self.loads[chosen].indices] = True
+        return out
+
+    def among(self, variables: Ints) -> "SparsePairs":
+        """Some columns."""
+        if len(variables) == self.count:
+            return self
+        return SparsePairs(self.loads.tocsc()[:, variables].tocsr(), self.limits)
+
+
+@dataclass(frozen=True, eq=False)
+class DensePairs:
+    """Pairs of columns: `lines` has a line of numbers for each cell, `first` and `second` say which lines a pair is.
+
+    Limits may be infinite: such a pair asks for nothing.
+    """
+
+    lines: Floats
+    first: Ints
+    second: Ints
+    limits: Floats
+
+    @property
+    def count(self) -> int:
+        """Numbers in a line."""
+        return int(self.lines.shape[1])
+
+    @property
+    def size(self) -> int:
+        """Pairs."""
+        return len(self.limits)
+
+    @property
+    def entries(self) -> int:
+        """Every variable on every pair."""
+        return self.size * self.count
+
+    @cached_property
+    def _part(self) -> Floats:
+        return 1.0 / self.limits
+
+    @cached_property
+    def _complete(self) -> bool:
+        """Whether these are all pairs of lines, in the order of `pdist`."""
+        n = len(self.lines)
+        if self.size != n * (n - 1) // 2:
+            return False
+        first, second = np.triu_indices(n, 1)
+        return bool(np.array_equal(first, self.first) and np.array_equal(second, self.second))
+
+    @cached_property
+    def _columns(self) -> Floats:
+        return np.ascontiguousarray(self.lines.T)
+
+    def used(self, w: Floats) -> Floats:
+        """The l1 distance of weighted lines over limits; differences first, so that no digits are lost."""
+        from scipy.spatial.distance import pdist
+
+        if self._complete and (w > 0).any():
+            some = np.flatnonzero(w)
+            return np.asarray(pdist(self.lines[:, some], "cityblock", w=w[some]) * self._part, dtype=np.float64)
+        out = np.empty(self.size)
+        piece = max(16, _PIECE // 8 // max(self.count, 1))
+        for start in range(0, self.size, piece):
+            part = slice(start, start + piece)
+            out[part] = self._apart(self.first[part], self.second[part]) @ w
+        return out * self._part
+
+    def _apart(self, first: Ints, second: Ints) -> Floats:
+        apart = self.lines.take(first, axis=0)
+        apart -= self.lines.take(second, axis=0)
+        return np.abs(apart, out=apart)
+
+    def rows(self, chosen: Ints) -> Floats:
+        """Differences of lines over limits."""
+        return self._apart(self.first[chosen], self.second[chosen]) * self._part[chosen, None]
+
+    def _changes(self, variable: int) -> Floats:
+        """How much one variable changes along each pair."""
+        from scipy.spatial.distance import pdist
+
+        numbers = self._columns[variable]
+        if self._complete:
+            return np.asarray(pdist(numbers[:, None], "cityblock"), dtype=np.float64)
+        return np.asarray(np.abs(numbers[self.first] - numbers[self.second]), dtype=np.float64)
+
+    def own(self, room: Floats | None = None) -> tuple[Floats, Ints]:
+        """One variable at a time: memory for one number per pair."""
+        return self._alone if room is None else self._within(room)
+
+    @cached_property
+    def _alone(self) -> tuple[Floats, Ints]:
+        return self._within(np.ones(self.size))
+
+    def _within(self, room: Floats) -> tuple[Floats, Ints]:
+        with np.errstate(divide="ignore"):
+            strain = np.where(room > 0, self._part / np.where(room > 0, room, 1.0), np.inf)
+        blocked = np.isinf(strain)
+        any_blocked = bool(blocked.any())
+        best, at = np.full(self.count, np.inf), np.zeros(self.count, dtype=np.int64)
+        for k in range(self.count):
+            changes = self._changes(k)
+            if any_blocked and bool((blocked & (changes > 0)).any()):
+                best[k], at[k] = 0.0, int((blocked & (changes > 0)).argmax())
+                continue
+            changes *= np.where(blocked, 0.0, strain) if any_blocked else strain
+            at[k] = int(changes.argmax())
+            most = float(changes[at[k]])
+            best[k] = 1.0 / most if most > 0 else np.inf
+        return best, at
+
+    def worst(self, values: Floats) -> Floats:
+        """One variable at a time."""
+        return np.array([float(values[self._changes(k) > 0].max(initial=0.0)) for k in range(self.count)])
+
+    def touched(self, chosen: Ints) -> Bools:
+        """Numbers that differ."""
+        out = np.zeros(self.count, dtype=bool)
+        piece = max(16, _PIECE // max(self.count, 1))
+        for start in range(0, len(chosen), piece):
+            some = chosen[start : start + piece]
+            out |= (self._apart(self.first[some], self.second[some]) > 0).any(axis=0)
+        return out
+
+    def among(self, variables: Ints) -> "DensePairs":
+        """Some numbers of each line."""
+        if len(variables) == self.count:
+            return self
+        return replace(self, lines=np.ascontiguousarray(self.lines[:, variables]))

@@ -1,0 +1,163 @@
+"""What a strategy is measured by: the load it puts on pairs of cells, and the error it leaves in the workload.
+
+A strategy is a matrix of rows over the cells, each answered with Laplace noise of scale 1; a workload W is then
+reconstructed by least squares.  Two cells may differ by their limit at most (in the l1 norm of their columns), so the
+strategy is divided by its load first.  The total squared error is 2 load^2 tr(G M^+), with G = W'W and M = A'A.  The
+number of records is public: a row may be shifted by a constant without cost, and all is measured on the complement of
+the all-ones vector.  Invariant: `load` and `total` are computed from the rows alone, whoever proposed them.
+
+>>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
+>>> prefixes = np.array([[1.0, 0, 0], [1, 1, 0]])
+>>> line.load(prefixes), round(line.total(prefixes), 9)
+(1.0, 8.0)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dxprivacy.errors import UsageError
+from dxprivacy.exact.arrays import Floats, Ints
+
+Progress = Callable[[str, float], None]
+_BLOCK = 4_000_000
+_FLAT = 1e-8  # a row that varies by no more than this part of another tells nothing
+_RANK = 1e-11  # singular values below this part of the largest are zero
+_LOST = 1e-13  # the part of the workload that may lie where the strategy sees nothing: what floats leave of a zero
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A workload's Gram matrix, and the pairs of cells (they connect all cells) with what each may show in total."""
+
+    gram: Floats
+    first: Ints
+    second: Ints
+    limits: Floats
+
+    def __post_init__(self) -> None:
+        gram = _array(self.gram, np.float64, 2, "gram")
+        first, second = _array(self.first, np.int64, 1, "first"), _array(self.second, np.int64, 1, "second")
+        limits = _array(self.limits, np.float64, 1, "limits")
+        n = len(gram)
+        if gram.shape != (n, n) or n < 2:
+            raise UsageError(f"the Gram matrix must be square over at least two cells, not {gram.shape}")
+        if not np.isfinite(gram).all() or np.abs(gram - gram.T).max() > 1e-9 * max(np.abs(gram).max(), 1e-300):
+            raise UsageError("the Gram matrix must be finite and symmetric")
+        if not len(first) == len(second) == len(limits):
+            raise UsageError(f"{len(first)} and {len(second)} ends of pairs and {len(limits)} limits do not match")
+        ends = np.concatenate([first, second])
+        if len(ends) and (ends.min() < 0 or ends.max() >= n):
+            raise UsageError(f"a pair names a cell outside 0..{n - 1}")
+        if (first == second).any():
+            raise UsageError("a pair joins a cell to itself")
+        if not (np.isfinite(limits).all() and (limits > 0).all()):
+            raise UsageError("every limit must be positive and finite")
+        if not connected(n, first, second):
+            raise UsageError("the pairs must connect all cells")
+        for name, value in (("gram", (gram + gram.T) / 2), ("first", first), ("second", second), ("limits", limits)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return len(self.gram)
+
+    @cached_property
+    def centred(self) -> Floats:
+        """The Gram matrix on the complement of the all-ones vector."""
+        G = self.gram
+        mean = G.mean(axis=0)
+        return np.asarray(G - mean - mean[:, None] + mean.mean(), dtype=np.float64)
+
+    @cached_property
+    def root(self) -> Floats:
+        """R with R'R = the centred Gram matrix; what is zero but for rounding is zero."""
+        values, vectors = np.linalg.eigh(self.centred)
+        keep = values > values[-1] * 1e-14 * self.cells
+        return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T, dtype=np.float64)
+
+    @cached_property
+    def normalised(self) -> "Problem":
+        """The same problem in other units: a largest limit of 1, a Gram matrix of trace 1 on the complement."""
+        scale = max(float(np.trace(self.centred)), np.finfo(float).tiny)
+        return Problem(self.centred / scale, self.first, self.second, self.limits / self.limits.max())
+
+    def renamed(self, order: Ints) -> "Problem":
+        """The same problem with cell `order[k]` called k."""
+        place = np.empty(self.cells, dtype=np.int64)
+        place[order] = np.arange(self.cells)
+        return Problem(self.gram[np.ix_(order, order)], place[self.first], place[self.second], self.limits)
+
+    def load(self, rows: Floats) -> float:
+        """The largest part of any pair's limit that the rows use, with noise of scale 1."""
+        worst = 0.0
+        step = max(16, _BLOCK // max(len(rows), 1))
+        for at in range(0, len(self.first), step):
+            i, j = self.first[at : at + step], self.second[at : at + step]
+            shown = np.abs(rows[:, i] - rows[:, j]).sum(axis=0)
+            worst = max(worst, float((shown / self.limits[at : at + step]).max()))
+        return worst
+
+    def total(self, rows: Floats) -> float:
+        """The workload's total squared error; infinite where the rows do not determine the workload."""
+        load = self.load(rows)
+        if not np.isfinite(load):
+            return np.inf
+        if load == 0 or not len(rows):
+            return 0.0 if not len(self.root) else np.inf
+        X = rows / load
+        X = X - X.mean(axis=1, keepdims=True)
+        if len(X) > self.cells:
+            X = np.asarray(np.linalg.qr(X, mode="r"))
+        _, sizes, vectors = np.linalg.svd(X)
+        seen = sizes > sizes[0] * _RANK
+        parts = ((self.root @ vectors.T) ** 2).sum(axis=0)
+        seen = np.concatenate([seen, np.zeros(len(parts) - len(seen), dtype=bool)])
+        if parts[~seen].sum() > _LOST * parts.sum():
+            return np.inf
+        return 2 * float((parts[seen] / sizes[seen[: len(sizes)]] ** 2).sum())
+
+    def found(self, name: str, rows: Floats) -> "Found":
+        """These rows at load 1, with their total."""
+        load = self.load(rows)
+        spread = np.ptp(rows, axis=1)
+        rows = rows[spread > _FLAT * spread.max(initial=0.0)]
+        rows = np.asarray(rows / load, dtype=np.float64)
+        return Found(name, rows, self.total(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A strategy: its name for a person, its rows (load 1: Laplace noise of scale 1 each), the total error."""
+
+    name: str
+    rows: Floats
+    total: float
+
+    def __repr__(self) -> str:
+        return f"Found({self.name!r}, {len(self.rows)} rows, total {self.total:.6g})"
+
+
+def _array(value: object, kind: type, dimensions: int, name: str) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.array(value, dtype=kind)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"{name} must be numbers") from None
+    if array.ndim != dimensions:
+        raise UsageError(f"{name} must have {dimensions} dimensions, not {array.ndim}")
+    array.setflags(write=False)
+    return array
+
+
+def connected(n: int, first: Ints, second: Ints) -> bool:
+    """Whether pairs join all cells to one another."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(n, n))
+    return int(connected_components(graph, directed=False, return_labels=False)) == 1

@@ -1,0 +1,65 @@
+"""The bases that the pairs suggest, in closed form: sides of a tree's edges, cells, ramps; each can take mixtures."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.strategies.mixtures import Space, cell_space, edge_space, mixtures
+from dxprivacy.optimise.strategies.problem import Problem
+from dxprivacy.optimise.strategies.ramps import best_ramps
+from dxprivacy.optimise.strategies.structure import threshold, tree
+from dxprivacy.optimise.watch import Watch
+
+_ITERATIONS = 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """A space of columns with budgets, the part its fixed rows get, and how its columns lie over the cells."""
+
+    name: str
+    space: Space
+    share: float = 0.0
+    sides: Floats | None = None
+
+    def rows(self, problem: Problem) -> Floats:
+        """The base alone: every column with its whole budget, beside the fixed rows."""
+        columns = (1 - self.share) * np.diag(self.space.budgets)
+        if len(self.space.base):
+            columns = np.vstack([self.share * self.space.base, columns])
+        rows = self.over_cells(columns)
+        return rows / problem.load(rows)
+
+    def over_cells(self, rows: Floats) -> Floats:
+        """Rows over the columns as rows over the cells."""
+        return rows if self.sides is None else np.asarray(rows @ self.sides, dtype=np.float64)
+
+
+def bases(problem: Problem, watch: Watch) -> list[Base]:
+    """What suits the pairs, the likeliest first."""
+    cells = Base("cells", cell_space(problem))
+    edges, ordered = tree(problem), threshold(problem)
+    if edges is not None:
+        name = "prefix counts" if edges.path else "one side of every pair"
+        return [Base(name, edge_space(edges), sides=edges.sides), cells]
+    if ordered is not None and ordered[1] < problem.cells - 1:
+        ramps = best_ramps(problem, *ordered, watch)
+        return [Base("ramps and cells", replace(cells.space, base=ramps.rows), share=ramps.share), cells]
+    return [cells]
+
+
+def mixed(base: Base, watch: Watch) -> Iterator[tuple[int, Floats]]:
+    """Mixtures beside a base: some numbers of them, from fixed starts with and without negative parts."""
+    n = base.space.columns
+    for p in dict.fromkeys(
+        [max(n // 16, 2), max(5 * n // 64, 3)]
+    ):  # found by trying, 64 to 256 cells; more went no lower
+        for negative in (0.0, 1.0):
+            if watch.over:
+                return
+            start = np.random.default_rng(p).uniform(0, 1, (2 * p, n))
+            start[p:] *= negative
+            rows = mixtures(base.space, start, base.share, iterations=_ITERATIONS, watch=watch)
+            yield p, base.over_cells(rows)

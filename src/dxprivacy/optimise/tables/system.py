@@ -1,0 +1,170 @@
+"""Components, candidates, and the problem they make.
+
+Counts on a product universe split into orthogonal *components*, one per set S of attributes: what the table over S says
+beyond all smaller tables (contrasts along S, means elsewhere), of dimension prod (n_a - 1).  A measured table with
+attributes T, halved H and precision w = 1/s informs exactly the components with H <= S <= T, each by w^2 / rows (in
+units of the universe's size); noise in different components is uncorrelated.  With
+
+    m_S = sum over tables of gains[S, table] w^2
+    c_S = prod_S (n_a - 1) * sum over asked tables W >= S of weight_W / n_W
+
+the least-squares answers have a weighted squared error of `2 sum_S c_S / m_S` in all, and privacy asks for
+`sum over tables with a of 2 w <= budget_a`: one constraint per attribute, exact (see `table`).  (MATH 3f.)
+
+Attributes without a limit are *public*: what involves only them is measured exactly and is not part of the problem.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import TooLarge
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.tables.table import Table, cells
+
+MAX_COMPONENTS = 100_000
+MAX_CANDIDATES = 40_000
+HIGHER = 600  # tables one order higher are candidates where there are at most so many of them
+
+Attributes = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Minimise `2 sum_S importance_S / (gains @ w^2)_S` under `loads @ w <= 1`."""
+
+    sizes: tuple[int, ...]
+    asked: dict[Attributes, float]  # the weight of each asked table
+    parts: dict[Attributes, int]
+    limits: dict[int, float]
+    importance: Floats
+    tables: tuple[Table, ...]
+    gains: Any  # sparse, components x tables, by columns
+    loads: Floats  # attributes that limit x tables
+
+    @property
+    def binary(self) -> Attributes:
+        """The attributes that can be halved."""
+        return tuple(sorted({a for s in self.parts for a in s if self.sizes[a] == 2}))
+
+    def informed(self, table: Table) -> list[int]:
+        """The components that a table tells about, all equally well."""
+        if 2.0 ** len(table.whole) > 4 * len(self.parts):
+            inside, least = set(table.attributes), set(table.halved)
+            return [k for s, k in self.parts.items() if least <= set(s) <= inside]
+        found = (self.parts.get(tuple(sorted(rest + table.halved))) for rest in subsets(table.whole))
+        return [k for k in found if k is not None]
+
+    def load(self, table: Table) -> Floats:
+        """What a unit of its precision takes of each attribute's limit."""
+        return np.array([2 / limit if a in table.attributes else 0.0 for a, limit in self.limits.items()])
+
+    def extended(self, tables: Sequence[Table]) -> "System":
+        """The same problem with more tables to choose from."""
+        from scipy.sparse import csc_array, hstack
+
+        values: list[float] = []
+        rows: list[int] = []
+        starts = [0]
+        for table in tables:
+            informed = self.informed(table)
+            rows += informed
+            values += [1 / table.rows(self.sizes)] * len(informed)
+            starts.append(len(rows))
+        more = csc_array((values, rows, starts), shape=(len(self.parts), len(tables)), dtype=np.float64)
+        loads = np.array([self.load(t) for t in tables]).reshape(len(tables), len(self.limits)).T
+        return replace(
+            self,
+            tables=(*self.tables, *tables),
+            gains=hstack([self.gains, more], format="csc") if self.tables else more,
+            loads=np.hstack([self.loads, loads]),
+        )
+
+
+def subsets(attributes: Attributes, least: int = 0) -> Iterator[Attributes]:
+    """All subsets of at least so many attributes, smallest first.
+
+    >>> list(subsets((1, 4)))
+    [(), (1,), (4,), (1, 4)]
+    """
+    return itertools.chain.from_iterable(
+        itertools.combinations(attributes, r) for r in range(least, len(attributes) + 1)
+    )
+
+
+def components(workload: Sequence[Attributes]) -> list[Attributes]:
+    """The components of these tables, without the total: their downward closure."""
+    if sum(2.0 ** len(t) for t in set(workload)) > 20 * MAX_COMPONENTS:
+        raise _too_many(MAX_COMPONENTS)
+    found = {s for t in set(workload) for s in subsets(t, 1)}
+    if len(found) > MAX_COMPONENTS:
+        raise _too_many(MAX_COMPONENTS)
+    return sorted(found, key=lambda s: (len(s), s))
+
+
+def importances(
+    sizes: Sequence[int], workload: Sequence[Attributes], weights: Sequence[float], parts: Sequence[Attributes]
+) -> Floats:
+    """c_S of every component."""
+    at = {s: k for k, s in enumerate(parts)}
+    found = np.zeros(len(parts))
+    for table, weight in zip(workload, weights, strict=True):
+        for s in subsets(table, 1):
+            if s in at:
+                found[at[s]] += weight / cells(sizes, table)
+    dimensions: Floats = np.array([float(math.prod(sizes[a] - 1 for a in s)) for s in parts])
+    return found * dimensions
+
+
+def build(
+    sizes: Sequence[int], budgets: Sequence[float], workload: Sequence[Attributes], weights: Sequence[float]
+) -> System:
+    """The problem of these tables: attributes of one value and the total are not in them, budgets are above 0."""
+    everything = components(workload)
+    private = tuple(a for a in sorted({a for s in everything for a in s}) if math.isfinite(budgets[a]))
+    parts = [s for s in everything if any(a in private for a in s)]
+    empty = System(
+        sizes=tuple(sizes),
+        asked=dict(zip(workload, weights, strict=True)),
+        parts={s: k for k, s in enumerate(parts)},
+        limits={a: budgets[a] for a in private},
+        importance=importances(sizes, workload, weights, parts),
+        tables=(),
+        gains=None,
+        loads=np.zeros((len(private), 0)),
+    )
+    return empty.extended(_candidates(sizes, parts))
+
+
+def _candidates(sizes: Sequence[int], parts: list[Attributes]) -> list[Table]:
+    """The components' own tables in every coding, and tables with one attribute more where these are few."""
+    known = set(parts)
+    used = sorted({a for s in parts for a in s})
+    largest = [s for s in parts if len(s) == max(map(len, parts))]
+    higher = {tuple(sorted((*s, a))) for s in largest[: HIGHER + 1] for a in used if a not in s} - known
+    if len(largest) > HIGHER or len(higher) > HIGHER:
+        higher = set()
+    shapes = parts + sorted(higher)
+    binary = {t: tuple(a for a in t if sizes[a] == 2) for t in shapes}
+    all_codings = sum(2.0 ** len(b) for b in binary.values()) <= MAX_CANDIDATES
+    found = []
+    for t in shapes:
+        codings = subsets(binary[t]) if all_codings else iter(dict.fromkeys([(), binary[t]]))
+        for halved in codings:
+            table = Table(t, halved)
+            if t in known or any(tuple(sorted(r + halved)) in known for r in subsets(table.whole)):
+                found.append(table)
+    if len(found) > 5 * MAX_CANDIDATES:
+        raise _too_many(5 * MAX_CANDIDATES)
+    return found
+
+
+def _too_many(limit: int) -> TooLarge:
+    return TooLarge(
+        f"these tables have more than {limit:,} smaller tables in them",
+        hints=[("ask for tables of fewer attributes", "all their marginals are weighed against each other")],
+    )

@@ -1,0 +1,37 @@
+"""The facts of a policy: what its file says, compiled.  Everything that explains or compares policies starts here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dxprivacy.attributes.matching import Recoding
+from dxprivacy.metrics import Metric
+from dxprivacy.model.universe import Universe
+from dxprivacy.policy.source import PolicyFile
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyFacts:
+    """Who may be told apart from whom, and how far; `file` is the text it was compiled from."""
+
+    title: str
+    dataset: str
+    version: str
+    universe: Universe
+    metric: Metric
+    file: PolicyFile
+    recoded: Mapping[str, Recoding] = field(default_factory=dict)
+    was_version: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Identifies the universe and every distance."""
+        return self.metric.digest
+
+    @property
+    def declared_public(self) -> tuple[str, ...]:
+        """The attributes whose list of values was read from the data (`dxp init --public`)."""
+        tables = self.file.tables["attributes"].items()
+        return tuple(name for name, table in tables if table.get("declared_public"))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title!r}, dataset {self.dataset!r}, {self.universe!r})"

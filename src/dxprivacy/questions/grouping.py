@@ -1,0 +1,269 @@
+"""What the names in a question mean, which values fall into a group, and which fulfil a condition."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from dxprivacy.attributes.base import OTHER, Attribute, Integers, Property
+from dxprivacy.attributes.order import Cells, ColumnOfCells, Scale, scale_of
+from dxprivacy.attributes.ordered import Numbers, Series
+from dxprivacy.errors import QuestionError, did_you_mean
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.numbers import number_text
+from dxprivacy.model.universe import Universe
+from dxprivacy.questions.questions import Condition, Question, Stack, is_range
+
+_SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a name in a question means: an attribute, or a public property of its values."""
+
+    axis: int
+    attribute: Attribute
+    fact: Property | None = None
+
+    @property
+    def name(self) -> str:
+        """As a person writes it."""
+        return self.fact.name if self.fact else self.attribute.name
+
+    @property
+    def unit(self) -> str:
+        """The unit of its numbers."""
+        return self.fact.unit if self.fact else self.attribute.unit
+
+    @property
+    def numbers(self) -> tuple[Fraction, ...] | None:
+        """The number behind each listed value."""
+        return self.fact.numbers if self.fact else self.attribute.numbers
+
+    @property
+    def entry(self) -> Attribute | None:
+        """What an entry of its column is read as; None for a property that is in no column."""
+        return self.attribute.entry_of(self.fact)
+
+    @property
+    def hides(self) -> tuple[Fraction, Fraction]:
+        """How far below and above its number a valid entry may lie."""
+        return self.attribute.hides(self.fact)
+
+    def ends(self, counted: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+        """Between which numbers a mean lies, if valid entries and what else counts are within them."""
+        below, above = self.hides
+        numbers = self.numbers or ()
+        return min(*counted, min(numbers) - below), max(*counted, max(numbers) + above)
+
+    def text(self, index: int) -> str:
+        """The label of a listed value."""
+        return self.fact.entries[index] if self.fact else self.attribute.label(index)
+
+
+def resolve(name: str, universe: Universe) -> Reference:
+    """Find `sex`, `home.state`, or just `state` where only one attribute has it."""
+    for axis, attribute in enumerate(universe.attributes):
+        if attribute.name == name:
+            return Reference(axis, attribute)
+    owner, _, short = name.rpartition(".")
+    found = [
+        Reference(axis, attribute, fact)
+        for axis, attribute in enumerate(universe.attributes)
+        for fact in attribute.properties.values()
+        if fact.name == short and owner in ("", attribute.name)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise QuestionError(f"“{name}” could be several things", hints=[f"{r.attribute.name}.{short}" for r in found])
+    facts = [f"{a.name}.{p}" for a in universe.attributes for p in a.properties]
+    known = [*universe.names, *facts]
+    shorts = {fact.rpartition(".")[2]: fact for fact in facts}
+    close = did_you_mean(name, [*known, *shorts])
+    raise QuestionError(
+        f"no attribute “{name}”" + (f" · did you mean {close[0][0]}?" if close else ""),
+        details=[f"there are: {', '.join(known)}"],
+    )
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The group of each value of one attribute (-1 for `other`), and the groups' labels."""
+
+    axis: int
+    groups: Ints
+    labels: tuple[str, ...]
+    name: str = ""
+
+
+def group(spec: str, universe: Universe) -> Grouping:
+    """`age`, `age/10`, `age[0,18,65]`, `home.state`, `elevation/500`, `visit/month`, `visit[2026-01-01,2026-07-01]`."""
+    match = _SPEC.fullmatch(spec.strip())
+    if match is None:
+        raise QuestionError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
+    ref = resolve(match["name"].strip(), universe)
+    if match["width"] is not None:
+        keys, labels = _scale(ref, spec).steps(match["width"].strip())
+        return _grouping(ref, keys, labels)
+    if match["edges"] is not None:
+        return _between_edges(ref, _scale(ref, spec), match["edges"])
+    if ref.fact is not None and isinstance(ref.attribute, Series) and ref.entry is not None:
+        return _grouping(ref, ref.attribute.places_of(ref.fact), [ref.entry.label(k) for k in range(ref.entry.listed)])
+    texts = [ref.text(k) for k in range(ref.attribute.listed)]
+    if ref.fact is None:
+        return _grouping(ref, list(range(len(texts))), texts)
+    numbers = dict(zip(texts, ref.numbers, strict=True)) if ref.numbers is not None else {}
+    place = {t: k for k, t in enumerate(sorted(set(texts), key=lambda t: (numbers.get(t, Fraction(0)), t)))}
+    return _grouping(ref, [place[t] for t in texts], list(place))
+
+
+def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
+    edges = [scale.read(e.strip()) for e in written.split(",") if e.strip()]
+    if not edges or any(a >= b for a, b in pairwise(edges)):
+        raise QuestionError(f"the edges of {ref.name} must grow", hints=[f"{ref.name}[{scale.example}]"])
+    return _grouping(
+        ref, scale.places(edges), [scale.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)]
+    )
+
+
+def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
+    """Groups that no possible record can be in are left out: their count would always be 0."""
+    present = sorted(set(groups) - {-1})
+    if not present:
+        raise QuestionError(f"no possible record is in any group of {ref.name}")
+    if len(present) < len(labels):
+        place = {old: new for new, old in enumerate(present)} | {-1: -1}
+        groups, labels = [place[g] for g in groups], [labels[g] for g in present]
+    padded = groups + [-1] * ref.attribute.has_other
+    name = f"{ref.attribute.name}.{ref.name}" if ref.fact else ref.name
+    return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels), name)
+
+
+def _scale(ref: Reference, spec: str) -> Scale:
+    scale = scale_of(ref.attribute, ref.fact)
+    if scale is None:
+        raise QuestionError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
+    return scale
+
+
+def told(name: str, wanted: Condition, universe: Universe) -> str | None:
+    """A condition in the words of what is really counted, where that is more than it says; None for any other.
+
+    Of numbers in cells a range is half open, but for its last end, and a single number means the cell that it lies in.
+    The ends of a range that clamps hold all that lies beyond them.
+    """
+    ref = resolve(name, universe)
+    cells = ref.entry
+    if not (isinstance(cells, Numbers) or (isinstance(cells, Integers) and cells.clamp)):
+        return None
+    if is_range(wanted):
+        scale = _scale(ref, name)
+        low, high = (max(min(scale.read(end), Fraction(cells.high)), Fraction(cells.low)) for end in wanted)
+        return f"{name} {_from_to(cells, low, high)}"
+    found = sorted({cells.find(v) for v in wanted})
+    return f"{name} {' or '.join(OTHER if k == cells.listed else _from_to(cells, *_ends(cells, k)) for k in found)}"
+
+
+def _ends(cells: Numbers | Integers, index: int) -> tuple[Fraction, Fraction]:
+    """Of a single number, or of a cell."""
+    if isinstance(cells, Integers):
+        return Fraction(cells.low + index), Fraction(cells.low + index)
+    return cells.start(index), cells.start(index + 1)
+
+
+def _from_to(cells: Numbers | Integers, low: Fraction, high: Fraction) -> str:
+    """`0 to below 2`; the last cell holds its end too, and with `clamp` all beyond: `8 or more`."""
+    last, below = high >= cells.high, "below " if isinstance(cells, Numbers) else ""
+    if cells.clamp and last:
+        return f"{number_text(low)} or more" if low > cells.low else "any number"
+    if cells.clamp and low <= cells.low:
+        return f"{below}{number_text(high)}" if below else f"{number_text(high)} or less"
+    if low == high:
+        return number_text(low)
+    return f"{number_text(low)} to {'' if last else below}{number_text(high)}"
+
+
+def require_honest(asked: Stack, universe: Universe) -> None:
+    """Refuse new questions that would count something else than they say.
+
+    Conditions on numbers outside a range that clamps would count the nearest end; what cuts the cells of a series would
+    count whole ones.  Stored questions may have both (version 0.1.0 took them), and go on meaning what they meant.
+    """
+    for question in asked.questions:
+        if not isinstance(question, Question):
+            continue
+        _require_whole_cells(question, universe)
+        for name, wanted in question.where:
+            ref = resolve(name, universe)
+            entry = ref.entry
+            beyond = [] if is_range(wanted) or entry is None else [str(v) for v in wanted if entry.beyond(v)]
+            if beyond:
+                raise QuestionError(
+                    f"{beyond[0][:60]} lies outside the range of {ref.name}",
+                    where=f"question “{question}”",
+                    details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
+                    hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
+                )
+
+
+def _require_whole_cells(question: Question, universe: Universe) -> None:
+    """Nothing may cut the cells of a column of a series, and totals of cells cannot be told apart at all."""
+    grouped = [question.of] if question.ask in ("prefixes", "ranges") else question.by
+    specs = [match for spec in grouped if (match := _SPEC.fullmatch(spec.strip()))]
+    for match in specs:
+        if (cells := _cells_of_column(match["name"].strip(), universe, question)) is None:
+            continue
+        if match["width"] is not None:
+            cells.steps(match["width"].strip())
+        if match["edges"] is not None:
+            cells.places([cells.read(edge.strip()) for edge in match["edges"].split(",") if edge.strip()])
+    for name, wanted in question.where:
+        cells = _cells_of_column(name, universe, question)
+        if cells is not None and is_range(wanted):
+            cells.inside(*wanted)
+
+
+def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:
+    """The cells of a column of a series; None for any other name."""
+    ref = resolve(name, universe)
+    series = ref.attribute
+    if ref.fact is None or not isinstance(series, Series) or not isinstance(series.entry, Numbers):
+        return None
+    scale = scale_of(series, ref.fact)
+    if isinstance(scale, ColumnOfCells):
+        return scale.strict()
+    raise QuestionError(
+        f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
+        where=f"question “{question}”",
+        hints=[f"mean {name}", f"sum {name}"],
+    )
+
+
+def selected(
+    name: str, wanted: Condition, universe: Universe
+) -> tuple[int, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
+    """Which values of an attribute fulfil a condition."""
+    ref = resolve(name, universe)
+    mask = np.zeros(ref.attribute.size, dtype=bool)
+    if is_range(wanted):
+        hit = _scale(ref, name).inside(wanted[0], wanted[1])
+    elif ref.fact is not None and isinstance(ref.attribute, Series) and ref.entry is not None:
+        meant = {ref.entry.find(v) for v in wanted}
+        hit = [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
+    elif ref.fact is None:
+        hit = [ref.attribute.find(v) for v in wanted]
+    else:
+        unknown = [str(v) for v in wanted if v not in ref.fact.entries]
+        if unknown:
+            raise QuestionError(
+                f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], set(ref.fact.entries))
+            )
+        hit = [k for k, entry in enumerate(ref.fact.entries) if entry in wanted]
+    if not hit:
+        raise QuestionError(f"no possible record fulfils the condition on {ref.name}")
+    mask[hit] = True
+    return ref.axis, mask

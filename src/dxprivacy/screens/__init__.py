@@ -1,0 +1,1 @@
+"""Screens: lines for people, made of values.  They decide nothing."""

@@ -1,0 +1,50 @@
+"""Whether something tells more than a guess, in words: warnings that a person reads before anything is spent."""
+
+from typing import TYPE_CHECKING
+
+from dxprivacy.mechanisms.choice.worth import chance_of_the_best
+from dxprivacy.mechanisms.laplace.worth import guesses, no_better, useless_questions
+from dxprivacy.screens.names import names
+from dxprivacy.wording import digits, plural, short
+
+if TYPE_CHECKING:
+    from dxprivacy.mechanisms.choice.plan import Choice
+    from dxprivacy.mechanisms.laplace.plan import Plan
+
+
+_WORDS = 60
+
+
+def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
+    """In words what is no better than a guess, nothing where all is; and whether a whole question is."""
+    useless = no_better(plan, records)
+    if not useless:
+        return "", False
+    whole = useless_questions(plan, useless)
+    answers = plan.workload.answers
+    named = [k for k in useless if answers[k].question == whole[0]] if whole else useless  # what the numbers are of
+    worst = max(named, key=lambda k: plan.errors[k].half_width)
+    guess = guesses(plan.workload, plan.rows if records is None else records)[worst]
+    unit = f" {answers[worst].unit}" if answers[worst].unit else ""
+    error = f"± {digits(plan.errors[worst].half_width)}{unit} where a constant errs by at most {digits(guess)}{unit}"
+    if whole:
+        titles = [short(plan.workload.titles[q], _WORDS) for q in whole]
+        which = "; ".join(titles[:2]) + (f"; {len(titles) - 2} more" if len(titles) > 2 else "")
+    else:
+        which = f"{len(useless):,} of {plural(len(answers), 'answer')}, such as {short(names(answers)[worst], _WORDS)}"
+    return f"no better than a guess: {which} ({error})", bool(whole)
+
+
+def choice_warning(choice: "Choice", records: int | None = None) -> str:
+    """In words that a choice is no better than a guess; nothing where it is, or where nobody knows."""
+    known = choice.rows if records is None else records
+    if known is None:
+        return ""
+    most = choice.candidates.largest(known) * float(choice.candidates.unit)
+    if choice.shortfall() <= most:
+        return ""
+    return (
+        f"no better than a guess: short of the best by up to {digits(choice.shortfall())}, and no candidate can be by "
+        f"more than {digits(most)}; if all {known:,} records spoke for one of {len(choice.candidates):,}, it would be "
+        f"chosen with probability {digits(chance_of_the_best(choice, known))}"
+    )

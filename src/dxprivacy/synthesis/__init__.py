@@ -1,1 +1,0 @@
-"""Synthetic histograms: data that answers questions, made from private answers only."""

@@ -1,0 +1,121 @@
+"""Synthetic records: whole numbers of records in the cells of a universe, and the files they are written to.
+
+The file has the columns that the policy reads, and read with the same policy it gives the same histogram again.  Its
+records stand in the order of the cells; like everything else about them, that tells nothing about any person.
+"""
+
+import hashlib
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from dxprivacy.engines.csv_records import require_csv, write_csv
+from dxprivacy.engines.duck_records import require_parquet, write_parquet_records
+from dxprivacy.engines.fields import fields_of
+from dxprivacy.errors import UsageError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.files.writing import Kind, file_to_write, require_place
+from dxprivacy.model.universe import Universe
+from dxprivacy.synthetic.rounding import whole_counts
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+ENDINGS = (*DELIMITERS, ".parquet")
+_LONGEST_REPORT = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """So many synthetic records in each cell of a universe.
+
+    >>> records = Records.of(Universe.listed("abc"), [1.4, 0.3, 1.3], 3)
+    >>> records, records.counts.tolist()
+    (Records(3 in 3 cells), [1, 1, 1])
+    """
+
+    universe: Universe
+    counts: Ints = field(repr=False)
+
+    @classmethod
+    def of(cls, universe: Universe, histogram: object, records: int) -> "Records":
+        """A histogram of fractions rounded to that many records; a cell for absent people is left out."""
+        y = np.asarray(histogram)
+        if universe.absent is not None and y.shape == (universe.size,):
+            y = y[: universe.cells]
+        return cls(universe.present, whole_counts(y, universe.shape, records))
+
+    @property
+    def number(self) -> int:
+        """How many records there are."""
+        return int(self.counts.sum())
+
+    def __repr__(self) -> str:
+        return f"Records({self.number:,} in {self.universe.cells:,} cells)"
+
+    def save(self, path: str | Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> Path:
+        """Write a .csv, .tsv or .parquet file; an existing one is replaced only if that is asked for.
+
+        Even then it must be synthetic records that we wrote: the report beside them says so (`report.save`).  `inputs`
+        are files that are never replaced.  The file appears when it is complete: what breaks off leaves nothing.
+        """
+        target = Path(path)
+        require_savable(self.universe, target, overwrite=overwrite, inputs=inputs)
+        fields = fields_of(self.universe)
+        cells = np.flatnonzero(self.counts)
+        counts = self.counts[cells]
+        with file_to_write(target, _synthetic(target), inputs=inputs, overwrite=overwrite) as file:
+            if target.suffix.lower() == ".parquet":
+                with tempfile.TemporaryDirectory() as hidden:  # the engine writes by name: to a folder that is ours
+                    part = Path(hidden) / "records.parquet"
+                    write_parquet_records(part, fields, cells, counts)
+                    with part.open("rb") as made:
+                        shutil.copyfileobj(made, file)
+            else:
+                text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+                write_csv(text, fields, cells, counts, DELIMITERS[target.suffix.lower()])
+                text.flush()
+                text.detach()
+        return target
+
+
+def report_of(records: Path) -> Path:
+    """Where the report on a file of synthetic records lies.
+
+    >>> report_of(Path("synthetic.csv")).name
+    'synthetic-report.json'
+    """
+    return records.with_name(f"{records.stem}-report.json")
+
+
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 of a file, by which a report knows its records again."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _synthetic(target: Path) -> Kind:
+    """Synthetic records look like data, as they should; only their report tells that they are not."""
+    try:
+        with report_of(target).open("rb") as file:
+            told = json.loads(file.read(_LONGEST_REPORT)).get("file_sha256")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        told = None
+    return Kind.listed("file of synthetic records", [told] if isinstance(told, str) else [])
+
+
+def require_savable(universe: Universe, path: Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse what could not be written, before anything is spent on it."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(f"cannot write records to {path.name!r}", hints=["a name that ends in .parquet, .csv or .tsv"])
+    fields = fields_of(universe)
+    if ending == ".parquet":
+        require_parquet(fields)
+    else:
+        require_csv(fields)
+    require_place(path, _synthetic(path), inputs=inputs, overwrite=overwrite)
