@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from dxprivacy.mechanisms.laplace.run import laplace as laplace
     from dxprivacy.mechanisms.laplace.statistical import Statistical as Statistical
     from dxprivacy.mechanisms.laplace.statistical import statistical as statistical
-    from dxprivacy.mechanisms.mwem.run import mwem as mwem
-    from dxprivacy.mechanisms.smalldb import SmallDb as SmallDb
-    from dxprivacy.mechanisms.smalldb import smalldb as smalldb
+    from dxprivacy.mechanisms.mwem.by_hand import mwem as mwem
+    from dxprivacy.mechanisms.smalldb.by_hand import smalldb as smalldb
     from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan as SmallDbPlan
     from dxprivacy.mechanisms.smalldb.plan import make_smalldb as plan_smalldb  # noqa: F401
+    from dxprivacy.mechanisms.smalldb.run import SmallDb as SmallDb
     from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan as SynthesisPlan
     from dxprivacy.mechanisms.synthesis.plan import plan_synthesis as plan_synthesis
     from dxprivacy.mechanisms.synthesis.synthetic import Synthetic as Synthetic
@@ -82,7 +82,7 @@ _HOME = {
     "Choice": ("mechanisms.choice.plan", "Choice"),
     "ChoiceRelease": ("mechanisms.choice.release", "ChoiceRelease"),
     "Chosen": ("mechanisms.choice.exponential", "Chosen"),
-    "SmallDb": ("mechanisms.smalldb", "SmallDb"),
+    "SmallDb": ("mechanisms.smalldb.run", "SmallDb"),
     "SmallDbPlan": ("mechanisms.smalldb.plan", "SmallDbPlan"),
     "bin_edges": ("questions.picks", "bin_edges"),
     "closest": ("questions.picks", "closest"),
@@ -92,7 +92,7 @@ _HOME = {
     "plan_choice": ("mechanisms.choice.plan", "make_choice"),
     "plan_smalldb": ("mechanisms.smalldb.plan", "make_smalldb"),
     "quantile_of": ("questions.picks", "quantile_of"),
-    "smalldb": ("mechanisms.smalldb", "smalldb"),
+    "smalldb": ("mechanisms.smalldb.by_hand", "smalldb"),
     "Attribute": ("attributes.base", "Attribute"),
     "Dates": ("attributes.ordered", "Dates"),
     "Numbers": ("attributes.ordered", "Numbers"),
@@ -129,7 +129,7 @@ _HOME = {
     "prefixes": ("questions.questions", "prefixes"),
     "marginals": ("questions.questions", "marginals"),
     "metrics": ("metrics", ""),
-    "mwem": ("mechanisms.mwem.run", "mwem"),
+    "mwem": ("mechanisms.mwem.by_hand", "mwem"),
     "plan": ("mechanisms.laplace.planner", "make_plan"),
     "plan_synthesis": ("mechanisms.synthesis.plan", "plan_synthesis"),
     "plots": ("plots", ""),
@@ -146,6 +146,7 @@ _SCREENS = {
     "Choice": ("screens.choice", "choice_lines"),
     "ChoiceRelease": ("screens.choice_release", "choice_release_lines"),
     "Diff": ("screens.diff", "diff_lines"),
+    "MwemPlan": ("screens.mwem", "mwem_lines"),
     "Plan": ("screens.plan", "plan_lines"),
     "Processed": ("screens.release", "processed_lines"),
     "Release": ("screens.release", "release_lines"),

@@ -142,7 +142,7 @@ METRICS = (
         "test_a_declared_pseudometric_is_scaled_upwards",
     ),
     Mutant(
-        "mechanisms/smalldb/plan.py",
+        "mechanisms/smalldb/facts.py",
         "[round_down(Fraction(scale) / w) for w",
         "[round_up(Fraction(scale) / w) for w",
         "tests/unit/exact/test_rounding_directions.py",
@@ -423,7 +423,7 @@ NOISE = (
         "test_every_step_of_mwem_uses_exactly_the_scales_of_its_plan",
     ),
     Mutant(
-        "mechanisms/mwem/plan.py",
+        "mechanisms/mwem/facts.py",
         "Fraction(int(share * _SHARE_GRID / (2 * rounds)), _SHARE_GRID)",
         "Fraction(int(share * _SHARE_GRID / rounds), _SHARE_GRID)",
         "tests/privacy/test_mwem_loss.py",
@@ -561,15 +561,15 @@ LEDGER = (
     ),
     Mutant(
         "session/session.py",
-        "        plan.certificate.require(at_most=plan.share)\n",
+        "        planned.certificate.require(at_most=planned.granted)\n",
         "",
         "tests/unit/session/test_session.py",
         "test_a_plan_that_takes_more_than_its_share_is_refused_before_anything_is_reserved",
     ),
     Mutant(
         "session/recorded.py",
-        "        entry = self.ledger.reserve(cost, questions, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n        with self._pacing():\n            text = act()",
-        "        with self._pacing():\n            text = act()\n        entry = self.ledger.reserve(cost, questions, request=request)\n        if not isinstance(entry, Entry):\n            return entry",
+        "        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n",
+        "        early = act(Booking(self.ledger.path.name, 1, '', request, 0.0))\n        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n        act = lambda _: early\n",
         "tests/unit/session/test_recorded_steps.py",
         "test_the_same_run_again_returns_what_was_kept_and_spends_nothing",
     ),

@@ -27,6 +27,7 @@ from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Capped, Line
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.questions import Question, Stack, gather
+from dxprivacy.release.booking import Booking
 from dxprivacy.verify import certificate, directions, reading, verify, verify_data
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import tightest
@@ -57,7 +58,7 @@ def released(plan, rng, records=1000):
             z[start : start + block.rows] = column * records
     worst = plan.worst_epsilon
     at, request = "2026-01-31T10:00:00.000+00:00", plan.request[:16]
-    return build_release(plan, z, records, ledger="l.db", entry=3, at=at, request=request, so_far=worst * 1.5)
+    return build_release(plan, z, records, Booking(ledger="l.db", entry=3, at=at, request=request, so_far=worst * 1.5))
 
 
 def decorated(rng, question):

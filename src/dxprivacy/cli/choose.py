@@ -9,7 +9,8 @@ from dxprivacy.cli.counting import Counting, counting_options
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
-    from dxprivacy.session.choices import ChoiceOutcome
+    from dxprivacy.mechanisms.choice.release import ChoiceRelease
+    from dxprivacy.session import Outcome
 
 
 @click.command("choose")
@@ -146,7 +147,7 @@ def _choose(
     show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)])
 
 
-def _head(outcome: "ChoiceOutcome", book: Path, counted: str) -> list[str]:
+def _head(outcome: "Outcome[ChoiceRelease]", book: Path, counted: str) -> list[str]:
     """What was done, step by step."""
     good = tag("good", "✓")
     if outcome.replayed:

@@ -161,3 +161,12 @@ def number_text(number: Fraction) -> str:
         return str(number)
     text = f"{number.numerator * 10**places // number.denominator:0{places + 1}d}"
     return (text[:-places] + "." + text[-places:]).rstrip("0").rstrip(".") if places else text
+
+
+def finite(x: float) -> float | None:
+    """A number as JSON can hold it: infinite ones as nothing.
+
+    >>> finite(1.5), finite(float("inf"))
+    (1.5, None)
+    """
+    return x if math.isfinite(x) else None

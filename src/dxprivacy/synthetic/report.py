@@ -14,7 +14,9 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.files.writing import REPORT, write_file
+from dxprivacy.files.formats import REPORT
+from dxprivacy.files.writing import REPORT as REPORT_FILE
+from dxprivacy.files.writing import write_file
 from dxprivacy.mechanisms.laplace.expected import interval
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.model.workload import Workload
@@ -22,7 +24,6 @@ from dxprivacy.release.release import Row
 from dxprivacy.synthetic.records import digest_of_file
 from dxprivacy.wording import json_text, shown
 
-FORMAT = "dxprivacy-synthesis/1"
 _CLOSE = 1e-9  # ends of intervals are floats
 
 
@@ -94,7 +95,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "format": FORMAT,
+            "format": REPORT.written,
             "records": self.records,
             **self.facts,
             "summary": self.summary,
@@ -106,7 +107,7 @@ class Report:
     def save(self, path: str | Path, *, records: Path | None = None) -> Path:
         """Write as JSON; with the file of the records, the report tells it from data."""
         named = {} if records is None else {"file": records.name, "file_sha256": digest_of_file(records)}
-        return write_file(path, json_text(self.to_dict() | named, allow_nan=False), REPORT)
+        return write_file(path, json_text(self.to_dict() | named, allow_nan=False), REPORT_FILE)
 
     def __str__(self) -> str:
         return shown(self)

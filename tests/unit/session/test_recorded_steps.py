@@ -121,7 +121,7 @@ def test_what_was_kept_of_a_step_is_checked(ledger):
         def __init__(self, text):
             self.text = text
 
-        def step(self, cost, questions, name, act):
+        def step(self, cost, questions, name, act, *, asked=None):
             return self.text
 
     for text in ("", "{}", '{"row": 7}', '{"row": -1}', '{"row": true}', '{"row": "0"}', "[1]"):

@@ -16,7 +16,8 @@ from dxprivacy.accounting.declared import Scaled, declared
 from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.grid import LARGEST_SCORE, fits_scores
-from dxprivacy.mechanisms.choice.plan import certified_scale, shortfall
+from dxprivacy.mechanisms.choice.facts import shortfall
+from dxprivacy.mechanisms.choice.plan import certified_scale
 from dxprivacy.mechanisms.choice.run import pick
 from dxprivacy.mechanisms.laplace.planner import parse_share
 from dxprivacy.mechanisms.noise.exact_choice import MOST_CANDIDATES

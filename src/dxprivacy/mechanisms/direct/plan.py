@@ -5,6 +5,7 @@ answers would not try it: with many overlapping questions it wins by far.  Both 
 questions that were asked; the second works their answers out by least squares.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,15 @@ def _counting_cells(plan: Plan, seconds: float | None) -> Plan | None:
         return None
     try:
         inner = make_plan(Stack((tally,)), metric, rows=plan.rows, share=plan.share, seconds=seconds)
-        found = Plan(
-            plan.questions, workload, metric, inner.scales, plan.share, "matrix", plan.rows, plan.title, plan.dataset,
-            LeastSquares(workload, inner.counted_questions),
-            "counts every cell, and works the answers out by least squares",
-        )  # fmt: skip
+        found = replace(
+            plan,
+            scales=inner.scales,
+            method="matrix",
+            measured=LeastSquares(workload, inner.counted_questions),
+            about="counts every cell, and works the answers out by least squares",
+            planner="auto",
+            proof=None,
+        )
         found.certificate.require(at_most=plan.share)
         _ = found.errors  # refuses what does not follow from the counted rows
     except NotCertified:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from dxprivacy.attributes.base import Integers
 from dxprivacy.attributes.ordered import Numbers, Series
 from dxprivacy.exact.numbers import number_text
-from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.model.workload import Answer, Ratio
 from dxprivacy.questions.grouping import Reference, resolve
 from dxprivacy.questions.questions import MISSING, Question
@@ -17,7 +17,7 @@ _BY = "means by group or condition"
 _HALF = "half as many records mean twice the error"
 
 
-def notes(plan: Plan) -> list[str]:
+def notes(plan: PlanFacts) -> list[str]:
     """Sentences, none twice."""
     found: dict[str, None] = {}
     for asked in plan.questions.questions:
@@ -46,7 +46,7 @@ def _is_mean(answer: Answer) -> bool:
     return isinstance(answer.recipe, Ratio) or answer.recipe.per_record
 
 
-def _sizes(plan: Plan) -> list[str]:
+def _sizes(plan: PlanFacts) -> list[str]:
     """For how many records the errors of means are: all, or as many as a group has if all are equally large."""
     if not plan.rows:
         return []
@@ -68,7 +68,7 @@ def _sizes(plan: Plan) -> list[str]:
     return out
 
 
-def _left_out(plan: Plan, asked: Question) -> list[str]:
+def _left_out(plan: PlanFacts, asked: Question) -> list[str]:
     """Whom no group holds: records whose entry is missing or invalid."""
     refs = [resolve(re.split(r"[/\[]", spec)[0].strip(), plan.metric.universe) for spec in asked.by]
     names = list(dict.fromkeys(ref.attribute.name for ref in refs if ref.attribute.has_other))
@@ -78,7 +78,7 @@ def _left_out(plan: Plan, asked: Question) -> list[str]:
     return [f"records whose {which} is missing or invalid are in no group; to count them: {each}"]
 
 
-def _imputed(plan: Plan, asked: Question) -> list[str]:
+def _imputed(plan: PlanFacts, asked: Question) -> list[str]:
     """How missing numbers count, unless a condition leaves them out."""
     ref = resolve(asked.of, plan.metric.universe)
     attribute = ref.attribute
@@ -121,7 +121,7 @@ def _in_cells(ref: Reference) -> list[str]:
     return out
 
 
-def _clamped(plan: Plan, asked: Question) -> list[str]:
+def _clamped(plan: PlanFacts, asked: Question) -> list[str]:
     """What nobody can bound: numbers outside the range."""
     universe = plan.metric.universe
     grouped = [asked.of] if asked.ask in ("prefixes", "ranges") else asked.by

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting.costs import Cost, RowsCost, SumCost
+from dxprivacy.accounting.costs import Cost, LaplaceCost, RowsCost, SumCost
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import exact
+from dxprivacy.mechanisms.laplace.facts import Proof
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
@@ -105,11 +106,22 @@ def finish(
     asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "", planner: str = "auto"
 ) -> Plan:
     """Certified scales as a plan."""
+    counted = task.workload if found.measured is None else found.measured.workload
     plan = Plan(
-        asked, task.workload, task.metric, found.scales, task.share, found.method, task.rows, title, dataset,
-        found.measured, _said(found.about, task.watch), planner,
-    )  # fmt: skip
-    plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
+        questions=asked,
+        workload=task.workload,
+        metric=task.metric,
+        scales=found.scales,
+        share=task.share,
+        method=found.method,
+        rows=task.rows,
+        title=title,
+        dataset=dataset,
+        measured=found.measured,
+        about=_said(found.about, task.watch),
+        planner=planner,
+        proof=Proof(LaplaceCost(counted, found.scales), found.certificate),
+    )
     if plan.measured is not None:
         _ = plan.errors  # refuses what does not follow from the counted rows
     return plan

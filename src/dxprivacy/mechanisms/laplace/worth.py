@@ -9,17 +9,14 @@ candidate: that its score is below the best by the whole range of scores at most
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.expected import all_expected
+from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.workload import Ratio, Workload
-
-if TYPE_CHECKING:
-    from dxprivacy.mechanisms.laplace.plan import Plan
 
 
 def guesses(workload: Workload, records: int | None) -> list[float]:
@@ -53,7 +50,7 @@ def _spreads(block: Block) -> Floats:
     return out
 
 
-def no_better(plan: "Plan", records: int | None = None) -> list[int]:
+def no_better(plan: PlanFacts, records: int | None = None) -> list[int]:
     """The noisy answers that are no better than a guess; `records` where the plan was made without their number."""
     known = plan.rows if records is None else records
     shifts = None if plan.measured is None else plan.measured.shifts
@@ -63,7 +60,7 @@ def no_better(plan: "Plan", records: int | None = None) -> list[int]:
     return [k for k, (some, error, guess) in enumerate(compared) if some and error.noise_half_width > guess]
 
 
-def useless_questions(plan: "Plan", useless: Sequence[int]) -> list[int]:
+def useless_questions(plan: PlanFacts, useless: Sequence[int]) -> list[int]:
     """The questions all of whose noisy answers are among the useless ones."""
     hopeless = set(useless)
     answers = plan.workload.answers

@@ -11,17 +11,14 @@ from typing import Any
 
 from dxprivacy.errors import DxError, UsageError, did_you_mean
 from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.direct.fit import DirectFit
 from dxprivacy.mechanisms.direct.plan import plan_direct
-from dxprivacy.mechanisms.direct.run import fit_histogram, require_room_to_fit
-from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.direct.run import require_room_to_fit
 from dxprivacy.mechanisms.laplace.planner import parse_share
-from dxprivacy.mechanisms.laplace.run import noisy_rows
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
-from dxprivacy.mechanisms.mwem.run import Progress, run_mwem
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.planned import Progress
 from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
-from dxprivacy.mechanisms.smalldb.run import small_database
-from dxprivacy.mechanisms.smalldb.spread import small_histogram
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
 from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, Trial
@@ -40,7 +37,7 @@ class SynthesisPlan:
     """How synthetic data will be made; `made` is the certified plan of the method."""
 
     method: str
-    made: MwemPlan | Plan | SmallDbPlan
+    made: DirectFit | MwemPlan | SmallDbPlan
     expected: Expectation
 
     @property
@@ -50,17 +47,10 @@ class SynthesisPlan:
 
     def run(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> Synthetic:
         """The researcher's view: carry it out on a histogram, without a ledger."""
-        metric, source = self.made.metric, noise or SystemNoise()
+        metric = self.made.metric
         histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
-        if isinstance(self.made, MwemPlan):
-            return run_mwem(
-                self.made, lambda: histogram, Unrecorded(metric, self.made.share), source, progress=progress
-            )
-        if isinstance(self.made, SmallDbPlan):
-            spend = Unrecorded(metric, self.made.share)
-            return small_histogram(small_database(self.made, lambda: histogram, source, spend))
-        records = histogram.total if metric.universe.absent is None else None
-        return fit_histogram(self.made, noisy_rows(self.made, histogram, source), records=records)
+        spend = Unrecorded(metric, self.made.share)
+        return self.made.run(lambda: histogram, noise or SystemNoise(), spend, progress=progress).synthetic
 
     def __str__(self) -> str:
         return f"{self.method}\n{self.expected}"
@@ -91,11 +81,11 @@ class _Task:
         return Trial(self.workload, self.records, 3 if few else 2)
 
 
-Made = tuple[MwemPlan | Plan | SmallDbPlan, float | None]
+Planned = tuple[DirectFit | MwemPlan | SmallDbPlan, float | None]
 """A plan, and its expected error as a part of guessing uniformly, where it was tried out."""
 
 
-def _by_mwem(task: _Task, trial: Trial | None) -> Made:
+def _by_mwem(task: _Task, trial: Trial | None) -> Planned:
     """MWEM; where nobody says how many rounds, the number that does best on the made-up tables."""
 
     def of(rounds: int | str | None) -> MwemPlan:
@@ -125,17 +115,17 @@ def _by_mwem(task: _Task, trial: Trial | None) -> Made:
     return best, error
 
 
-def _by_direct(task: _Task, trial: Trial | None) -> Made:
+def _by_direct(task: _Task, trial: Trial | None) -> Planned:
     """A fit to the answers of an ordinary plan."""
     require_room_to_fit(task.workload.universe.cells)
     plan = plan_direct(
         task.questions, task.metric, rows=task.records, share=task.share, seconds=task.watch.seconds, title=task.title,
         dataset=task.dataset,
     )  # fmt: skip
-    return plan, 0.0 if trial is None else trial.direct(plan)
+    return DirectFit(plan), 0.0 if trial is None else trial.direct(plan)
 
 
-def _by_smalldb(task: _Task, trial: Trial | None) -> Made:  # noqa: ARG001 - its own bound tells how good it is
+def _by_smalldb(task: _Task, trial: Trial | None) -> Planned:  # noqa: ARG001 - its own bound tells how good it is
     """A small database, of the size with the least error that can be drawn."""
     plan = make_smalldb(
         task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, title=task.title,
@@ -144,7 +134,7 @@ def _by_smalldb(task: _Task, trial: Trial | None) -> Made:  # noqa: ARG001 - its
     return plan, None
 
 
-_MAKERS: dict[str, Callable[[_Task, Trial | None], Made]] = {
+_MAKERS: dict[str, Callable[[_Task, Trial | None], Planned]] = {
     "direct": _by_direct,
     "mwem": _by_mwem,
     "smalldb": _by_smalldb,
@@ -211,7 +201,7 @@ def _best(task: _Task, *, private: bool) -> SynthesisPlan:
         note = "direct: the number of records is private, and the other methods need it"
         return SynthesisPlan("direct", made, Expectation({}, (note,)))
     trial = task.trial
-    found: dict[str, Made] = {}
+    found: dict[str, Planned] = {}
     notes: list[str] = []
     refusal: DxError | None = None
     for name in _TRIED:
