@@ -24,11 +24,13 @@ Count: TypeAlias = Callable[[], Histogram]
 """Counts the data: called once, inside a reserved step."""
 Progress: TypeAlias = Callable[[int, int], None]
 """Told the step and how many there are; never anything about data."""
+SYNTHESIS = "plan was made", "session.plan_synthesis(…)"
 
 
 class Planned(Facts, Generic[T]):
     """Facts that can be carried out, with an outcome T."""
 
+    told: ClassVar[tuple[str, str]]  # what was done to make one, and by what, for whoever holds a wrong one
     in_steps: ClassVar[bool] = False  # whether its entries in a ledger are steps with names of their own
 
     def entry_name(self, request: str) -> str:

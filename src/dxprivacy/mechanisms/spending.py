@@ -7,16 +7,17 @@ that a filter that stops before the sum exceeds the policy on any pair is sound.
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
-from dxprivacy.errors import BudgetExceeded, UsageError
+from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.metrics import Metric
 from dxprivacy.questions.questions import Stack
 from dxprivacy.release.booking import NOWHERE, Booking
 from dxprivacy.wording import digits
 
+T = TypeVar("T")
 StepCost: TypeAlias = LaplaceCost | SelectionCost
 """What one step costs: rows with noise, or a choice by scores that follow rows."""
 
@@ -34,6 +35,14 @@ class Spending(Protocol):
         `questions` are those whose rows the cost is about, `asked` those of people where they are others.  A step that
         was answered before, under the same `name`, returns what was kept: nothing is spent, nothing drawn.
         """
+
+
+def read_kept(text: str, read: Callable[[str], T]) -> T:
+    """What a step kept, read back; a text that is no such thing is refused, whoever wrote it."""
+    try:
+        return read(text)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        raise LedgerError("what was kept of a step is damaged") from None
 
 
 class Unrecorded:

@@ -12,7 +12,6 @@ from dxprivacy.files.reading import read_text
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.choice.plan import Choice, make_choice
 from dxprivacy.mechanisms.choice.release import ChoiceRelease
-from dxprivacy.mechanisms.facts import Facts
 from dxprivacy.mechanisms.laplace.plan import Plan, load_plan
 from dxprivacy.mechanisms.laplace.planner import USUAL_SHARE, make_plan
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
@@ -112,6 +111,7 @@ class Session:
         What can be refused from public numbers is refused before anything is spent.  The same mechanism again returns
         what was kept; a `request` name carries it out anew, at its full cost.
         """
+        self._require_mine(planned)
         planned.certificate.require(at_most=planned.granted)
         ledger, name = self.ledger, planned.entry_name(request)
         worst = ledger.worst_case(planned.reserved)
@@ -125,7 +125,8 @@ class Session:
         entries = tuple(spend.booked) if alone else spend.entries(in_steps=planned.in_steps)
         return Outcome(made, not spend.booked, entries)
 
-    def _require_mine(self, planned: Facts, what: str, again: str) -> None:
+    def _require_mine(self, planned: Planned[Any]) -> None:
+        what, again = planned.told
         if planned.metric.digest != self.policy.digest or planned.dataset != self.policy.dataset:
             raise UsageError(f"the {what} for another policy", hints=[again])
 
@@ -142,7 +143,6 @@ class Session:
             raise UsageError(
                 "a plan is needed", hints=[("session.plan(…)", "shows the error first, and costs nothing")]
             )
-        self._require_mine(plan, "plan was made", "session.plan(…)")
         return self.carry_out(plan, request=request)
 
     def plan_choice(self, pick: Pick | str, *, share: object = USUAL_SHARE, flip: bool = False) -> Choice:
@@ -164,7 +164,6 @@ class Session:
         if not isinstance(choice, Choice):
             hints = [("session.plan_choice(…)", "shows how good it will be first, and costs nothing")]
             raise UsageError("a planned choice is needed", hints=hints)
-        self._require_mine(choice, "choice was planned", "session.plan_choice(…)")
         return self.carry_out(choice, request=request)
 
     def plan_synthesis(
@@ -205,7 +204,6 @@ class Session:
         if not isinstance(plan, SynthesisPlan):
             hints = [("session.plan_synthesis(…)", "shows first what to expect, and costs nothing")]
             raise UsageError("a plan of synthetic records is needed", hints=hints)
-        self._require_mine(plan.made, "plan was made", "session.plan_synthesis(…)")
         require_records(self.policy.universe, records)
         outcome = self.carry_out(plan.made, request=request, progress=progress)
         return synthesis_of(plan, outcome, self.policy, self.ledger, people=self.rows, records=records)

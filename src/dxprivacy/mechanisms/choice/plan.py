@@ -21,7 +21,7 @@ from dxprivacy.mechanisms.laplace.planner import parse_share
 from dxprivacy.mechanisms.laplace.run import public_records
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
-from dxprivacy.mechanisms.spending import Spending
+from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
 from dxprivacy.questions.grouping import require_honest
 from dxprivacy.questions.pick_grammar import parse_pick
@@ -36,6 +36,8 @@ _REPAIRS = 8
 class Choice(ChoiceFacts, Planned[ChoiceRelease]):
     """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data."""
 
+    told = "choice was planned", "session.plan_choice(…)"
+
     @property
     def reserved(self) -> SelectionCost:
         """The cost of its one step."""
@@ -48,13 +50,14 @@ class Choice(ChoiceFacts, Planned[ChoiceRelease]):
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> ChoiceRelease:  # noqa: ARG002
         """Reserve, count, choose, keep; what was kept before comes back as it is."""
+        self.certificate.require(at_most=self.share)  # Thm 3, before anything is spent; and again where it is chosen
 
         def act(booking: Booking) -> str:
             histogram = count()
             index = chosen(self, histogram, noise)
             return build_choice(self, index, public_records(histogram), booking).to_json()
 
-        return choice_from_json(spend.step(self.cost, self.candidates.questions, "", act))
+        return read_kept(spend.step(self.cost, self.candidates.questions, "", act), choice_from_json)
 
     def __str__(self) -> str:
         return shown(self)

@@ -9,7 +9,7 @@ from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.mechanisms.direct.run import fit_histogram
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.noise import Noise
-from dxprivacy.mechanisms.planned import Count, Planned, Progress
+from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.metrics import Metric
@@ -22,6 +22,7 @@ class DirectFit(Planned[Made]):
     """All that is spent is spent by the plan: its cost, proof and name are those of the fit."""
 
     plan: Plan
+    told = SYNTHESIS
 
     @property
     def metric(self) -> Metric:  # type: ignore[override]

@@ -21,7 +21,7 @@ from dxprivacy.mechanisms.laplace.measured import Measured, RowForRow
 from dxprivacy.mechanisms.laplace.run import noisy_rows, public_records
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
-from dxprivacy.mechanisms.spending import Spending
+from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.questions import Stack
@@ -36,6 +36,8 @@ MOST_QUESTIONS = 10_000
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(PlanFacts, Planned[Release]):
     """Scales for every row that is counted, certified against a policy, to be released."""
+
+    told = "plan was made", "session.plan(…)"
 
     @property
     def reserved(self) -> LaplaceCost:
@@ -54,13 +56,14 @@ class Plan(PlanFacts, Planned[Release]):
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Release:  # noqa: ARG002
         """Reserve, count, add noise, keep; what was kept before comes back as it is."""
+        self.certificate.require(at_most=self.share)  # Thm 1, before anything is spent; and again where noise is added
 
         def act(booking: Booking) -> str:
             histogram = count()
             z = noisy_rows(self, histogram, noise)
             return build_release(self, z, public_records(histogram), booking).to_json()
 
-        return from_json(spend.step(self.cost, self.counted_questions, "", act, asked=self.questions))
+        return read_kept(spend.step(self.cost, self.counted_questions, "", act, asked=self.questions), from_json)
 
     def __str__(self) -> str:
         return shown(self)

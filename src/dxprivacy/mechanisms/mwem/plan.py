@@ -17,7 +17,7 @@ from dxprivacy.mechanisms.mwem.facts import MwemFacts, step_part, unit_sensitivi
 from dxprivacy.mechanisms.mwem.row_scales import certified_scales, row_ratios, row_spans
 from dxprivacy.mechanisms.mwem.run import PASSES, run_mwem
 from dxprivacy.mechanisms.noise import Noise
-from dxprivacy.mechanisms.planned import Count, Planned, Progress, require_number
+from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
 from dxprivacy.mechanisms.spending import Spending
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import measured_rows
@@ -37,6 +37,7 @@ MOST_ROUNDS = 10_000
 class MwemPlan(MwemFacts, Planned[Made]):
     """A certified run of MWEM: nothing is spent by making it."""
 
+    told = SYNTHESIS
     in_steps = True
 
     @property

@@ -23,7 +23,7 @@ from dxprivacy.mechanisms.mwem.facts import MwemFacts
 from dxprivacy.mechanisms.mwem.weights import Weights
 from dxprivacy.mechanisms.noise.source import Noise
 from dxprivacy.mechanisms.planned import Count, Progress
-from dxprivacy.mechanisms.spending import Spending, StepCost
+from dxprivacy.mechanisms.spending import Spending, StepCost, read_kept
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
 from dxprivacy.questions.questions import Stack
 from dxprivacy.release.booking import Booking
@@ -125,7 +125,7 @@ def _public_rows(
     def exact(_: Booking) -> str:
         return json.dumps({"exact": truth.answers[rows].tolist()})
 
-    numbers = json.loads(spend.step(cost, questions, "public answers", exact))["exact"]
+    numbers = read_kept(spend.step(cost, questions, "public answers", exact), lambda text: json.loads(text)["exact"])
     costs.append(cost)
     labels = [answer.label for answer in cost.workload.answers]
     out = []
@@ -138,13 +138,14 @@ def _public_rows(
 
 def _whole(kept: str, field: str) -> int:
     """A number from what a step kept."""
-    try:
-        number = json.loads(kept)[field]
-    except (ValueError, KeyError, TypeError):
-        number = None
-    if type(number) is not int:
-        raise LedgerError("what was kept of a step is damaged")
-    return number
+
+    def number(text: str) -> int:
+        found = json.loads(text)[field]
+        if type(found) is not int:
+            raise ValueError(field)
+        return found
+
+    return read_kept(kept, number)
 
 
 def _words(plan: MwemFacts, measured: int) -> Sequence[str]:

@@ -15,7 +15,7 @@ from dxprivacy.exact.grid import fits_scores
 from dxprivacy.exact.numbers import round_up
 from dxprivacy.mechanisms.laplace.planner import parse_share
 from dxprivacy.mechanisms.noise import Noise
-from dxprivacy.mechanisms.planned import Count, Planned, Progress, require_number
+from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
 from dxprivacy.mechanisms.smalldb.bounds import (
     database_size,
     log_databases,
@@ -45,6 +45,7 @@ _REPAIRS = 8
 class SmallDbPlan(SmallDbFacts, Planned[Made]):
     """What would be drawn: its size, scale, route, certificate and error.  It costs nothing, and holds no data."""
 
+    told = SYNTHESIS
     in_steps = True  # one, by name
 
     def rehearse(self, records: int, booking: Booking) -> None:  # noqa: ARG002

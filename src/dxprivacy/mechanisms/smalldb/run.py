@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from dxprivacy.mechanisms.smalldb.enumeration import by_enumeration
 from dxprivacy.mechanisms.smalldb.facts import SmallDbFacts
 from dxprivacy.mechanisms.smalldb.problem import Draw, uniform_multiset
 from dxprivacy.mechanisms.smalldb.rejection import by_rejection
-from dxprivacy.mechanisms.spending import Spending
+from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.release.booking import Booking
 
 ROUTES: dict[str, Callable[[Draw], Ints]] = {
@@ -58,10 +59,16 @@ def small_database(
     if plan.free:
         drawn = uniform_multiset(plan.metric.universe.cells, plan.size, noise.entropy)
         return SmallDb(plan, np.bincount(drawn, minlength=plan.metric.universe.cells).astype(np.int64))
-    kept = json.loads(spend.step(plan.cost, plan.counted_questions, name, act))
-    counts: Ints = np.zeros(plan.metric.universe.cells, dtype=np.int64)
+    cells = plan.metric.universe.cells
+    return SmallDb(plan, read_kept(spend.step(plan.cost, plan.counted_questions, name, act), partial(_counts, cells)))
+
+
+def _counts(cells: int, text: str) -> Ints:
+    """How many records lie in each cell, from what was kept."""
+    kept = json.loads(text)
+    counts: Ints = np.zeros(cells, dtype=np.int64)
     counts[kept["cells"]] = kept["counts"]
-    return SmallDb(plan, counts)
+    return counts
 
 
 def _drawn(plan: SmallDbFacts, histogram: Histogram, noise: Noise) -> Ints:
