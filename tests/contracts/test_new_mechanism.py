@@ -39,8 +39,12 @@ class AtLeast(Planned[bool]):
         return gather(self.question)
 
     @cached_property
+    def workload(self):
+        return self.questions.on(self.metric.universe)
+
+    @cached_property
     def cost(self):
-        rows = self.questions.on(self.metric.universe)
+        rows = self.workload
         alone = certify(LaplaceCost(rows, [1.0] * rows.rows), self.metric)
         return LaplaceCost(rows, [float(alone.ratio / self.share) * (1 + 1e-12)] * rows.rows)
 

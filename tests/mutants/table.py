@@ -251,7 +251,7 @@ BOUNDS = (
         "test_a_bound_with_absent_records_and_several_costs_is_not_below_the_truth",
     ),
     Mutant(
-        "mechanisms/laplace/task.py",
+        "accounting/repair.py",
         "if missing <= 1:\n",
         "if missing <= 1 + Fraction(1, 10**9):\n",
         "tests/unit/mechanisms/laplace/test_planner.py",

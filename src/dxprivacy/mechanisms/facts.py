@@ -6,12 +6,14 @@ from typing import Any
 
 from dxprivacy.accounting.certificate import Certificate
 from dxprivacy.metrics import Metric
+from dxprivacy.model.workload import Workload
 
 
 class Facts(ABC):
     """What is known of everything that spends, before it is carried out.  It holds no data and costs nothing."""
 
     metric: Metric
+    workload: Workload  # the rows that were asked for
     share: Fraction  # of the policy, at most, for all its steps together
     title: str  # of the policy
     dataset: str

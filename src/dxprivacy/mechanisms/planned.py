@@ -54,6 +54,11 @@ class Planned(Facts, Generic[T]):
         """What its one step will cost, for those who tell in advance; None where that depends on what is found."""
         return None
 
+    @property
+    def whole_cost(self) -> RowsCost | None:
+        """Not less than everything it will spend; None where it spends nothing."""
+        return self.reserved if self.all_steps is None else self.all_steps
+
     @abstractmethod
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse whatever can be refused from public numbers, before anything is spent."""

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dxprivacy.accounting.share import USUAL_SHARE
 from dxprivacy.engines import open_source
 from dxprivacy.errors import UsageError
 from dxprivacy.files.canonical import parse
@@ -13,7 +14,7 @@ from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.choice.plan import Choice, make_choice
 from dxprivacy.mechanisms.choice.release import ChoiceRelease
 from dxprivacy.mechanisms.laplace.plan import Plan, load_plan
-from dxprivacy.mechanisms.laplace.planner import USUAL_SHARE, make_plan
+from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
 from dxprivacy.mechanisms.planned import Planned, Progress
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan, plan_synthesis
@@ -145,14 +146,22 @@ class Session:
             )
         return self.carry_out(plan, request=request)
 
-    def plan_choice(self, pick: Pick | str, *, share: object = USUAL_SHARE, flip: bool = False) -> Choice:
+    def plan_choice(
+        self, pick: Pick | str, *, share: object = USUAL_SHARE, flip: bool = False, inside_ledger: bool = False
+    ) -> Choice:
         """What would be chosen among, and how far from the best; nothing is spent and no record is read.
 
         `pick` is `dx.most_common("job")`, `dx.median_of("age")`, … or the same in words.
         """
-        title, dataset = self.policy.title, self.policy.dataset
         return make_choice(
-            pick, self.policy.metric, share=share, flip=flip, rows=self.rows, title=title, dataset=dataset
+            pick,
+            self.policy.metric,
+            share=share,
+            flip=flip,
+            rows=self.rows,
+            spent=self.ledger.spent if inside_ledger else None,
+            title=self.policy.title,
+            dataset=self.policy.dataset,
         )
 
     def choose(self, choice: Choice, *, request: str = "") -> ChoiceRelease:
@@ -173,6 +182,7 @@ class Session:
         share: object = USUAL_SHARE,
         rounds: int | str | None = None,
         passes: int | None = None,
+        inside_ledger: bool = False,
         seconds: float | None = None,
     ) -> SynthesisPlan:
         """Which method is expected to make better synthetic records; nothing is spent and no record is read."""
@@ -184,6 +194,7 @@ class Session:
             rounds=rounds,
             passes=passes,
             records=self.rows,
+            spent=self.ledger.spent if inside_ledger else None,
             seconds=seconds,
             title=self.policy.title,
             dataset=self.policy.dataset,

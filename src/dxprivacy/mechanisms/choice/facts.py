@@ -48,7 +48,7 @@ class ChoiceFacts(Facts):
     rows: int | None = None  # how many records there are, where that was said: nothing depends on it but words
 
     @property
-    def workload(self) -> Workload:
+    def workload(self) -> Workload:  # type: ignore[override]
         """The rows that are counted."""
         return self.candidates.workload
 

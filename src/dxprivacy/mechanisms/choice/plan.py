@@ -3,33 +3,35 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import SelectionCost
+from dxprivacy.accounting.costs import Cost, SelectionCost
 from dxprivacy.accounting.refusals import separates
-from dxprivacy.errors import NotCertified, UsageError
+from dxprivacy.accounting.repair import Allowance, repaired
+from dxprivacy.accounting.share import parse_share, require_spent
+from dxprivacy.errors import UsageError
+from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import round_up
 from dxprivacy.files.canonical import sealed
 from dxprivacy.files.formats import CHOICE_PLAN
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.mechanisms.choice.release import ChoiceRelease, build_choice, choice_from_json, rehearse_choice
 from dxprivacy.mechanisms.choice.run import chosen
-from dxprivacy.mechanisms.laplace.planner import parse_share
 from dxprivacy.mechanisms.laplace.run import public_records
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
+from dxprivacy.model.workload import Workload
 from dxprivacy.questions.grouping import require_honest
 from dxprivacy.questions.pick_grammar import parse_pick
 from dxprivacy.questions.picks import BinEdges, Closest, Largest, Pick, Quantile
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import shown
-
-_REPAIRS = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,10 +81,13 @@ def make_choice(
     share: object = 1,
     flip: bool = False,
     rows: int | None = None,
+    spent: Cost | None = None,
     title: str = "",
     dataset: str = "",
 ) -> Choice:
     """A certified choice; `rows` is the public number of records, where it is known.
+
+    `spent` is what was released before (such as `ledger.spent`): the choice then fits beside it on every pair.
 
     >>> from dxprivacy import metrics
     >>> from dxprivacy.attributes.base import Integers
@@ -106,28 +111,29 @@ def make_choice(
     bound = max_ratio(SelectionCost(found.workload, np.ones(found.workload.rows)), metric)
     if bound.upper == math.inf:
         raise separates(found.workload, metric, bound.witness)
-    scale = certified_scale(Fraction(bound.upper), granted)
+    allowance = Allowance(metric, granted, require_spent(spent, metric))
+    proposed: Floats = np.array([certified_scale(Fraction(bound.upper), granted)])
+    (scale,), _ = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
     known = metric.universe.max_records if rows is None else _whole(rows)
-    for _ in range(_REPAIRS):
-        choice = Choice(
-            pick=wanted,
-            candidates=found,
-            metric=metric,
-            scale=scale,
-            share=granted,
-            flip=bool(flip),
-            title=title,
-            dataset=dataset,
-            rows=known,
-        )
-        if choice.certificate.ratio <= granted:
-            break
-        scale = round_up(Fraction(scale) * Fraction(choice.certificate.ratio) / granted * (1 + Fraction(1, 1 << 50)))
-    else:
-        raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
+    choice = Choice(
+        pick=wanted,
+        candidates=found,
+        metric=metric,
+        scale=float(scale),
+        share=granted,
+        flip=bool(flip),
+        title=title,
+        dataset=dataset,
+        rows=known,
+    )
     if known is not None:
         choice.require_room(known)
     return choice
+
+
+def _alike(workload: Workload, scale: Floats) -> SelectionCost:
+    """One scale for all rows."""
+    return SelectionCost(workload, np.full(workload.rows, float(scale[0])))
 
 
 def _whole(rows: object) -> int:

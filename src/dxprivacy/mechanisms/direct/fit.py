@@ -45,7 +45,7 @@ class DirectFit(Planned[Made]):
         return self.plan.dataset
 
     @property
-    def workload(self) -> Workload:
+    def workload(self) -> Workload:  # type: ignore[override]
         """The rows that were asked for."""
         return self.plan.workload
 

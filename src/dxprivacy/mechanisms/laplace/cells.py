@@ -10,9 +10,10 @@ import numpy as np
 
 from dxprivacy.accounting import cover
 from dxprivacy.accounting.costs import Cost, LaplaceCost
+from dxprivacy.accounting.repair import together
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.laplace.constraints import limits_of, together
+from dxprivacy.mechanisms.laplace.constraints import limits_of
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block, joint_classes
 from dxprivacy.model.universe import Universe

@@ -1,15 +1,14 @@
 """From questions and a policy to a certified plan.  Never sees data."""
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting.costs import Cost, LaplaceCost, RowsCost, SumCost
+from dxprivacy.accounting.costs import Cost, LaplaceCost
+from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
-from dxprivacy.exact.numbers import exact
 from dxprivacy.mechanisms.laplace.facts import Proof
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
@@ -21,7 +20,6 @@ from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.grouping import require_honest
 from dxprivacy.questions.questions import Stack, gather
 
-USUAL_SHARE = "10%"  # of a policy, for whoever has a ledger and does not say: the first plan leaves room for others
 METHODS = ("auto", *(maker.name for maker in MAKERS))
 LOSSES = ("l2", "l1", "linf", "geomean")
 _KNOWN_LOSSES = {"auto": LOSSES, "optimal": LOSSES, "biased": ("l2", "l1")}
@@ -79,7 +77,7 @@ def prepare(
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     granted = parse_share(share)
-    before = _require_spent(spent, metric)
+    before = require_spent(spent, metric)
     asked = gather(questions)
     require_few(asked.questions)
     require_honest(asked, metric.universe)
@@ -145,30 +143,6 @@ def _require_method(method: str, loss: str) -> None:
     if loss not in _KNOWN_LOSSES.get(method, ("l2",)):
         hints: list[Hint | str] = [f"one of {', '.join(LOSSES)}", ('method="optimal"', "knows losses")]
         raise UsageError(f"no loss “{loss}” for method “{method}”", hints=hints)
-
-
-def _require_spent(spent: Cost | None, metric: Metric) -> Cost | None:
-    if spent is None or (isinstance(spent, SumCost) and not spent.costs):
-        return None
-    if not isinstance(spent, (RowsCost, SumCost)):
-        raise UsageError(f"what was spent is a cost, not {type(spent).__name__}", hints=["spent=ledger.spent"])
-    if spent.universe != metric.universe:
-        raise UsageError("what was spent is about the records of another policy")
-    return spent
-
-
-def parse_share(share: object) -> Fraction:
-    """`"25%"`, 0.25 or a fraction, in (0, 1].
-
-    >>> parse_share("25%")
-    Fraction(1, 4)
-    """
-    text = str(share).strip()
-    value = exact(text[:-1], what="share") / 100 if text.endswith("%") else exact(share, what="share")
-    if not 0 < value <= 1:
-        hints = [f"{text}%"] if 1 < value <= 100 and not text.endswith("%") else []
-        raise UsageError(f"share is {share}; it must be more than 0 and at most 100 %", hints=hints)
-    return Fraction(value)
 
 
 def _require_rows(workload: Workload, rows: int | None) -> None:

@@ -13,13 +13,14 @@ from typing import Protocol
 import numpy as np
 
 from dxprivacy.accounting import Bound, cover, max_ratio
-from dxprivacy.accounting.certificate import Certificate, certify
+from dxprivacy.accounting.certificate import Certificate
 from dxprivacy.accounting.costs import Cost, LaplaceCost
 from dxprivacy.accounting.refusals import nothing_left, separates
+from dxprivacy.accounting.repair import Allowance, repaired, together
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Bools, Floats
 from dxprivacy.exact.numbers import round_up
-from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints, limits_of, together
+from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints, limits_of
 from dxprivacy.mechanisms.laplace.expected import ErrorOf, all_expected, target_scales
 from dxprivacy.mechanisms.laplace.laws import Law
 from dxprivacy.mechanisms.laplace.measured import Measured
@@ -32,7 +33,6 @@ from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
 
 _FEW_MOVES = 200_000  # along one attribute, to look at them row by row
-_REPAIRS = 12
 _ROOM = 1 << 61
 
 
@@ -202,41 +202,10 @@ class Task:
             rows = proposal.measured.workload
             if self.rows and rows.largest * self.rows >= _ROOM:
                 raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
-        scales = np.asarray(proposal.scales, dtype=np.float64)
-        for _ in range(_REPAIRS):
-            found = tuple(scales.tolist())
-            cost = LaplaceCost(rows, found)
-            certificate = certify(cost, self.metric)
-            if certificate.ratio == math.inf:
-                break
-            missing = max(Fraction(certificate.ratio) / self.share, self._missing(cost, certificate))
-            if missing <= 1:
-                return Candidate(method, found, certificate, proposal.measured, proposal.about)
-            scales = scales * (round_up(missing) * (1 + 2.0**-51))
-        raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
-
-    def _missing(self, cost: LaplaceCost, certificate: Certificate) -> Fraction:
-        """By which factor the scales must grow to fit beside what was spent; at most 1 where they do fit."""
-        if self.spent is None:
-            return Fraction(0)
-        total = max_ratio(together(cost, self.spent), self.metric)
-        if total.upper <= 1:
-            return Fraction(1)
-        if total.witness is not None:
-            left = Fraction(self.metric.exact(*total.witness)) - Fraction(self.spent.exact(*total.witness))
-            wanted = Fraction(cost.exact(*total.witness))
-            if left <= 0 < wanted:
-                raise nothing_left(self.workload, self.metric, total.witness)
-            if wanted > left:
-                return wanted / left
-        # The sum is only bounded, or no single pair tells: so much that the bounds of both fit beside one another.
-        before = max_ratio(self.spent, self.metric).upper
-        if before >= 1:
-            raise NotCertified(
-                "what is left can only be bounded for so many attributes at once, and nothing is certain",
-                hints=["ask for fewer attributes at once"],
-            )
-        return max(Fraction(certificate.ratio) / (1 - Fraction(before)), 1 + Fraction(1, 1 << 40))
+        proposed: Floats = np.asarray(proposal.scales, dtype=np.float64)
+        allowance = Allowance(self.metric, self.share, self.spent)
+        scales, certificate = repaired(proposed, lambda s: LaplaceCost(rows, s), allowance, self.workload)
+        return Candidate(method, tuple(scales.tolist()), certificate, proposal.measured, proposal.about)
 
     def merit(self, found: Candidate) -> tuple[int, float]:
         """How many answers miss their target, then the loss: the less the better."""

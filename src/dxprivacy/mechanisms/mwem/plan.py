@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting.costs import RowsCost, SelectionCost
+from dxprivacy.accounting.costs import Cost, RowsCost, SelectionCost
+from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import NotCertified, QuestionError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.grid import fits_scores, require_room
 from dxprivacy.mechanisms.laplace.facts import LARGEST_SCALE
-from dxprivacy.mechanisms.laplace.planner import parse_share
 from dxprivacy.mechanisms.mwem.bound import best_rounds
 from dxprivacy.mechanisms.mwem.facts import MwemFacts, step_part, unit_sensitivity
 from dxprivacy.mechanisms.mwem.row_scales import certified_scales, row_ratios, row_spans
@@ -79,6 +79,7 @@ def plan_mwem(
     again: bool = False,
     alike: bool = True,
     start: object = None,
+    spent: Cost | None = None,
     dataset: str = "",
 ) -> MwemPlan:
     """A certified run of MWEM over `records` records, a public number.
@@ -88,7 +89,7 @@ def plan_mwem(
     histograms instead of the last one, `again` lets a row be measured twice.  `alike` chooses on one scale for all rows
     in a unit range; otherwise each row's error counts relative to its own noise, which costs the same and was worse
     wherever budgets differ much (docs/benchmarks.md).  `start` is a public histogram to begin with, in place of the
-    uniform one.
+    uniform one.  `spent` is what was released before: the run then fits beside it on every pair.
 
     >>> from dxprivacy import metrics
     >>> plan = plan_mwem([[1, 0, 0], [1, 1, 0]], metrics.constant(3, 1), records=100, rounds=2)
@@ -112,7 +113,8 @@ def plan_mwem(
             hints=[('method="direct"', "takes the exact answers")],
         )
     count, why = _rounds(rounds, rows, records, metric, ratios[noisy], spans[noisy], granted, again=again)
-    scales = certified_scales(workload, metric, step_part(granted, count), ratios)
+    before = require_spent(spent, metric)
+    scales = certified_scales(workload, metric, step_part(granted, count), ratios, steps=2 * count, spent=before)
     if scales.max() >= min(LARGEST_SCALE, max(workload.largest, 1) * max(records, 1) * 2.0**20):
         raise NotCertified(
             f"{plural(count, 'round')} leave so little of the policy for each that the noise drowns every answer",

@@ -3,17 +3,20 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import SelectionCost
+from dxprivacy.accounting.costs import Cost, SelectionCost
 from dxprivacy.accounting.refusals import separates
-from dxprivacy.errors import NotCertified, QuestionError, TooLarge, UsageError
+from dxprivacy.accounting.repair import Allowance, repaired
+from dxprivacy.accounting.share import parse_share, require_spent
+from dxprivacy.errors import QuestionError, TooLarge, UsageError
+from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.grid import fits_scores
 from dxprivacy.exact.numbers import round_up
-from dxprivacy.mechanisms.laplace.planner import parse_share
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
 from dxprivacy.mechanisms.smalldb.bounds import (
@@ -38,7 +41,6 @@ from dxprivacy.release.booking import Booking
 from dxprivacy.wording import json_text, shown
 
 _SHARP = 2.0**40  # where the policy asks for nothing: so much smaller than a score is the scale
-_REPAIRS = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,6 +49,11 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
 
     told = SYNTHESIS
     in_steps = True  # one, by name
+
+    @property
+    def whole_cost(self) -> SelectionCost | None:
+        """The cost of its one step; none where nothing depends on the data."""
+        return None if self.free else self.cost
 
     def rehearse(self, records: int, booking: Booking) -> None:  # noqa: ARG002
         """Refuse another number of records; what the report says of it can be said."""
@@ -76,12 +83,14 @@ def make_smalldb(
     beta: float = 0.05,
     share: object = 1,
     flatten: bool | None = None,
+    spent: Cost | None = None,
     title: str = "",
     dataset: str = "",
 ) -> SmallDbPlan:
     """Plan a small database for n = `rows` records; `alpha=None` takes the size with the least error that can be drawn.
 
     `flatten` compares the candidates by flatter rows, from the exact envelope; None does so where the bound gets less.
+    `spent` is what was released before: the database then fits beside it on every pair.
 
     >>> from dxprivacy import metrics
     >>> plan = make_smalldb([[1, 1, 0, 0]], metrics.constant(4, 1), rows=1000, alpha=0.2)
@@ -91,6 +100,7 @@ def make_smalldb(
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     n, granted = _records(rows, metric), parse_share(share)
+    before = require_spent(spent, metric)
     require_beta(beta)
     if alpha is not None:
         require_alpha(alpha)
@@ -110,7 +120,7 @@ def make_smalldb(
             continue
         try:
             rows_put = found or asked_rows(asked, workload)  # constant rows are as flat as can be
-            plans.append(_planned(asked, workload, rows_put, metric, n, alpha, beta, granted, title, dataset))
+            plans.append(_planned(asked, workload, rows_put, metric, n, alpha, beta, granted, before, title, dataset))
         except TooLarge as error:
             refusal = refusal or error
     if not plans:
@@ -120,9 +130,9 @@ def make_smalldb(
 
 def _planned(
     asked: Stack, workload: Workload, found: Rows, metric: Metric, n: int, alpha: float | None, beta: float,
-    share: Fraction, title: str, dataset: str,
+    share: Fraction, spent: Cost | None, title: str, dataset: str,
 ) -> SmallDbPlan:  # fmt: skip
-    scale = _certified_scale(found, metric, share, n)
+    scale = _certified_scale(found, metric, share, n, spent)
     sizes = [database_size(alpha, len(found.weights))] if alpha is not None else _SIZES
     best: SmallDbPlan | None = None
     refusal: TooLarge | None = None
@@ -173,7 +183,7 @@ def _way(found: Rows, metric: Metric, scale: float, size: int, n: int) -> Route:
     return route(cells, size, len(spans), raw, exponent, log_databases(cells, size))
 
 
-def _certified_scale(found: Rows, metric: Metric, share: Fraction, n: int) -> float:
+def _certified_scale(found: Rows, metric: Metric, share: Fraction, n: int, spent: Cost | None) -> float:
     """The least float64 s at which the loss stays within the share."""
     if found.constant:
         return 1.0  # all candidates have the same score: it does not matter
@@ -183,12 +193,14 @@ def _certified_scale(found: Rows, metric: Metric, share: Fraction, n: int) -> fl
     scale = round_up(Fraction(bound.upper) / share)
     if scale == 0:  # rows differ only where the policy is public
         return max(found.spans()) * n / _SHARP
-    for _ in range(_REPAIRS):
-        ratio = max_ratio(SelectionCost(found.workload, scales_of(scale, found.weights)), metric).upper
-        if ratio <= share:
-            return scale
-        scale = round_up(Fraction(scale) * Fraction(ratio) / share * (1 + Fraction(1, 1 << 50)))
-    raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
+    proposed: Floats = np.array([scale])
+    allowance = Allowance(metric, share, spent)
+    (found_scale,), _ = repaired(proposed, partial(_weighted, found), allowance, found.workload)
+    return float(found_scale)
+
+
+def _weighted(found: Rows, scale: Floats) -> SelectionCost:
+    return SelectionCost(found.workload, scales_of(float(scale[0]), found.weights))
 
 
 def _records(rows: object, metric: Metric) -> int:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dxprivacy.accounting.costs import Cost
+from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import DxError, UsageError, did_you_mean
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.fit import DirectFit
 from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import require_room_to_fit
-from dxprivacy.mechanisms.laplace.planner import parse_share
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
 from dxprivacy.mechanisms.planned import Progress
@@ -65,6 +66,7 @@ class _Task:
     metric: Metric
     records: int | None
     share: Fraction
+    spent: Cost | None
     rounds: int | str | None
     passes: int | None
     start: object
@@ -91,7 +93,7 @@ def _by_mwem(task: _Task, trial: Trial | None) -> Planned:
     def of(rounds: int | str | None) -> MwemPlan:
         return plan_mwem(
             task.questions, task.metric, records=-1 if task.records is None else task.records, rounds=rounds,
-            share=task.share, passes=task.passes, start=task.start, dataset=task.dataset,
+            share=task.share, spent=task.spent, passes=task.passes, start=task.start, dataset=task.dataset,
         )  # fmt: skip
 
     best = of(task.rounds)
@@ -119,8 +121,8 @@ def _by_direct(task: _Task, trial: Trial | None) -> Planned:
     """A fit to the answers of an ordinary plan."""
     require_room_to_fit(task.workload.universe.cells)
     plan = plan_direct(
-        task.questions, task.metric, rows=task.records, share=task.share, seconds=task.watch.seconds, title=task.title,
-        dataset=task.dataset,
+        task.questions, task.metric, rows=task.records, share=task.share, spent=task.spent, seconds=task.watch.seconds,
+        title=task.title, dataset=task.dataset,
     )  # fmt: skip
     return DirectFit(plan), 0.0 if trial is None else trial.direct(plan)
 
@@ -128,8 +130,8 @@ def _by_direct(task: _Task, trial: Trial | None) -> Planned:
 def _by_smalldb(task: _Task, trial: Trial | None) -> Planned:  # noqa: ARG001 - its own bound tells how good it is
     """A small database, of the size with the least error that can be drawn."""
     plan = make_smalldb(
-        task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, title=task.title,
-        dataset=task.dataset,
+        task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, spent=task.spent,
+        title=task.title, dataset=task.dataset,
     )  # fmt: skip
     return plan, None
 
@@ -153,6 +155,7 @@ def plan_synthesis(
     rounds: int | str | None = None,
     passes: int | None = None,
     start: object = None,
+    spent: Cost | None = None,
     seconds: float | None = None,
     title: str = "",
     dataset: str = "",
@@ -160,7 +163,8 @@ def plan_synthesis(
     """How to make synthetic data for these questions; costs nothing and sees no data.
 
     `records` is the public number of records, None where it is private.  `auto` takes the method that is expected to
-    be better; `rounds`, `passes` and `start` are MWEM's.
+    be better; `rounds`, `passes` and `start` are MWEM's.  `spent` is what was released before (such as
+    `ledger.spent`): the plan then fits beside it on every pair.
 
     >>> from dxprivacy import metrics
     >>> plan = plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), records=1000)
@@ -181,9 +185,19 @@ def plan_synthesis(
     asked = gather(questions)
     require_honest(asked, metric.universe)
     task = _Task(
-        asked, asked.on(metric.universe), metric, records, parse_share(share), rounds, passes, start,
-        Watch(seconds), title, dataset,
-    )  # fmt: skip
+        questions=asked,
+        workload=asked.on(metric.universe),
+        metric=metric,
+        records=records,
+        share=parse_share(share),
+        spent=require_spent(spent, metric),
+        rounds=rounds,
+        passes=passes,
+        start=start,
+        watch=Watch(seconds),
+        title=title,
+        dataset=dataset,
+    )
     if method != "auto":
         trial = task.trial
         made, error = _MAKERS[method](task, trial)
