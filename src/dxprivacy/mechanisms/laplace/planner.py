@@ -15,14 +15,14 @@ from dxprivacy.mechanisms.laplace.plan import Plan, require_few
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Ratio, Workload
+from dxprivacy.optimise.losses import LOSSES
 from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.grouping import require_honest
 from dxprivacy.questions.questions import Stack, gather
 
 METHODS = ("auto", *(maker.name for maker in MAKERS))
-LOSSES = ("l2", "l1", "linf", "geomean")
-_KNOWN_LOSSES = {"auto": LOSSES, "optimal": LOSSES, "biased": ("l2", "l1")}
+_KNOWN_LOSSES = {"auto": tuple(LOSSES), "optimal": tuple(LOSSES), "biased": ("l2", "l1")}
 
 
 def make_plan(
@@ -87,7 +87,7 @@ def prepare(
     rows = None if rows is None else int(rows)
     if rows is not None:
         require_room(workload.largest, workload.universe.max_records or rows, where="plan")
-    task = Task(workload, metric, granted, rows, loss, before, watch or Watch(), effort)
+    task = Task(workload, metric, granted, rows, LOSSES[loss], before, watch or Watch(), effort)
     _ = task.even_bound  # refuses what no noise could make private
     return asked, task
 

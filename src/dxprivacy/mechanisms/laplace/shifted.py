@@ -25,6 +25,7 @@ from dxprivacy.mechanisms.laplace.measured import RowForRow
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Linear, Workload
 from dxprivacy.optimise.biased import Biased, many, single
+from dxprivacy.optimise.losses import SQUARED, Loss
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.questions import Asked, Stack
 
@@ -94,7 +95,7 @@ def propose(
     own_scales: Floats,
     records: int,
     *,
-    loss: str = "l2",
+    loss: Loss = SQUARED,
     watch: Watch,
     progress: Callable[[str, float], None] | None = None,
 ) -> Shifted | None:
@@ -130,7 +131,7 @@ def _solved(
     importance: Floats,
     own_scales: Floats,
     records: int,
-    loss: str,
+    loss: Loss,
     watch: Watch,
     progress: Callable[[str, float], None] | None,
 ) -> Biased | None:
@@ -150,13 +151,13 @@ def _solved(
     return found if found.loss < _without(loss, importance[part.rows], own_scales[part.rows]) else None
 
 
-def _without(loss: str, importance: Floats, scales: Floats) -> float:
+def _without(loss: Loss, importance: Floats, scales: Floats) -> float:
     """The loss without bias, for the noise that is really drawn: on a coarse grid it is less than the continuous law's.
 
     The rows with bias lie on a fine grid, where the two agree.
     """
     if len(scales) == 1:  # one row by itself needs no weights
-        return noise_law.mean_absolute(float(scales[0])) if loss == "l1" else noise_law.variance(float(scales[0]))
+        return noise_law.mean_absolute(float(scales[0])) if loss.absolute else noise_law.variance(float(scales[0]))
     return float(importance @ np.array([noise_law.variance(s) for s in scales.tolist()]))
 
 

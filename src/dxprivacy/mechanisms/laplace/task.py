@@ -28,7 +28,7 @@ from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.workload import Workload
-from dxprivacy.optimise.barrier import POWERS, gap_of, loss_of
+from dxprivacy.optimise.losses import SQUARED, Loss
 from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
 
@@ -80,7 +80,7 @@ class Task:
     metric: Metric
     share: Fraction
     rows: int | None = None
-    loss: str = "l2"
+    loss: Loss = SQUARED
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
     effort: Effort = "quick"  # how long to search for other rows
@@ -232,35 +232,28 @@ class Task:
             return np.asarray(found.scales)
         laws, shifts = self._noise(found)
         moved: Floats = np.zeros(len(laws)) if shifts is None else np.array(shifts) * (self.rows or 0)
-        if self.loss == "l1":
-            sizes: Floats = np.array([law.mean_absolute if not isinstance(law, float) else law for law in laws])
-            return sizes + moved
+        sizes: Floats = np.array([law.mean_absolute if not isinstance(law, float) else law for law in laws])
         squares: Floats = np.array([law.variance if not isinstance(law, float) else 0.0 for law in laws])
-        return np.sqrt((squares + moved**2) / 2)
+        return self.loss.size(squares, sizes, moved)
 
     def loss_of(self, scales: Sequence[float] | Floats) -> float:
         """The loss of the rows with noise, each measured by its reference and counted as often as its weight says."""
         s = np.asarray(scales) / self.reference
         noisy = s > 0
-        if self.loss == "linf":
-            return float(s.max(initial=0.0))
-        if not noisy.any():
-            return 0.0
-        return loss_of(1.0 / s[noisy], self.weights[noisy], POWERS[self.loss])
+        return self.loss.total(s[noisy], self.weights[noisy]) if noisy.any() else 0.0
 
     def better(self, one: tuple[int, float], other: tuple[int, float], *, by: float = 1e-9) -> bool:
         """Whether one merit is better than another by more than roundings, or by so much."""
         if one[0] != other[0]:
             return one[0] < other[0]
-        size = float(self.weights.sum()) if self.loss == "geomean" else abs(other[1])
-        return one[1] < other[1] - by * size
+        return one[1] < other[1] - by * self.loss.unit(other[1], float(self.weights.sum()))
 
     def rated(self, found: Candidate, floor: float | None) -> Candidate:
         """With a lower bound on the loss of any scales for these rows, and how far above it these are."""
         if floor is None or not math.isfinite(floor) or found.measured is not None:
             return found
-        loss, power = self.loss_of(found.scales), POWERS.get(self.loss, 1)
+        loss = self.loss_of(found.scales)
         noisy = np.asarray(found.scales) > 0
         size = float(self.weights[noisy].sum())
-        gap = gap_of(loss, floor, size, power) if noisy.any() else 0.0
+        gap = self.loss.gap(loss, floor, size) if noisy.any() else 0.0
         return replace(found, certificate=replace(found.certificate, lower_bound=floor, gap=gap))
