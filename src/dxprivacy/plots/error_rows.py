@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
-from dxprivacy.mechanisms.laplace.expected import ErrorOf
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.plots.style import clean, distinct
 from dxprivacy.questions.questions import Question
 

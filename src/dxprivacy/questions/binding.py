@@ -16,8 +16,9 @@ from dxprivacy.errors import DxError, QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.grid import to_grid
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
+from dxprivacy.model.recipes import Linear, Ratio
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Answer, Linear, Ratio, Workload, stack
+from dxprivacy.model.workload import Answer, Workload, stack
 from dxprivacy.questions.grammar import write
 from dxprivacy.questions.grouping import Grouping, Reference, group, resolve, selected, told
 from dxprivacy.questions.questions import Matrix, Question

@@ -23,8 +23,9 @@ from dxprivacy.attributes.order import scale_of
 from dxprivacy.errors import QuestionError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import Number, exact, number_text
+from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.questions.binding import joined
 from dxprivacy.questions.candidates import Candidates, candidates
 from dxprivacy.questions.grouping import Grouping, group, resolve

@@ -18,7 +18,8 @@ import numpy as np
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Factor, OneHot
-from dxprivacy.model.workload import Answer, Linear, Workload
+from dxprivacy.model.recipes import Linear
+from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.questions import Matrix, Question, Stack
 
 if TYPE_CHECKING:

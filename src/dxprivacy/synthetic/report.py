@@ -17,7 +17,6 @@ from dxprivacy.exact.arrays import Ints
 from dxprivacy.files.formats import REPORT
 from dxprivacy.files.writing import REPORT as REPORT_FILE
 from dxprivacy.files.writing import write_file
-from dxprivacy.mechanisms.laplace.expected import interval
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.model.workload import Workload
 from dxprivacy.release.release import Row
@@ -141,4 +140,4 @@ def synthetic_answers(workload: Workload, counts: Ints, rows: int) -> list[float
     made = max(int(counts.sum()), 1)
     exact = [Fraction(int(z) * rows, made) for z in workload.answer(np.r_[counts, absent].astype(np.int64))]
     laws = laplace_laws([0.0] * len(exact))
-    return [interval(answer, exact, laws, rows)[0] for answer in workload.answers]
+    return [answer.recipe.interval(exact, laws, rows, 0.0)[0] for answer in workload.answers]

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from contracts.check_workload import check_workload
 from dxprivacy.attributes.base import Integers, Values
 from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear
 from dxprivacy.questions.questions import Question, Stack, marginals, matrix, mean_of, ranges, table
 from dxprivacy.questions.stored import from_dict
 from dxprivacy.questions.strategy_rows import Groups, Picked, Steps, Tally, pick

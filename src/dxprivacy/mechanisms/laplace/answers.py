@@ -8,7 +8,6 @@ from dxprivacy.exact.arrays import Ints
 from dxprivacy.files.formats import software
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.notes import notes
-from dxprivacy.model.workload import Ratio
 from dxprivacy.release.booking import Booking
 from dxprivacy.release.promise import promise_of
 from dxprivacy.release.release import Release, Row
@@ -25,8 +24,7 @@ def build_release(plan: PlanFacts, z: Ints, records: int, booking: Booking) -> R
     for answer in plan.workload.answers:
         value, low, high = plan.interval(answer, estimated, records)
         exact = plan.is_exact(answer)
-        recipe = answer.recipe
-        vague = isinstance(recipe, Ratio) and low <= float(recipe.low) and high >= float(recipe.high)
+        vague = answer.recipe.vague(low, high)
         title = plan.workload.titles[answer.question]
         rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
     facts: dict[str, Any] = {

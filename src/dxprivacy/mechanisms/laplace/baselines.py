@@ -30,13 +30,12 @@ import numpy as np
 from dxprivacy.accounting import closest_told_apart, largest_loss, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotCertified
-from dxprivacy.mechanisms.laplace.expected import ErrorOf
-from dxprivacy.mechanisms.laplace.laws import Law
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.mechanisms.laplace.plain import plain_metric
 from dxprivacy.mechanisms.laplace.task import Candidate, Noisy, Task
 from dxprivacy.metrics import Metric
+from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.questions import Stack
 

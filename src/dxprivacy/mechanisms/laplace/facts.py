@@ -17,10 +17,11 @@ from dxprivacy.exact.numbers import finite
 from dxprivacy.files.canonical import digest_of
 from dxprivacy.mechanisms.facts import Facts
 from dxprivacy.mechanisms.laplace.baselines import Baselines, Ours, baselines
-from dxprivacy.mechanisms.laplace.expected import ErrorOf, Interval, all_expected, interval
-from dxprivacy.mechanisms.laplace.laws import Law, laplace_laws
+from dxprivacy.mechanisms.laplace.expected import all_expected
+from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.metrics import Metric
+from dxprivacy.model.recipes import ErrorOf, Interval, Law
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.questions import Stack
 
@@ -91,7 +92,7 @@ class PlanFacts(Facts):
     def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
         """The released value of an answer and its 95 % interval, from estimated rows."""
         shifts = None if self.measured is None else self.measured.shifts
-        return interval(answer, rows, self.laws, records, 0.0 if shifts is None else shifts[answer.rows[0]])
+        return answer.recipe.interval(rows, self.laws, records, 0.0 if shifts is None else shifts[answer.rows[0]])
 
     def is_exact(self, answer: Answer) -> bool:
         """Whether an answer has no noise, and nothing else moves it: shift, rounding, or cells that hide a part."""

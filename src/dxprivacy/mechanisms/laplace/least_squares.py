@@ -18,10 +18,11 @@ import numpy as np
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, combinations_of, moves, representatives
-from dxprivacy.mechanisms.laplace.laws import Blend, Laplace, Law, least_of
+from dxprivacy.mechanisms.laplace.laws import Blend, Laplace, least_of
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.model.blocks import Block, OneHot
+from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.elimination import directions
 from dxprivacy.optimise.tables import Reconstruction, Table

@@ -7,7 +7,6 @@ from dxprivacy.attributes.base import Integers
 from dxprivacy.attributes.ordered import Numbers, Series
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
-from dxprivacy.model.workload import Answer, Ratio
 from dxprivacy.questions.grouping import Reference, resolve
 from dxprivacy.questions.questions import MISSING, Question
 from dxprivacy.wording import digits
@@ -31,7 +30,7 @@ def notes(plan: PlanFacts) -> list[str]:
         if answer.recipe.bias:
             most = f"{digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
             title = plan.workload.titles[answer.question]
-            included = "errors include it" if plan.rows or _is_mean(answer) else _NOT_INCLUDED
+            included = "errors include it" if plan.rows or answer.recipe.is_mean else _NOT_INCLUDED
             found[f"{title}: numbers are rounded to steps, by at most {most} per record; {included}"] = None
     found |= dict.fromkeys(_sizes(plan))
     if plan.metric.universe.absent is not None:
@@ -41,17 +40,12 @@ def notes(plan: PlanFacts) -> list[str]:
     return list(found)
 
 
-def _is_mean(answer: Answer) -> bool:
-    """Rounding moves a mean by as much as one record, however many there are."""
-    return isinstance(answer.recipe, Ratio) or answer.recipe.per_record
-
-
 def _sizes(plan: PlanFacts) -> list[str]:
     """For how many records the errors of means are: all, or as many as a group has if all are equally large."""
     if not plan.rows:
         return []
     titles = plan.workload.titles
-    parts = {titles[a.question]: a.recipe.part for a in plan.workload.answers if isinstance(a.recipe, Ratio)}
+    parts = {titles[a.question]: part for a in plan.workload.answers if (part := a.recipe.part) is not None}
     by_size: dict[int, list[str]] = {}
     for title, part in parts.items():
         if part < 1:

@@ -14,7 +14,6 @@ from dxprivacy.files.formats import PLAN
 from dxprivacy.files.writing import PLAN as PLAN_FILE
 from dxprivacy.files.writing import write_file
 from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
-from dxprivacy.mechanisms.laplace.expected import ErrorOf
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
 from dxprivacy.mechanisms.laplace.measured import Measured, RowForRow
@@ -23,6 +22,7 @@ from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
+from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.questions import Stack
 from dxprivacy.questions.stored import from_dict, listed_rows

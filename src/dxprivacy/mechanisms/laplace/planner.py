@@ -14,7 +14,7 @@ from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Ratio, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.losses import LOSSES
 from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
@@ -148,7 +148,7 @@ def _require_method(method: str, loss: str) -> None:
 def _require_rows(workload: Workload, rows: int | None) -> None:
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 0):
         raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
-    needs = any(isinstance(a.recipe, Ratio) or a.recipe.per_record for a in workload.answers)
+    needs = any(a.recipe.is_mean for a in workload.answers)
     if needs and not rows:
         raise QuestionError(
             "the error of a mean depends on the number of records, which is public",

@@ -23,7 +23,7 @@ from dxprivacy.mechanisms.laplace import noise_law
 from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart, moves
 from dxprivacy.mechanisms.laplace.measured import RowForRow
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.biased import Biased, many, single
 from dxprivacy.optimise.losses import SQUARED, Loss
 from dxprivacy.optimise.watch import Watch
@@ -166,7 +166,7 @@ def applies(workload: Workload, records: int | None) -> bool:
     return (
         bool(records)
         and workload.universe.absent is None
-        and all(isinstance(a.recipe, Linear) for a in workload.answers)
+        and all(a.recipe.single is not None for a in workload.answers)
     )
 
 
@@ -181,7 +181,7 @@ def require_applicable(workload: Workload, records: int | None) -> int:
             "a biased plan needs the number of records: how much a shift moves an answer grows with it",
             hints=[("--rows 20000", "in Python: rows=20000")],
         )
-    if not all(isinstance(a.recipe, Linear) for a in workload.answers):
+    if any(a.recipe.single is None for a in workload.answers):
         raise NotCertified(
             "a mean by group or condition is a ratio of two answers, and has no biased plan",
             hints=[("sum … by …", "ask for sums and counts instead")],

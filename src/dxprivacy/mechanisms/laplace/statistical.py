@@ -28,7 +28,6 @@ from dxprivacy.mechanisms.laplace.planner import chosen, finish, prepare
 from dxprivacy.mechanisms.laplace.shifted import require_applicable
 from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear
 from dxprivacy.questions.explicit_rows import on_grids
 from dxprivacy.questions.questions import Asked, Matrix, Question, Stack
 from dxprivacy.wording import columns, digits, plain, plural, wrap
@@ -238,13 +237,13 @@ def _rows_of(query: Any, n: int) -> list[Matrix]:
 
 def _rows(plan: Plan) -> list[int]:
     """The row of each answer: one, since averages are no ratios."""
-    return [answer.recipe.row for answer in plan.workload.answers if isinstance(answer.recipe, Linear)]
+    return [row for answer in plan.workload.answers if (row := answer.recipe.single) is not None]
 
 
 def _value(plan: Plan, answer: int, n: int) -> float:
     """What a step of the asked row's grid means for one record's contribution."""
     recipe = plan.workload.answers[answer].recipe
-    return float(recipe.factor) * (1 if isinstance(recipe, Linear) and recipe.per_record else n)
+    return float(recipe.factor) * (1 if recipe.is_mean else n)
 
 
 def _mapped(plan: Plan, n: int) -> list[Mapped]:

@@ -21,12 +21,12 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Bools, Floats
 from dxprivacy.exact.numbers import round_up
 from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints, limits_of
-from dxprivacy.mechanisms.laplace.expected import ErrorOf, all_expected, target_scales
-from dxprivacy.mechanisms.laplace.laws import Law
+from dxprivacy.mechanisms.laplace.expected import all_expected, target_scales
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block
+from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.losses import SQUARED, Loss
 from dxprivacy.optimise.strategies import Effort

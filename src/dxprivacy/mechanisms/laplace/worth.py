@@ -7,7 +7,6 @@ all its noisy answers are.  A choice is, if what can be said of it, 95 % of the 
 candidate: that its score is below the best by the whole range of scores at most.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +15,7 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.model.blocks import Block
-from dxprivacy.model.workload import Ratio, Workload
+from dxprivacy.model.workload import Workload
 
 
 def guesses(workload: Workload, records: int | None) -> list[float]:
@@ -28,15 +27,7 @@ def guesses(workload: Workload, records: int | None) -> list[float]:
     [50.0, 250.0]
     """
     spread = np.concatenate([_spreads(block) for block in workload.blocks])
-    out = []
-    for answer in workload.answers:
-        recipe = answer.recipe
-        if isinstance(recipe, Ratio):
-            out.append(float(recipe.high - recipe.low) / 2)
-        else:
-            number = 1 if recipe.per_record else math.inf if records is None else records
-            out.append(float(spread[recipe.row]) * float(recipe.factor) / 2 * number)
-    return out
+    return [answer.recipe.guess(spread.tolist(), records) for answer in workload.answers]
 
 
 def _spreads(block: Block) -> Floats:

@@ -31,7 +31,7 @@ from dxprivacy.mechanisms.smalldb.bounds import (
 from dxprivacy.mechanisms.smalldb.routes import Route
 from dxprivacy.mechanisms.smalldb.rows import Rows
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.questions.questions import Stack
 
 
@@ -119,8 +119,8 @@ class SmallDbFacts(Facts):
 
     def _per_answer(self, rows: Floats) -> Floats:
         """Answers are rows; a mean over all records is its row over their public number."""
-        recipes = [a.recipe for a in self.workload.answers if isinstance(a.recipe, Linear)]
-        return np.array([rows[r.row] / (self.records if r.per_record else 1) for r in recipes])
+        alone = [(a.recipe.single, a.recipe.is_mean) for a in self.workload.answers]
+        return np.array([rows[row] / (self.records if mean else 1) for row, mean in alone if row is not None])
 
     @cached_property
     def request(self) -> str:

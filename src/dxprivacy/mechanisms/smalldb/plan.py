@@ -34,7 +34,7 @@ from dxprivacy.mechanisms.spending import Spending
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import bounded_rows
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.questions.grouping import require_honest
 from dxprivacy.questions.questions import Stack, gather
 from dxprivacy.release.booking import Booking
@@ -107,7 +107,7 @@ def make_smalldb(
     asked = gather(questions)
     require_honest(asked, metric.universe)
     workload = asked.on(metric.universe)
-    if not all(isinstance(a.recipe, Linear) for a in workload.answers):
+    if any(a.recipe.single is None for a in workload.answers):
         raise QuestionError("means of groups are ratios; a small database answers counts and sums", hints=["sum …"])
     plans = []
     refusal: TooLarge | None = None

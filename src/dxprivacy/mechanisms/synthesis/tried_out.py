@@ -22,7 +22,7 @@ from dxprivacy.mechanisms.spending import Act, StepCost
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.questions import Stack
 from dxprivacy.release.booking import NOWHERE
@@ -142,7 +142,7 @@ class Trial:
         rows = np.zeros(self.workload.rows)
         for answer, expected in zip(plan.workload.answers, plan.errors, strict=True):
             recipe = answer.recipe
-            if isinstance(recipe, Linear):
-                rows[recipe.row] = expected.typical / float(recipe.factor) * (self.records if recipe.per_record else 1)
+            if recipe.single is not None:
+                rows[recipe.single] = expected.typical / float(recipe.factor) * (self.records if recipe.is_mean else 1)
         known = (rows > 0) & (self._weights > 0)
         return float((rows * self._weights)[known].mean()) if known.any() else 0.0

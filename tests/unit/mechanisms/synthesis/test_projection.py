@@ -10,8 +10,9 @@ from dxprivacy.accounting.pullback import Pullback, PulledBack
 from dxprivacy.attributes.base import Values
 from dxprivacy.mechanisms.synthesis import projection
 from dxprivacy.mechanisms.synthesis.projection import Projection
+from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Answer, Linear, Workload
+from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.questions import gather, marginals
 
 
