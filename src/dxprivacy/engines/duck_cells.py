@@ -13,9 +13,7 @@ import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from dxprivacy.attributes.base import Attribute, Integers
-from dxprivacy.attributes.matching import listed_texts
-from dxprivacy.attributes.ordered import Dates, Numbers
+from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.engines.entries import LONGEST_TEXT, WHOLE_NUMBER, longest
 from dxprivacy.engines.source import Column, Kind
@@ -31,14 +29,14 @@ _NULL = "CAST(NULL AS BIGINT)"
 class Read:
     """One column that an attribute reads: what must stand in it, what it is, and its name in the SQL."""
 
-    entry: Attribute
+    codec: Codec
     column: Column
     raw: str
 
     @property
     def is_joined(self) -> bool:
         """Whether the entry's text is joined to the listed ones; otherwise its place is computed."""
-        return not isinstance(self.entry, (Integers, Numbers, Dates)) and self.column.kind is not Kind.OBJECT
+        return isinstance(self.codec, ListedTexts) and self.column.kind is not Kind.OBJECT
 
     @property
     def is_grouped_raw(self) -> bool:
@@ -56,17 +54,17 @@ def quoted(text: str) -> str:
 
 def parsed(read: Read) -> str:
     """First step: the number, the day or the text in the raw column, or NULL."""
-    entry, kind, raw = read.entry, read.column.kind, read.raw
+    codec, kind, raw = read.codec, read.column.kind, read.raw
     if kind is Kind.OBJECT:  # placed already, entry by entry
-        return f"nullif({raw}, {entry.listed})"
-    if isinstance(entry, Integers):
-        return _whole(read, "HUGEINT" if entry.clamp else "BIGINT", entry.format)
-    if isinstance(entry, Numbers):
-        return _number(read, entry)
-    if isinstance(entry, Dates):
-        return _day(read, entry)
+        return f"nullif({raw}, {codec.listed})"
+    if isinstance(codec, WholeNumbers):
+        return _whole(read, "HUGEINT" if codec.clamp else "BIGINT", codec.format)
+    if isinstance(codec, NumbersInCells):
+        return _number(read, codec)
+    if isinstance(codec, Days):
+        return _day(read, codec)
     text = text_of(read)
-    most = longest(listed_texts(entry))
+    most = longest(codec.texts)
     return f"CASE WHEN strlen({raw}) <= {most} THEN {text} END" if kind in TEXTS else text
 
 
@@ -80,22 +78,22 @@ def text_of(read: Read) -> str:
 
 def inside(read: Read, name: str) -> str:
     """Second step: what was parsed, if it lies in the attribute's range, or NULL; clamped where the policy says so."""
-    entry = read.entry
+    codec = read.codec
     if read.column.kind is Kind.OBJECT:
         return name
-    if isinstance(entry, Dates):
-        first, last = f"DATE '{entry.first.isoformat()}'", f"DATE '{entry.last.isoformat()}'"
+    if isinstance(codec, Days):
+        first, last = f"DATE '{codec.first.isoformat()}'", f"DATE '{codec.last.isoformat()}'"
         return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {name} - {first} END"
-    if isinstance(entry, Integers) and entry.clamp:
+    if isinstance(codec, WholeNumbers) and codec.clamp:
         most = f"{10**24 - 1}::HUGEINT"  # as many digits as a whole number may have
-        nearest = f"greatest({entry.low}, least({entry.high}, {name}))"
-        return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN CAST({nearest} - ({entry.low}) AS BIGINT) END"
-    if isinstance(entry, Integers):
-        return f"CASE WHEN {name} BETWEEN {entry.low} AND {entry.high} THEN {name} - ({entry.low}) END"
-    if not isinstance(entry, Numbers):
+        nearest = f"greatest({codec.low}, least({codec.high}, {name}))"
+        return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN CAST({nearest} - ({codec.low}) AS BIGINT) END"
+    if isinstance(codec, WholeNumbers):
+        return f"CASE WHEN {name} BETWEEN {codec.low} AND {codec.high} THEN {name} - ({codec.low}) END"
+    if not isinstance(codec, NumbersInCells):
         return name
-    low, high = _ends(entry)
-    if entry.clamp:
+    low, high = _ends(codec)
+    if codec.clamp:
         return f"CASE WHEN isfinite({name}) THEN greatest({low}, least({high}, {name})) END"
     # Asked first: the engine drops a comparison that holds by the file's statistics, and those leave NaN out.
     return f"CASE WHEN isfinite({name}) AND {name} BETWEEN {low} AND {high} THEN {name} END"
@@ -103,8 +101,8 @@ def inside(read: Read, name: str) -> str:
 
 def place(read: Read, name: str) -> str:
     """Third step: the index of a value that lies in the range; NULL stays NULL."""
-    entry = read.entry
-    return _cell(entry, name) if isinstance(entry, Numbers) and read.column.kind is not Kind.OBJECT else name
+    codec = read.codec
+    return _cell(codec, name) if isinstance(codec, NumbersInCells) and read.column.kind is not Kind.OBJECT else name
 
 
 def _whole(read: Read, sql_type: str, written: str = "") -> str:
@@ -152,57 +150,56 @@ def _plain(raw: str, written: NumberFormat) -> tuple[str, str]:
     return plain, f"regexp_full_match({raw}, {quoted(written.pattern)})"
 
 
-def _number(read: Read, entry: Numbers) -> str:
+def _number(read: Read, codec: NumbersInCells) -> str:
     """The nearest float64 to a number."""
     raw, kind = read.raw, read.column.kind
     if kind in TEXTS:
-        plain, condition = _plain(short(raw), NumberFormat.of(entry.format))
+        plain, condition = _plain(short(raw), NumberFormat.of(codec.format))
         return f"CASE WHEN {condition} THEN TRY_CAST({plain} AS DOUBLE) END"
     if kind is Kind.DECIMAL:  # through text: a division by a power of ten may round twice
         return f"TRY_CAST(CAST({_sound(read)} AS VARCHAR) AS DOUBLE)"
     return f"TRY_CAST({raw} AS DOUBLE)"
 
 
-def _ends(entry: Numbers) -> tuple[str, str]:
+def _ends(codec: NumbersInCells) -> tuple[str, str]:
     """The ends of the range as float64 literals, each read back as the same number."""
-    a, b, c = entry.grid
-    low, high = (number / c for number in (a, a + entry.listed * b))
+    low, high = codec.ends
     return f"CAST('{low!r}' AS DOUBLE)", f"CAST('{high!r}' AS DOUBLE)"
 
 
-def _cell(entry: Numbers, name: str) -> str:
+def _cell(codec: NumbersInCells, name: str) -> str:
     """The cell of a float64 number inside the range.
 
     Cell k starts at (a + k b) / c.  With |a + k b| and c below 2^50 all numerators are exact in float64, and the
     estimate floor((v c - a) / b) is off by one at most: the product and the difference err by less than 1/4 each.
     Comparing v with the starts of that cell and of the next, each one correctly rounded division, repairs it.
     """
-    a, b, c = (f"CAST({x} AS DOUBLE)" for x in entry.grid)
+    a, b, c = (f"CAST({x} AS DOUBLE)" for x in codec.grid)
     guess = f"floor(({name} * {c} - {a}) / {b})"
     here, ahead = f"({a} + {guess} * {b}) / {c}", f"({a} + ({guess} + 1) * {b}) / {c}"
-    at_end = f"CAST({name} >= {_ends(entry)[1]} AS BIGINT)"  # the upper end belongs to the last cell
+    at_end = f"CAST({name} >= {_ends(codec)[1]} AS BIGINT)"  # the upper end belongs to the last cell
     return (
         f"TRY_CAST({guess} AS BIGINT) + CAST({name} >= {ahead} AS BIGINT) - CAST({name} < {here} AS BIGINT) - {at_end}"
     )
 
 
-def _day(read: Read, entry: Dates) -> str:
+def _day(read: Read, codec: Days) -> str:
     """The day of an entry, as a DATE."""
     raw, kind, native = read.raw, read.column.kind, read.column.native
     if kind is Kind.DATE:
         return raw
     if kind in TEXTS:
-        written = DateFormat.of(entry.format)
+        written = DateFormat.of(codec.format)
         names = {written.year: "y", written.month: "m", written.day: "d"}
         wanted = ", ".join(f"'{names[group]}'" for group in (1, 2, 3))
         found = f"regexp_extract({short(raw)}, {quoted(f'^(?:{written.pattern})$')}, [{wanted}])"
         return f"TRY_CAST(concat_ws('-', {found}.y, {found}.m, {found}.d) AS DATE)"
     if kind is Kind.CLOCK:
-        inside = _between(raw, native, entry.first, entry.last)
+        inside = _between(raw, native, codec.first, codec.last)
         return f"CASE WHEN {inside} THEN CAST(make_timestamp({_microseconds(raw, native)}) AS DATE) END"
     if kind is Kind.INSTANT:
-        inside = _between(raw, native, _shifted(entry.first, -2), _shifted(entry.last, 2))
-        local = f"{_microseconds(raw, native)} + {_offset(raw, native, offsets(entry))}"
+        inside = _between(raw, native, _shifted(codec.first, -2), _shifted(codec.last, 2))
+        local = f"{_microseconds(raw, native)} + {_offset(raw, native, offsets(codec))}"
         return f"CASE WHEN {inside} THEN CAST(make_timestamp({local}) AS DATE) END"
     return "CAST(NULL AS DATE)"
 

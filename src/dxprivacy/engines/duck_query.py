@@ -7,8 +7,8 @@ far longer than anything else.
 
 from collections.abc import Sequence
 
-from dxprivacy.attributes.base import Attribute, Values
-from dxprivacy.attributes.ordered import Series
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.engines.duck_cells import TEXTS, Read, inside, parsed, place, short, shown, text_of
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.model.universe import Universe
@@ -59,13 +59,14 @@ def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[st
 def distinct_sql(rows: str, column: Column, at_most: int) -> str:
     """The different texts of the one column of `rows`, as `values` are compared with them; a few more than wanted."""
     untyped = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
-    text = text_of(Read(Values(name="any", values=("",)), untyped, "r0"))
+    text = text_of(Read(ListedTexts(("",)), untyped, "r0"))
     return f"SELECT DISTINCT {text} FROM ({rows}) LIMIT {at_most + 2}"
 
 
-def domains(reads: Sequence[Reads]) -> list[tuple[str, Attribute]]:
+def domains(reads: Sequence[Reads]) -> list[tuple[str, tuple[str, ...]]]:
     """The tables of listed texts that must be there, each as (listed BLOB, position)."""
-    return [(_domain(read), read.entry) for mine in reads for read in mine if read.is_joined]
+    joined = [read for mine in reads for read in mine if read.is_joined]
+    return [(_domain(read), read.codec.texts) for read in joined if isinstance(read.codec, ListedTexts)]
 
 
 def _domain(read: Read) -> str:
@@ -82,9 +83,8 @@ def _index(attribute: Attribute, reads: Reads) -> str:
     if reads[0].is_joined:
         return f"{_domain(reads[0])}.position"
     index = _name("x", reads[0])
-    if isinstance(attribute, Series):
-        for read in reads[1:]:
-            index = f"({index}) * {attribute.entry.listed} + {_name('x', read)}"
+    for read in reads[1:]:  # of a series
+        index = f"({index}) * {attribute.each_entry.listed} + {_name('x', read)}"
     return index
 
 

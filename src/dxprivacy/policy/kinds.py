@@ -4,7 +4,9 @@ import math
 import re
 from fractions import Fraction
 
-from dxprivacy.attributes.base import Attribute, Points, Values, as_text
+from dxprivacy.attributes.base import Attribute, as_text
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, PolicyError
 from dxprivacy.metrics import PLACES, Metric, alone
 from dxprivacy.metrics.graph import read_edges

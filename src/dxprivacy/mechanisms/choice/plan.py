@@ -200,7 +200,7 @@ def make_choice(
     """A certified choice; `rows` is the public number of records, where it is known.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.attributes.base import Integers
+    >>> from dxprivacy.attributes.integers import Integers
     >>> from dxprivacy.model.universe import Universe
     >>> ages = Universe([Integers(name="age", low=0, high=9, has_other=False)])
     >>> choice = make_choice("median age", metrics.attributes(ages, {"age": {"epsilon": 1, "per": 1}}))
