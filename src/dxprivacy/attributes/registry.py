@@ -16,7 +16,10 @@ from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, PolicyError, UsageError
 
-KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Values, Integers, Numbers, Dates, Series, Points)}
+OURS = (Values, Integers, Numbers, Dates, Series, Points)
+"""Those that the package brings."""
+
+KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in OURS}
 """Each kind by its name, as it stands in specs."""
 
 

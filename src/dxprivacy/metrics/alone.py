@@ -8,7 +8,6 @@ import numpy as np
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import MetricError, did_you_mean
 from dxprivacy.exact.numbers import Exact, exact, in_range
 from dxprivacy.metrics.base import Metric
@@ -114,10 +113,10 @@ def thresholded(
 
 
 def linked(
-    alone: Universe, attribute: Values, edges: Iterable[tuple[str, str, Exact]], other: Exact | None = None
+    alone: Universe, attribute: Attribute, edges: Iterable[tuple[str, str, Exact]], other: Exact | None = None
 ) -> Metric:
     """Nodes of a graph, shortest paths along its edges, `other` half the reach away."""
-    at = {value: k for k, value in enumerate(attribute.values)}
+    at = {value: k for k, value in enumerate(attribute.texts)}
     numbered = [(at[a], at[b], w) for a, b, w in edges]
     shortest = min((w for _, _, w in numbered), default=Fraction(1))
     return _star(alone, Graph.from_edges(without_other(attribute.listed), numbered), shortest, other)
