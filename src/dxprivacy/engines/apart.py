@@ -73,11 +73,10 @@ class ApartSource:
 
     def others(self, universe: Universe, at_most: int | None) -> list[Others]:
         """Which entries count as `other`."""
+        found = self._ask("others", read_alike(universe, self.name), at_most)[0]
         return [
             Others(name, tuple(columns), rows, distinct, tuple((tuple(texts), n) for texts, n in entries))
-            for name, columns, rows, distinct, entries in self._ask("others", read_alike(universe, self.name), at_most)[
-                0
-            ]
+            for name, columns, rows, distinct, entries in found
         ]
 
     def _ask(self, what: str, *given: Any) -> tuple[Any, bytes]:
