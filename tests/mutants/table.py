@@ -616,9 +616,9 @@ HARMLESS = (
         harmless="adoption refuses such a version, and the chain shows a row that was changed since; kept as a second look",
     ),
     Mutant(
-        "engines/duck_cells.py",
-        'return f"CASE WHEN isfinite({name}) AND {name} BETWEEN',
-        'return f"CASE WHEN {name} BETWEEN',
+        "engines/placement.py",
+        "return When(Both(IsFinite(value), Between(value, *bounds)), value)",
+        "return When(Between(value, *bounds), value)",
         harmless="the engine of today orders NaN above all numbers, so that it is outside either way; kept for one that drops comparisons by statistics which leave NaN out",
     ),
     Mutant(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.engines.duck_cells import Read
 from dxprivacy.engines.duck_database import Database
 from dxprivacy.engines.duck_query import count_sql, distinct_sql, domains, others_sql
 from dxprivacy.engines.duck_tables import Table, Wanted
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.engines.fit import check_kinds, find_columns
+from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Entry, Kind, Others
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram

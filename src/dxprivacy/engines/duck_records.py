@@ -5,13 +5,14 @@ One thread keeps the order of the cells and needs little memory, however many re
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dxprivacy.attributes.codecs import Days, ListedTexts, NumbersInCells, WholeNumbers
-from dxprivacy.engines.duck_cells import quoted
+from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.engines.duck_dialect import quoted, sql
 from dxprivacy.engines.fields import Field, whole_texts
+from dxprivacy.engines.placement import entry_at
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
 
@@ -69,19 +70,8 @@ def _column(con: "Connection", field: Field, k: int) -> str:
     entry = field.entry
     whole = f"(cell // {field.stride} % {field.size})"
     place = f"({whole} // {field.step} % {entry.listed})"
-    match entry.codec:
-        case WholeNumbers() as whole_numbers:
-            value = f"CAST({place} + ({whole_numbers.low}) AS BIGINT)"
-        case Days() as days:
-            value = f"(DATE '{days.first.isoformat()}' + CAST({place} AS INTEGER))"
-        case NumbersInCells() as cells:
-            # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
-            a, b, c = cells.grid
-            value = f"(CAST({2 * a + b} + {place} * {2 * b} AS DOUBLE) / CAST({2 * c} AS DOUBLE))"
-        case ListedTexts():
-            value = _listed(con, field, place, k)
-        case unknown:
-            assert_never(unknown)
+    codec = entry.codec
+    value = _listed(con, field, place, k) if isinstance(codec, ListedTexts) else f"({sql(entry_at(codec), place)})"
     return f"CASE WHEN {whole} <> {field.other} THEN {value} END"
 
 

@@ -1,6 +1,6 @@
 """How one entry is read, wherever Python reads it: text of line formats, JSON values, cells of a sheet, any object.
 
-The rules, which the SQL of `duck_cells` repeats for typed columns:
+The rules, which `placement` says once more for the columns of engines:
 
 - values and points: the text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`);
 - whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or as the declared format writes it;
