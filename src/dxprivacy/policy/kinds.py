@@ -8,9 +8,8 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.errors import Hint, UsageError
 from dxprivacy.metrics import Metric
 from dxprivacy.policy.keys import Keys
-from dxprivacy.policy.listed import graph, values
+from dxprivacy.policy.listed import graph, points, values
 from dxprivacy.policy.ordered import dates, integers, numbers
-from dxprivacy.policy.points import points
 
 COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
 """What every table may say."""
