@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import fit_histogram

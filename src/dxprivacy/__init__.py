@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from dxprivacy.accounting import sensitivity as sensitivity
     from dxprivacy.accounting.certificate import Certificate as Certificate
     from dxprivacy.attributes.base import Attribute as Attribute
-    from dxprivacy.attributes.base import Integers as Integers
-    from dxprivacy.attributes.base import Points as Points
     from dxprivacy.attributes.base import Property as Property
-    from dxprivacy.attributes.base import Values as Values
-    from dxprivacy.attributes.ordered import Dates as Dates
-    from dxprivacy.attributes.ordered import Numbers as Numbers
-    from dxprivacy.attributes.ordered import Series as Series
+    from dxprivacy.attributes.dates import Dates as Dates
+    from dxprivacy.attributes.integers import Integers as Integers
+    from dxprivacy.attributes.numbers import Numbers as Numbers
+    from dxprivacy.attributes.points import Points as Points
+    from dxprivacy.attributes.series import Series as Series
+    from dxprivacy.attributes.values import Values as Values
     from dxprivacy.histogram import Histogram as Histogram
     from dxprivacy.ledger import Ledger as Ledger
     from dxprivacy.mechanisms.choice.exponential import Chosen as Chosen
@@ -94,17 +94,17 @@ _HOME = {
     "quantile_of": ("questions.picks", "quantile_of"),
     "smalldb": ("mechanisms.smalldb.by_hand", "smalldb"),
     "Attribute": ("attributes.base", "Attribute"),
-    "Dates": ("attributes.ordered", "Dates"),
-    "Numbers": ("attributes.ordered", "Numbers"),
-    "Series": ("attributes.ordered", "Series"),
+    "Dates": ("attributes.dates", "Dates"),
+    "Numbers": ("attributes.numbers", "Numbers"),
+    "Series": ("attributes.series", "Series"),
     "Bound": ("accounting", "Bound"),
     "Certificate": ("accounting.certificate", "Certificate"),
     "GroupLoss": ("accounting", "GroupLoss"),
     "Histogram": ("histogram", "Histogram"),
-    "Integers": ("attributes.base", "Integers"),
+    "Integers": ("attributes.integers", "Integers"),
     "Ledger": ("ledger", "Ledger"),
     "Plan": ("mechanisms.laplace.plan", "Plan"),
-    "Points": ("attributes.base", "Points"),
+    "Points": ("attributes.points", "Points"),
     "Policy": ("policy", "Policy"),
     "Property": ("attributes.base", "Property"),
     "Records": ("synthetic.records", "Records"),
@@ -114,7 +114,7 @@ _HOME = {
     "Synthetic": ("mechanisms.synthesis.synthetic", "Synthetic"),
     "SynthesisPlan": ("mechanisms.synthesis.plan", "SynthesisPlan"),
     "Universe": ("model.universe", "Universe"),
-    "Values": ("attributes.base", "Values"),
+    "Values": ("attributes.values", "Values"),
     "count": ("questions.questions", "count"),
     "direct": ("mechanisms.direct.run", "direct"),
     "errors": ("errors", ""),

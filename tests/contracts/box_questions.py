@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.questions import count, gather
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.matching import Recoding
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.versions import Version

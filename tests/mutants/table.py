@@ -605,6 +605,27 @@ OTHERS = (
         "tests/unit/model/test_universe_and_questions.py",
         "test_overflow_is_refused_from_public_numbers",
     ),
+    Mutant(
+        "attributes/registry.py",
+        "return KINDS.get(attribute.kind) is type(attribute)",
+        "return True",
+        "tests/contracts/test_new_attribute_kind.py",
+        "test_a_kind_that_nobody_registered_is_refused",
+    ),
+    Mutant(
+        "attributes/base.py",
+        "if self.codec.listed ** len(self.reads) != self.listed:",
+        "if False:",
+        "tests/contracts/test_new_attribute_kind.py",
+        "test_places_that_are_not_the_values_are_refused",
+    ),
+    Mutant(
+        "engines/duck_dialect.py",
+        "return f\"TRY_CAST({_inner(inner, name)} AS {'HUGEINT' if wide else 'BIGINT'})\"",
+        "return f\"CAST({_inner(inner, name)} AS {'HUGEINT' if wide else 'BIGINT'})\"",
+        "tests/engines/test_expressions.py",
+        "test_the_sql_of_duckdb_places_entries_where_the_expressions_do",
+    ),
 )
 
 # changes that no test can notice, and why
@@ -616,9 +637,9 @@ HARMLESS = (
         harmless="adoption refuses such a version, and the chain shows a row that was changed since; kept as a second look",
     ),
     Mutant(
-        "engines/duck_cells.py",
-        'return f"CASE WHEN isfinite({name}) AND {name} BETWEEN',
-        'return f"CASE WHEN {name} BETWEEN',
+        "engines/placement.py",
+        "return When(Both(IsFinite(value), Between(value, *bounds)), value)",
+        "return When(Between(value, *bounds), value)",
         harmless="the engine of today orders NaN above all numbers, so that it is outside either way; kept for one that drops comparisons by statistics which leave NaN out",
     ),
     Mutant(

@@ -18,8 +18,11 @@ import dxprivacy as dx
 from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
 from dxprivacy.accounting import covering, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.attributes.base import Integers, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified, SeparatesIdentical, Undecided
 from dxprivacy.mechanisms.laplace.answers import build_release
 from dxprivacy.mechanisms.laplace.noise_law import variance

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dxprivacy.engines.duck_cells import quoted
+from dxprivacy.engines.duck_dialect import quoted
 from dxprivacy.engines.entries import Reader
 from dxprivacy.engines.frames import Frame
 from dxprivacy.engines.source import Column, Kind

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.base import Integers
+from dxprivacy.attributes.integers import Integers
 from dxprivacy.errors import DxError, MetricError
 from dxprivacy.exact.numbers import Exact, written_fraction
 from dxprivacy.metrics.alone import without_other

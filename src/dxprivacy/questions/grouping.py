@@ -8,12 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.attributes.base import OTHER, Attribute, Integers, Property
-from dxprivacy.attributes.order import Cells, ColumnOfCells, Scale, scale_of
-from dxprivacy.attributes.ordered import Numbers, Series
+from dxprivacy.attributes.base import Attribute, Property
+from dxprivacy.attributes.order import Cells, ColumnOfCells, Scale
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.questions import Condition, Question, Stack, is_range
 
@@ -111,7 +109,7 @@ def group(spec: str, universe: Universe) -> Grouping:
         return _grouping(ref, keys, labels)
     if match["edges"] is not None:
         return _between_edges(ref, _scale(ref, spec), match["edges"])
-    if ref.fact is not None and isinstance(ref.attribute, Series) and ref.entry is not None:
+    if ref.fact is not None and ref.entry is not None:
         return _grouping(ref, ref.attribute.places_of(ref.fact), [ref.entry.label(k) for k in range(ref.entry.listed)])
     texts = [ref.text(k) for k in range(ref.attribute.listed)]
     if ref.fact is None:
@@ -144,7 +142,7 @@ def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
 
 
 def _scale(ref: Reference, spec: str) -> Scale:
-    scale = scale_of(ref.attribute, ref.fact)
+    scale = ref.attribute.order(ref.fact)
     if scale is None:
         raise QuestionError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
     return scale
@@ -158,33 +156,13 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
     """
     ref = resolve(name, universe)
     cells = ref.entry
-    if not (isinstance(cells, Numbers) or (isinstance(cells, Integers) and cells.clamp)):
+    if cells is None or not cells.counts_more:
         return None
     if is_range(wanted):
         scale = _scale(ref, name)
-        low, high = (max(min(scale.read(end), Fraction(cells.high)), Fraction(cells.low)) for end in wanted)
-        return f"{name} {_from_to(cells, low, high)}"
+        return f"{name} {cells.range_words(scale.read(wanted[0]), scale.read(wanted[1]))}"
     found = sorted({cells.find(v) for v in wanted})
-    return f"{name} {' or '.join(OTHER if k == cells.listed else _from_to(cells, *_ends(cells, k)) for k in found)}"
-
-
-def _ends(cells: Numbers | Integers, index: int) -> tuple[Fraction, Fraction]:
-    """Of a single number, or of a cell."""
-    if isinstance(cells, Integers):
-        return Fraction(cells.low + index), Fraction(cells.low + index)
-    return cells.start(index), cells.start(index + 1)
-
-
-def _from_to(cells: Numbers | Integers, low: Fraction, high: Fraction) -> str:
-    """`0 to below 2`; the last cell holds its end too, and with `clamp` all beyond: `8 or more`."""
-    last, below = high >= cells.high, "below " if isinstance(cells, Numbers) else ""
-    if cells.clamp and last:
-        return f"{number_text(low)} or more" if low > cells.low else "any number"
-    if cells.clamp and low <= cells.low:
-        return f"{below}{number_text(high)}" if below else f"{number_text(high)} or less"
-    if low == high:
-        return number_text(low)
-    return f"{number_text(low)} to {'' if last else below}{number_text(high)}"
+    return f"{name} {' or '.join(map(cells.value_words, found))}"
 
 
 def require_honest(asked: Stack, universe: Universe) -> None:
@@ -230,10 +208,9 @@ def _require_whole_cells(question: Question, universe: Universe) -> None:
 def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:
     """The cells of a column of a series; None for any other name."""
     ref = resolve(name, universe)
-    series = ref.attribute
-    if ref.fact is None or not isinstance(series, Series) or not isinstance(series.entry, Numbers):
+    if ref.fact is None or not any(ref.hides):
         return None
-    scale = scale_of(series, ref.fact)
+    scale = ref.attribute.order(ref.fact)
     if isinstance(scale, ColumnOfCells):
         return scale.strict()
     raise QuestionError(
@@ -251,7 +228,7 @@ def selected(
     mask = np.zeros(ref.attribute.size, dtype=bool)
     if is_range(wanted):
         hit = _scale(ref, name).inside(wanted[0], wanted[1])
-    elif ref.fact is not None and isinstance(ref.attribute, Series) and ref.entry is not None:
+    elif ref.fact is not None and ref.entry is not None:
         meant = {ref.entry.find(v) for v in wanted}
         hit = [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
     elif ref.fact is None:

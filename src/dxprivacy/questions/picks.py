@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dxprivacy.attributes.order import scale_of
 from dxprivacy.errors import QuestionError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import Number, exact, number_text
@@ -282,7 +281,7 @@ def _require_few(count: int, most: int, what: str) -> None:
 def _ordered(spec: str, universe: Universe, what: str) -> Grouping:
     """The groups of an ordered attribute or property, in their order."""
     ref = resolve(spec.partition("/")[0].partition("[")[0].strip(), universe)
-    if scale_of(ref.attribute, ref.fact) is None:
+    if ref.attribute.order(ref.fact) is None:
         raise QuestionError(
             f"{ref.name} has no order", where=f"choice “{what}”", hints=[(f"most common {ref.name}", "needs none")]
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dxprivacy.attributes.base import as_text
-from dxprivacy.attributes.ordered import as_date
+from dxprivacy.attributes.text_formats import as_date
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
 from dxprivacy.exact.numbers import Number, exact
 from dxprivacy.model.workload import stack

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.ordered import as_date
+from dxprivacy.attributes.text_formats import as_date
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import in_range, written_fraction

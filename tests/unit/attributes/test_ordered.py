@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.errors import PolicyError, QuestionError, UsageError
 from dxprivacy.model.universe import Universe

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.ordered import Numbers, Series
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
 from dxprivacy.errors import QuestionError
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.questions.grammar import parse

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from contracts.check_workload import check_workload
 from contracts.random_models import random_metric, random_questions
-from dxprivacy.attributes.base import Integers, Points, Property, Values
-from dxprivacy.attributes.ordered import Numbers
+from dxprivacy.attributes.base import Property
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
 from dxprivacy.exact.grid import array_to_grid, require_room, to_grid
 from dxprivacy.exact.numbers import exact

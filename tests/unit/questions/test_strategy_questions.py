@@ -8,7 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from contracts.check_workload import check_workload
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, QuestionError
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger

@@ -90,7 +90,7 @@ def make_choice(
     `spent` is what was released before (such as `ledger.spent`): the choice then fits beside it on every pair.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.attributes.base import Integers
+    >>> from dxprivacy.attributes.integers import Integers
     >>> from dxprivacy.model.universe import Universe
     >>> ages = Universe([Integers(name="age", low=0, high=9, has_other=False)])
     >>> choice = make_choice("median age", metrics.attributes(ages, {"age": {"epsilon": 1, "per": 1}}))

@@ -3,8 +3,6 @@
 import re
 from fractions import Fraction
 
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.ordered import Numbers, Series
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.questions.grouping import Reference, resolve
@@ -92,27 +90,23 @@ def _imputed(plan: PlanFacts, asked: Question) -> list[str]:
     if attribute.complete:
         return [f"{text} in means; the policy says that there is none"]
     text += " in sums and means"
-    if isinstance(attribute, (Integers, Numbers)):
-        ends = "..".join(number_text(Fraction(end)) for end in (attribute.low, attribute.high))
+    if attribute.span is not None:
+        ends = "..".join(number_text(end) for end in attribute.span)
         text += f"; for valid ones only: {asked.ask} {asked.of} where {attribute.name}={ends}"
     return [text]
 
 
-_COUNTS_AS = {"low": "lower end", "middle": "middle", "high": "upper end"}
-
-
 def _in_cells(ref: Reference) -> list[str]:
     """What cells hide."""
-    cells = ref.attribute.entry if isinstance(ref.attribute, Series) else ref.attribute
-    out = []
-    if isinstance(cells, Numbers):
-        unit = f" {ref.unit}" if ref.unit else ""
-        most = f"{number_text(max(ref.hides))}{unit}"
-        out.append(
-            f"{ref.name} counts as the {_COUNTS_AS[cells.cell_value]} of its step of {number_text(cells.step)}{unit}: "
-            f"errors and intervals include the most that this can hide, {most} of a mean, that much per record of a sum"
-        )
-    return out
+    counts_as = ref.attribute.each_entry.counts_as
+    if not counts_as:
+        return []
+    unit = f" {ref.unit}" if ref.unit else ""
+    most = f"{number_text(max(ref.hides))}{unit}"
+    return [
+        f"{ref.name} counts as {counts_as}{unit}: "
+        f"errors and intervals include the most that this can hide, {most} of a mean, that much per record of a sum"
+    ]
 
 
 def _clamped(plan: PlanFacts, asked: Question) -> list[str]:

@@ -55,7 +55,7 @@ class Synthetic:
 def answers_of(workload: Workload, rows: Floats, records: float) -> Floats:
     """Answers in their units, from the rows' numbers on the grid.
 
-    >>> from dxprivacy.attributes.base import Integers
+    >>> from dxprivacy.attributes.integers import Integers
     >>> u = Universe([Integers(name="age", low=1, high=3, has_other=False)])
     >>> asked = gather("mean age", "sum age").on(u)
     >>> answers_of(asked, Projection(asked).answers(np.array([2.0, 0.0, 2.0])), 4.0).tolist()

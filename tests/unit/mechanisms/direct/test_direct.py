@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Values
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct import run as direct_module

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from contracts.exact_least_squares import solved, wild_rows
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares, components, least_squares
 from dxprivacy.mechanisms.laplace.noise_law import variance

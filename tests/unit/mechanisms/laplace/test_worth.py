@@ -6,7 +6,9 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.choice.plan import make_choice
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.mechanisms.laplace.worth import guesses, no_better

@@ -8,7 +8,7 @@ import pytest
 import dxprivacy as dx
 from contracts.box_questions import BOXES, RECORDS, random_boxes, random_table
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Values
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DataError, NotCertified, QuestionError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.plan import plan_direct

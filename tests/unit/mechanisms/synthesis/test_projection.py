@@ -7,7 +7,7 @@ import pytest
 
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.accounting.pullback import Pullback, PulledBack
-from dxprivacy.attributes.base import Values
+from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.synthesis import projection
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.model.recipes import Linear
