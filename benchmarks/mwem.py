@@ -22,7 +22,8 @@ from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.noise.source import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Stack, count, gather, marginals
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import count, gather, marginals
 
 SMALL = Universe(
     [Values(name=n, values=("p", "q"), has_other=False) for n in "abc"]

@@ -59,19 +59,19 @@ if TYPE_CHECKING:
     from dxprivacy.model.universe import Universe as Universe
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
+    from dxprivacy.questions.asking import count as count
+    from dxprivacy.questions.asking import marginals as marginals
+    from dxprivacy.questions.asking import matrix as matrix
+    from dxprivacy.questions.asking import mean_of as mean_of
+    from dxprivacy.questions.asking import prefixes as prefixes
+    from dxprivacy.questions.asking import ranges as ranges
+    from dxprivacy.questions.asking import sum_of as sum_of
+    from dxprivacy.questions.asking import table as table
     from dxprivacy.questions.picks import bin_edges as bin_edges
     from dxprivacy.questions.picks import closest as closest
     from dxprivacy.questions.picks import median_of as median_of
     from dxprivacy.questions.picks import most_common as most_common
     from dxprivacy.questions.picks import quantile_of as quantile_of
-    from dxprivacy.questions.questions import count as count
-    from dxprivacy.questions.questions import marginals as marginals
-    from dxprivacy.questions.questions import matrix as matrix
-    from dxprivacy.questions.questions import mean_of as mean_of
-    from dxprivacy.questions.questions import prefixes as prefixes
-    from dxprivacy.questions.questions import ranges as ranges
-    from dxprivacy.questions.questions import sum_of as sum_of
-    from dxprivacy.questions.questions import table as table
     from dxprivacy.release import post as post
     from dxprivacy.release.release import Release as Release
     from dxprivacy.session import Session as Session
@@ -115,19 +115,19 @@ _HOME = {
     "SynthesisPlan": ("mechanisms.synthesis.plan", "SynthesisPlan"),
     "Universe": ("model.universe", "Universe"),
     "Values": ("attributes.values", "Values"),
-    "count": ("questions.questions", "count"),
+    "count": ("questions.asking", "count"),
     "direct": ("mechanisms.direct.run", "direct"),
     "errors": ("errors", ""),
     "group_loss": ("accounting", "group_loss"),
     "fit_histogram": ("mechanisms.direct.run", "fit_histogram"),
     "laplace": ("mechanisms.laplace.run", "laplace"),
     "load_questions": ("policy.asks", "load_questions"),
-    "matrix": ("questions.questions", "matrix"),
+    "matrix": ("questions.asking", "matrix"),
     "max_ratio": ("accounting", "max_ratio"),
-    "mean_of": ("questions.questions", "mean_of"),
-    "ranges": ("questions.questions", "ranges"),
-    "prefixes": ("questions.questions", "prefixes"),
-    "marginals": ("questions.questions", "marginals"),
+    "mean_of": ("questions.asking", "mean_of"),
+    "ranges": ("questions.asking", "ranges"),
+    "prefixes": ("questions.asking", "prefixes"),
+    "marginals": ("questions.asking", "marginals"),
     "metrics": ("metrics", ""),
     "mwem": ("mechanisms.mwem.by_hand", "mwem"),
     "plan": ("mechanisms.laplace.planner", "make_plan"),
@@ -136,8 +136,8 @@ _HOME = {
     "post": ("release.post", ""),
     "sensitivity": ("accounting", "sensitivity"),
     "statistical": ("mechanisms.laplace.statistical", "statistical"),
-    "sum_of": ("questions.questions", "sum_of"),
-    "table": ("questions.questions", "table"),
+    "sum_of": ("questions.asking", "sum_of"),
+    "table": ("questions.asking", "table"),
     "whole_counts": ("synthetic.rounding", "whole_counts"),
 }
 

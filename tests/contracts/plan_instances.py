@@ -10,7 +10,7 @@ from dxprivacy import metrics
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import marginals, matrix, prefixes, ranges, table
+from dxprivacy.questions.asking import marginals, matrix, prefixes, ranges, table
 
 KINDS = ("uniform", "binary", "smooth", "structured")
 LOSSES = ("l2", "l1", "geomean", "linf")

@@ -17,18 +17,8 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError
 from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import (
-    Stack,
-    count,
-    gather,
-    marginals,
-    matrix,
-    mean_of,
-    prefixes,
-    ranges,
-    sum_of,
-    table,
-)
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import count, gather, marginals, matrix, mean_of, prefixes, ranges, sum_of, table
 
 
 def rational(rng, *, zero=0.05, infinite=0.05):

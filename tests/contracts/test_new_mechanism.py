@@ -18,7 +18,7 @@ from dxprivacy.errors import BudgetExceeded, UsageError
 from dxprivacy.files.canonical import digest_of
 from dxprivacy.mechanisms.planned import Planned
 from dxprivacy.mechanisms.spending import read_kept
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

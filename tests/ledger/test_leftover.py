@@ -19,7 +19,7 @@ from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.leftover import Leftover
 from dxprivacy.metrics import AttributeMax, AttributeSum, Constant, alone, with_absent
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 
 def closure(spent, metric):

@@ -20,7 +20,7 @@ from dxprivacy.ledger.versions import Version
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import AttributeSum, alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import matrix
+from dxprivacy.questions.asking import matrix
 from ledger.upgrade_cases import AGE, PLACES, REGION, SEX, Case, plain, policy
 from ledger.upgrade_oracle import Carried, preimages, worst
 

@@ -602,7 +602,7 @@ OTHERS = (
         "exact/grid.py",
         "if largest * max(records, 1) >= 1 << 61:",
         "if largest * max(records, 1) >= 1 << 65:",
-        "tests/unit/model/test_universe_and_questions.py",
+        "tests/unit/questions/test_universe_and_questions.py",
         "test_overflow_is_refused_from_public_numbers",
     ),
     Mutant(

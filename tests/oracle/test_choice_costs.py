@@ -17,7 +17,7 @@ from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import count, gather, marginals, matrix, prefixes, sum_of, table
+from dxprivacy.questions.asking import count, gather, marginals, matrix, prefixes, sum_of, table
 from dxprivacy.questions.strategy_rows import Groups, Picked, Tally
 
 

@@ -19,7 +19,7 @@ from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import MetricError
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import count, gather, mean_of, sum_of, table
+from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
 
 
 @settings(max_examples=150, deadline=None)

@@ -17,7 +17,7 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.release.booking import NOWHERE
 
 iv.prec = 200

@@ -13,7 +13,6 @@ LIGHT = ("cli/", "start.py", "engines/opening.py")  # which command is called, a
 
 CYCLES = {
     "engines/frames.py": {"engines.arrow"},
-    "questions/questions.py": {"questions.binding", "questions.explicit_rows", "questions.grammar"},
 }
 
 

@@ -29,7 +29,9 @@ from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Capped, Line
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Question, Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
+from dxprivacy.questions.question import Question
 from dxprivacy.release.booking import Booking
 from dxprivacy.verify import certificate, directions, reading, verify, verify_data
 from dxprivacy.verify.blocks import workload_digest

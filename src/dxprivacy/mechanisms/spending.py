@@ -13,7 +13,7 @@ from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.metrics import Metric
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.release.booking import NOWHERE, Booking
 from dxprivacy.wording import digits
 
@@ -49,7 +49,7 @@ class Unrecorded:
     """The researcher's view: no ledger, so that nobody counts across calls; within one, never more than the share.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> asked, d = gather([[1, 0]]), metrics.constant(2, 1)
     >>> spend = Unrecorded(d, Fraction(1, 2))
     >>> spend.step(LaplaceCost(asked.on(d.universe), [2.0]), asked, "first", lambda _: "7")

@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute, Property
-from dxprivacy.attributes.order import Cells, ColumnOfCells, Scale
+from dxprivacy.attributes.order import Scale
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Condition, Question, Stack, is_range
+from dxprivacy.questions.conditions import Condition, is_range
 
-_SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
+SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Grouping:
 
 def group(spec: str, universe: Universe) -> Grouping:
     """`age`, `age/10`, `age[0,18,65]`, `home.state`, `elevation/500`, `visit/month`, `visit[2026-01-01,2026-07-01]`."""
-    match = _SPEC.fullmatch(spec.strip())
+    match = SPEC.fullmatch(spec.strip())
     if match is None:
         raise QuestionError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
     ref = resolve(match["name"].strip(), universe)
@@ -163,61 +163,6 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
         return f"{name} {cells.range_words(scale.read(wanted[0]), scale.read(wanted[1]))}"
     found = sorted({cells.find(v) for v in wanted})
     return f"{name} {' or '.join(map(cells.value_words, found))}"
-
-
-def require_honest(asked: Stack, universe: Universe) -> None:
-    """Refuse new questions that would count something else than they say.
-
-    Conditions on numbers outside a range that clamps would count the nearest end; what cuts the cells of a series would
-    count whole ones.  Stored questions may have both (version 0.1.0 took them), and go on meaning what they meant.
-    """
-    for question in asked.questions:
-        if not isinstance(question, Question):
-            continue
-        _require_whole_cells(question, universe)
-        for name, wanted in question.where:
-            ref = resolve(name, universe)
-            entry = ref.entry
-            beyond = [] if is_range(wanted) or entry is None else [str(v) for v in wanted if entry.beyond(v)]
-            if beyond:
-                raise QuestionError(
-                    f"{beyond[0][:60]} lies outside the range of {ref.name}",
-                    where=f"question “{question}”",
-                    details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
-                    hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
-                )
-
-
-def _require_whole_cells(question: Question, universe: Universe) -> None:
-    """Nothing may cut the cells of a column of a series, and totals of cells cannot be told apart at all."""
-    grouped = [question.of] if question.ask in ("prefixes", "ranges") else question.by
-    specs = [match for spec in grouped if (match := _SPEC.fullmatch(spec.strip()))]
-    for match in specs:
-        if (cells := _cells_of_column(match["name"].strip(), universe, question)) is None:
-            continue
-        if match["width"] is not None:
-            cells.steps(match["width"].strip())
-        if match["edges"] is not None:
-            cells.places([cells.read(edge.strip()) for edge in match["edges"].split(",") if edge.strip()])
-    for name, wanted in question.where:
-        cells = _cells_of_column(name, universe, question)
-        if cells is not None and is_range(wanted):
-            cells.inside(*wanted)
-
-
-def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:
-    """The cells of a column of a series; None for any other name."""
-    ref = resolve(name, universe)
-    if ref.fact is None or not any(ref.hides):
-        return None
-    scale = ref.attribute.order(ref.fact)
-    if isinstance(scale, ColumnOfCells):
-        return scale.strict()
-    raise QuestionError(
-        f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
-        where=f"question “{question}”",
-        hints=[f"mean {name}", f"sum {name}"],
-    )
 
 
 def selected(

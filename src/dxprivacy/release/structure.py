@@ -13,7 +13,7 @@ from dxprivacy.exact.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, OneHot
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.stored import from_dict
 from dxprivacy.release.release import Release
 

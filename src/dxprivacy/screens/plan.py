@@ -15,7 +15,6 @@ from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.metrics import Capped, Metric, Places, WithOther, all_pairs, present
 from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.model.workload import Answer
-from dxprivacy.questions.questions import Question
 from dxprivacy.screens.names import names, under_headings
 from dxprivacy.screens.worth import plan_warning
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
@@ -224,7 +223,7 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
 def _several(plan: Plan, question: int, count: int) -> str:
     """`24 states` for a question by one thing, `24 of …` otherwise."""
     asked = plan.questions.questions[question]
-    by: tuple[str, ...] = asked.by if isinstance(asked, Question) else ()
+    by = asked.by
     single = by[0].rpartition(".")[2] if len(by) == 1 else ""
     return plural(count, single) if single.isalpha() else f"{count} of {asked.name}"
 

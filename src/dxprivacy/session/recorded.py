@@ -11,7 +11,7 @@ from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms.planned import Planned
 from dxprivacy.mechanisms.spending import Act, StepCost
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import percent
 

@@ -117,7 +117,7 @@ def compare(workload: Workload, released: Sequence[Row | None], counts: Ints, ro
 
     `rows` is the number of people that the released answers speak about; synthetic records may be fewer or more.
 
-    >>> from dxprivacy.questions.questions import count
+    >>> from dxprivacy.questions.asking import count
     >>> from dxprivacy.model.universe import Universe
     >>> asked = count(element="a").on(Universe.listed("ab"))
     >>> report = compare(asked, [Row("count", "count", 40.0, 35.0, 45.0, "", False)], np.array([21, 29]), 100)

@@ -19,7 +19,7 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.errors import PolicyError, QuestionError
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 PLACES = Points(
     name="home",

@@ -10,7 +10,7 @@ from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.errors import BudgetExceeded, UsageError
 from dxprivacy.mechanisms.fitting_share import rounded_down, with_share_that_fits
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 D = dx.metrics.line(6, "0.5")
 U = D.universe

@@ -13,7 +13,7 @@ from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Line
 from dxprivacy.metrics.base import BLOCK, all_pairs
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import count
+from dxprivacy.questions.asking import count
 
 LONG = 70_000
 

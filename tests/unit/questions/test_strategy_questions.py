@@ -13,7 +13,9 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, QuestionError
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Question, Stack, marginals, matrix, mean_of, ranges, table
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import marginals, matrix, mean_of, ranges, table
+from dxprivacy.questions.question import Question
 from dxprivacy.questions.stored import from_dict
 from dxprivacy.questions.strategy_rows import Groups, Picked, Steps, Tally, pick
 

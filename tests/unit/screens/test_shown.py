@@ -6,7 +6,7 @@ import pytest
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.mechanisms.laplace.answers import build_release
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.release.booking import Booking
 from dxprivacy.screens.names import names, under_headings
 from dxprivacy.screens.plan import plan_lines

@@ -13,7 +13,7 @@ from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.session.recorded import Recorded
 
 D = metrics.line(6, 1)

@@ -27,9 +27,8 @@ from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.grouping import require_honest
 from dxprivacy.questions.pick_grammar import parse_pick
-from dxprivacy.questions.picks import BinEdges, Closest, Largest, Pick, Quantile
+from dxprivacy.questions.picks import Pick
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import shown
 
@@ -100,13 +99,12 @@ def make_choice(
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     wanted = parse_pick(pick) if isinstance(pick, str) else pick
-    if not isinstance(wanted, (Largest, Closest, Quantile, BinEdges)):
+    if not isinstance(wanted, Pick):
         raise UsageError(
             f"not a choice: {type(wanted).__name__}", hints=['dx.most_common("job")', 'dx.median_of("age")']
         )
     granted = parse_share(share)
-    if isinstance(wanted, (Largest, Closest)):
-        require_honest(wanted.questions, metric.universe)
+    wanted.require_honest(metric.universe)
     found = wanted.on(metric.universe)
     bound = max_ratio(SelectionCost(found.workload, np.ones(found.workload.rows)), metric)
     if bound.upper == math.inf:

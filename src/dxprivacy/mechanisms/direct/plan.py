@@ -18,7 +18,7 @@ from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.strategy_rows import Groups, Tally
 
 

@@ -37,7 +37,7 @@ from dxprivacy.mechanisms.laplace.task import Candidate, Noisy, Task
 from dxprivacy.metrics import Metric
 from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 
 MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that it counts with one scale
 MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each question counts with one scale

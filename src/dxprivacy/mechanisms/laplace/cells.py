@@ -17,7 +17,8 @@ from dxprivacy.mechanisms.laplace.constraints import limits_of
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block, joint_classes
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Asked, Matrix
+from dxprivacy.questions.asked import Asked
+from dxprivacy.questions.matrix import Matrix
 from dxprivacy.questions.strategy_rows import Groups, Steps, Tally
 
 _MOST_PAIRS = 200_000

@@ -23,7 +23,7 @@ from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.metrics import Metric
 from dxprivacy.model.recipes import ErrorOf, Interval, Law
 from dxprivacy.model.workload import Answer, Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 
 LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
 

@@ -26,7 +26,7 @@ from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.elimination import directions
 from dxprivacy.optimise.tables import Reconstruction, Table
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 
 _DIGITS = 9  # of an estimate behind the point: the rest is rounding
 MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted

@@ -17,7 +17,7 @@ from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves, represen
 from dxprivacy.mechanisms.laplace.laws import Laplace
 from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 
 MOST_RECORDS = 1 << 16  # that rows tell apart, to compare them record by record
 

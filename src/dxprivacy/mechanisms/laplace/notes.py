@@ -5,8 +5,9 @@ from fractions import Fraction
 
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
+from dxprivacy.questions.asked import Asked
 from dxprivacy.questions.grouping import Reference, resolve
-from dxprivacy.questions.questions import MISSING, Question
+from dxprivacy.questions.sums import LEFT_OUT, ZERO, OfNumbers
 from dxprivacy.wording import digits
 
 _NOT_INCLUDED = "errors do not include it, as nobody said how many records there are"
@@ -18,11 +19,10 @@ def notes(plan: PlanFacts) -> list[str]:
     """Sentences, none twice."""
     found: dict[str, None] = {}
     for asked in plan.questions.questions:
-        if isinstance(asked, Question) and asked.ask in ("sum", "mean"):
+        if isinstance(asked, OfNumbers):
             found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
-        if isinstance(asked, Question):
-            found |= dict.fromkeys(_clamped(plan, asked))
-        if isinstance(asked, Question) and asked.by:
+        found |= dict.fromkeys(_clamped(plan, asked))
+        if asked.by:
             found |= dict.fromkeys(_left_out(plan, asked))
     for answer in plan.workload.answers:
         if answer.recipe.bias:
@@ -60,7 +60,7 @@ def _sizes(plan: PlanFacts) -> list[str]:
     return out
 
 
-def _left_out(plan: PlanFacts, asked: Question) -> list[str]:
+def _left_out(plan: PlanFacts, asked: Asked) -> list[str]:
     """Whom no group holds: records whose entry is missing or invalid."""
     refs = [resolve(re.split(r"[/\[]", spec)[0].strip(), plan.metric.universe) for spec in asked.by]
     names = list(dict.fromkeys(ref.attribute.name for ref in refs if ref.attribute.has_other))
@@ -70,7 +70,7 @@ def _left_out(plan: PlanFacts, asked: Question) -> list[str]:
     return [f"records whose {which} is missing or invalid are in no group; to count them: {each}"]
 
 
-def _imputed(plan: PlanFacts, asked: Question) -> list[str]:
+def _imputed(plan: PlanFacts, asked: OfNumbers) -> list[str]:
     """How missing numbers count, unless a condition leaves them out."""
     ref = resolve(asked.of, plan.metric.universe)
     attribute = ref.attribute
@@ -80,9 +80,9 @@ def _imputed(plan: PlanFacts, asked: Question) -> list[str]:
     )
     if not attribute.has_other or conditioned or grouped or ref.numbers is None:
         return []
-    if asked.missing == MISSING["mean"] and not attribute.complete:
+    if asked.missing == LEFT_OUT and not attribute.complete:
         return [f"records whose {attribute.name} is missing or invalid are left out of means of {ref.name}"]
-    zero = asked.missing == MISSING["sum"]
+    zero = asked.missing == ZERO
     value = number_text(attribute.values_in_sums(ref.numbers, Fraction(0) if zero else None)[-1])
     text = f"a missing or invalid {attribute.name} counts as {value} {ref.unit}".rstrip()
     if zero:
@@ -109,15 +109,12 @@ def _in_cells(ref: Reference) -> list[str]:
     ]
 
 
-def _clamped(plan: PlanFacts, asked: Question) -> list[str]:
+def _clamped(plan: PlanFacts, asked: Asked) -> list[str]:
     """What nobody can bound: numbers outside the range."""
     universe = plan.metric.universe
-    grouped = [asked.of] if asked.ask in ("prefixes", "ranges") else asked.by
-    names = [re.split(r"[/\[]", spec)[0].strip() for spec in grouped] + [name for name, _ in asked.where]
-    names += list(universe.names) if asked.ask == "marginals" else [asked.of] if asked.ask in MISSING else []
     return [
         f"{ref.name} outside its range counts as the nearest end, so its first and last value hold all that lies "
         "beyond: how far that moves an answer is not known"
-        for ref in (resolve(name, universe) for name in names)
+        for ref in (resolve(name, universe) for name in asked.names(universe))
         if ref.attribute.clamps
     ]

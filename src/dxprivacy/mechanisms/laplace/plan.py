@@ -24,7 +24,7 @@ from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
 from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.stored import from_dict, listed_rows
 from dxprivacy.release import Release, from_json
 from dxprivacy.release.booking import Booking

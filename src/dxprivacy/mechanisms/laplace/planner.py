@@ -18,8 +18,8 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.losses import LOSSES
 from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.grouping import require_honest
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 
 METHODS = ("auto", *(maker.name for maker in MAKERS))
 _KNOWN_LOSSES = {"auto": tuple(LOSSES), "optimal": tuple(LOSSES), "biased": ("l2", "l1")}
@@ -80,7 +80,7 @@ def prepare(
     before = require_spent(spent, metric)
     asked = gather(questions)
     require_few(asked.questions)
-    require_honest(asked, metric.universe)
+    asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)
     rows = workload.universe.max_records if rows is None else rows  # where n is private: errors for that many
     _require_rows(workload, rows)

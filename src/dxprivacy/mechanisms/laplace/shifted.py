@@ -27,7 +27,7 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.biased import Biased, many, single
 from dxprivacy.optimise.losses import SQUARED, Loss
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.questions import Asked, Stack
+from dxprivacy.questions.asked import Asked, Stack
 
 MOST_CELLS = 300  # told apart by the rows of one part
 MOST_ALONE = 1_000  # by a single row

@@ -28,8 +28,10 @@ from dxprivacy.mechanisms.laplace.planner import chosen, finish, prepare
 from dxprivacy.mechanisms.laplace.shifted import require_applicable
 from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
+from dxprivacy.questions.asked import Asked, Stack
 from dxprivacy.questions.explicit_rows import on_grids
-from dxprivacy.questions.questions import Asked, Matrix, Question, Stack
+from dxprivacy.questions.matrix import Matrix
+from dxprivacy.questions.sums import Mean
 from dxprivacy.wording import columns, digits, plain, plural, wrap
 
 METHOD = "statistical"
@@ -187,17 +189,14 @@ def _means(universe: Universe, values: Any, n: int) -> list[Asked]:
             raise QuestionError(
                 "no attribute has numbers to average", hints=[('values={"sex": [-1, 1]}', "gives some")]
             )
-        return [Question("mean", name) for name in numeric]
+        return [Mean(name) for name in numeric]
     if not isinstance(values, Mapping):
         if len(universe.attributes) != 1:
             raise UsageError("several attributes need names", hints=['values={"sex": [-1, 1], "age": None}'])
         values = {universe.names[0]: values}
     if not values:
         raise UsageError("ask for at least one average")
-    return [
-        Question("mean", name) if numbers is None else _custom(universe, name, numbers, n)
-        for name, numbers in values.items()
-    ]
+    return [Mean(name) if numbers is None else _custom(universe, name, numbers, n) for name, numbers in values.items()]
 
 
 def _custom(universe: Universe, name: str, numbers: Any, n: int) -> Matrix:

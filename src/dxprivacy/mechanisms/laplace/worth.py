@@ -21,7 +21,7 @@ from dxprivacy.model.workload import Workload
 def guesses(workload: Workload, records: int | None) -> list[float]:
     """Per answer, the most by which the middle of what is possible can err; infinite where `records` is not known.
 
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> from dxprivacy.model.universe import Universe
     >>> guesses(gather([[1, 0, 1], [0, 5, 3]]).on(Universe.listed("abc")), 100)
     [50.0, 250.0]

@@ -24,7 +24,7 @@ from dxprivacy.mechanisms.mwem.row_scales import row_spans
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Asked, Stack
+from dxprivacy.questions.asked import Asked, Stack
 from dxprivacy.questions.strategy_rows import Picked
 
 _SHARE_GRID = 1 << 60  # that of the ledger: shares on it add up without being rounded up again

@@ -22,8 +22,7 @@ from dxprivacy.mechanisms.spending import Spending
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import measured_rows
 from dxprivacy.metrics import Metric
-from dxprivacy.questions.grouping import require_honest
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import json_text, plural, shown
 
@@ -100,7 +99,7 @@ def plan_mwem(
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     require_public_records(metric, records)
     granted, asked = parse_share(share), gather(questions)
-    require_honest(asked, metric.universe)
+    asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)
     require_room(workload.largest, records, where="mwem")
     passes = _passes(passes, metric.universe.cells)

@@ -29,7 +29,7 @@ def row_ratios(workload: Workload, metric: Metric) -> Floats:
     Where the pairs of a block are too many, all its rows get the largest of them.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> d = metrics.line(3, 1)
     >>> row_ratios(gather([[0, 1, 2], [0, 0, 4], [5, 5, 5]]).on(d.universe), d).tolist()
     [1.0, 4.0, 0.0]
@@ -89,7 +89,7 @@ def certified_scales(
 def row_spans(workload: Workload) -> Floats:
     """Per row its largest minus its least entry over all records: rows divided by it are in a unit range.
 
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> from dxprivacy.model.universe import Universe
     >>> row_spans(gather([[0, 1, 2], [-1, 0, 4], [5, 5, 5]]).on(Universe.listed("abc"))).tolist()
     [2.0, 5.0, 0.0]

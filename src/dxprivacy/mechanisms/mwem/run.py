@@ -25,7 +25,7 @@ from dxprivacy.mechanisms.noise.source import Noise
 from dxprivacy.mechanisms.planned import Count, Progress
 from dxprivacy.mechanisms.spending import Spending, StepCost, read_kept
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.release.booking import Booking
 
 PASSES = 100  # over all past measurements after each round

@@ -32,7 +32,7 @@ from dxprivacy.mechanisms.smalldb.routes import Route
 from dxprivacy.mechanisms.smalldb.rows import Rows
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -35,8 +35,8 @@ from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import bounded_rows
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.grouping import require_honest
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import json_text, shown
 
@@ -105,7 +105,7 @@ def make_smalldb(
     if alpha is not None:
         require_alpha(alpha)
     asked = gather(questions)
-    require_honest(asked, metric.universe)
+    asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)
     if any(a.recipe.single is None for a in workload.answers):
         raise QuestionError("means of groups are ratios; a small database answers counts and sums", hints=["sum …"])

@@ -15,7 +15,7 @@ def measured_rows(workload: Workload, measurements: Sequence[Measurement], recor
 
     A row that was measured several times has the mean of its measurements, and the interval of one: wide enough.
 
-    >>> from dxprivacy.questions.questions import count
+    >>> from dxprivacy.questions.asking import count
     >>> from dxprivacy.model.universe import Universe
     >>> asked = count().on(Universe.listed("ab"))
     >>> [row] = measured_rows(asked, [Measurement(0, "count", 40, 2.0), Measurement(0, "count", 42, 2.0)], 100)

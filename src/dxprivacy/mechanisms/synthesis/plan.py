@@ -26,8 +26,8 @@ from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, T
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.grouping import require_honest
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 from dxprivacy.wording import digits, percent
 
 TRIED_ROUNDS = ((40, 80), (10,))  # beside the usual number
@@ -183,7 +183,7 @@ def plan_synthesis(
     elif isinstance(records, bool) or not isinstance(records, int) or records < 1:
         raise UsageError(f"records is {records!r}; at least one record is needed")
     asked = gather(questions)
-    require_honest(asked, metric.universe)
+    asked.require_honest(metric.universe)
     task = _Task(
         questions=asked,
         workload=asked.on(metric.universe),

@@ -11,7 +11,8 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 from dxprivacy.wording import plural
 
 

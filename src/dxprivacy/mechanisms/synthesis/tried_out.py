@@ -24,7 +24,7 @@ from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.release.booking import NOWHERE
 from dxprivacy.wording import percent
 

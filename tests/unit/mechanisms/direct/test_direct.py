@@ -17,7 +17,7 @@ from dxprivacy.mechanisms.laplace.run import noisy_rows
 from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 
 def plain_fit(A, m, variances, total):

@@ -14,7 +14,7 @@ from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.mechanisms.laplace.worth import guesses, no_better
 from dxprivacy.metrics import alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.screens.worth import choice_warning, plan_warning
 
 UNIVERSE = Universe(

@@ -22,7 +22,7 @@ from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.mechanisms.synthesis.projection import Line
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.release.booking import NOWHERE
 
 

@@ -13,7 +13,7 @@ from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
-from dxprivacy.questions.questions import gather, marginals
+from dxprivacy.questions.asking import gather, marginals
 
 
 def agrees_with_the_matrix(workload, seed=0):

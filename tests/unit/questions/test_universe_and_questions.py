@@ -18,18 +18,8 @@ from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
 from dxprivacy.exact.grid import array_to_grid, require_room, to_grid
 from dxprivacy.exact.numbers import exact
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.grammar import parse, write
-from dxprivacy.questions.questions import (
-    count,
-    gather,
-    marginals,
-    matrix,
-    mean_of,
-    prefixes,
-    ranges,
-    sum_of,
-    table,
-)
+from dxprivacy.questions.asking import count, gather, marginals, matrix, mean_of, prefixes, ranges, sum_of, table
+from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.stored import from_dict
 
 
@@ -158,8 +148,8 @@ def test_a_mean_by_group_needs_a_sum_and_a_count():
 )
 def test_words_and_questions_are_inverse(text):
     question = parse(text)
-    assert write(question) == text
-    assert parse(write(question)) == question
+    assert question.words() == text
+    assert parse(question.words()) == question
     assert from_dict(question.to_dict()) == question
 
 
