@@ -129,8 +129,7 @@ def _capped(metric: Metric, cap: Fraction | None) -> Metric:
 def _star(alone: Universe, base: Metric, fallback: Exact, other: Exact | None) -> Metric:
     (attribute,) = alone.attributes
     if not attribute.has_other:
-        base._universe = alone
-        return base
+        return base.over(alone)
     radius = half_reach(base) if other is None else other
     return WithOther(alone, base, radius if radius or other is not None else fallback)
 
