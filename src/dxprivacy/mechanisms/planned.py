@@ -15,8 +15,8 @@ from dxprivacy.accounting.costs import RowsCost
 from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.facts import Facts
-from dxprivacy.mechanisms.noise import Noise
-from dxprivacy.mechanisms.spending import Spending
+from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.spending import Spending, Unrecorded
 from dxprivacy.release.booking import Booking
 
 T = TypeVar("T")
@@ -62,6 +62,13 @@ class Planned(Facts, Generic[T]):
     @abstractmethod
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse whatever can be refused from public numbers, before anything is spent."""
+
+    def by_hand(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> T:
+        """The researcher's view: carry it out on a histogram, without a ledger; never more than the share."""
+        universe = self.metric.universe
+        histogram = counts if isinstance(counts, Histogram) else Histogram.of(universe, counts)
+        spend = Unrecorded(self.metric, self.share)
+        return self.run(lambda: histogram, noise or SystemNoise(), spend, progress=progress)
 
     @abstractmethod
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> T:

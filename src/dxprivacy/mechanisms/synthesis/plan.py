@@ -12,15 +12,13 @@ from typing import Any
 from dxprivacy.accounting.costs import Cost
 from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import DxError, UsageError, did_you_mean
-from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.fit import DirectFit
 from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import require_room_to_fit
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
-from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Progress
 from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
-from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
 from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, Trial
 from dxprivacy.metrics import Metric
@@ -48,10 +46,7 @@ class SynthesisPlan:
 
     def run(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> Synthetic:
         """The researcher's view: carry it out on a histogram, without a ledger."""
-        metric = self.made.metric
-        histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
-        spend = Unrecorded(metric, self.made.share)
-        return self.made.run(lambda: histogram, noise or SystemNoise(), spend, progress=progress).synthetic
+        return self.made.by_hand(counts, noise=noise, progress=progress).synthetic
 
     def __str__(self) -> str:
         return f"{self.method}\n{self.expected}"
