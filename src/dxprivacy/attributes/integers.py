@@ -14,6 +14,7 @@ from dxprivacy.attributes.codecs import WholeNumbers
 from dxprivacy.attributes.neighbours import range_words, round_starts
 from dxprivacy.attributes.text_formats import NumberFormat
 from dxprivacy.errors import PolicyError
+from dxprivacy.exact.numbers import is_whole
 
 _WHOLE = re.compile("[+-]?[0-9]{1,24}")  # no 1_000, and no digits of other scripts, which `int` would take
 
@@ -36,7 +37,7 @@ class Integers(Attribute):
     unit_step = Fraction(1)
 
     def __post_init__(self) -> None:
-        if any(isinstance(x, bool) or not isinstance(x, (int, np.integer)) for x in (self.low, self.high)):
+        if any(not is_whole(x) for x in (self.low, self.high)):
             raise PolicyError(f"{self.name} needs two whole numbers", hints=["integers = [0, 120]"])
         if self.high < self.low:
             raise PolicyError(f"{self.name} runs from {self.low} to {self.high}, which is empty")

@@ -18,7 +18,7 @@ from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.points import Points
 from dxprivacy.errors import MetricError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.numbers import Exact, Number, budget, exact, in_range
+from dxprivacy.exact.numbers import Exact, Number, budget, exact, in_range, is_whole
 from dxprivacy.metrics.alone import as_objects, discrete, series, stepped, valued, without_other
 from dxprivacy.metrics.base import Extreme, Metric, PseudoMetric, all_pairs
 from dxprivacy.metrics.checking import check_metric
@@ -368,7 +368,7 @@ def _price(epsilon: Number) -> Fraction:
 def _universe(universe: Universe | int) -> Universe:
     if isinstance(universe, Universe):
         return universe
-    if isinstance(universe, bool) or not isinstance(universe, (int, np.integer)) or universe < 1:
+    if not is_whole(universe) or universe < 1:
         raise UsageError(f"a universe, or its number of elements, is needed; got {universe!r}")
     return without_other(int(universe))
 

@@ -7,11 +7,10 @@ between two steps is taken up again, and the same plan again gives the same reco
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dxprivacy.accounting import largest_loss
 from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import UsageError
+from dxprivacy.exact.numbers import is_whole
 from dxprivacy.files.formats import software
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.synthesis.made import Made
@@ -55,7 +54,7 @@ def require_records(universe: Universe, records: object) -> None:
     fields_of(universe)
     if records is None:
         return
-    if isinstance(records, bool) or not isinstance(records, (int, np.integer)) or not 0 < records <= MOST_RECORDS:
+    if not is_whole(records) or not 0 < records <= MOST_RECORDS:
         raise UsageError(f"records is {records!r}; a whole number from 1 to {MOST_RECORDS:,} is needed")
 
 

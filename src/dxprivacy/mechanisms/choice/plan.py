@@ -15,7 +15,7 @@ from dxprivacy.accounting.repair import Allowance, repaired
 from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.numbers import round_up
+from dxprivacy.exact.numbers import is_whole, round_up
 from dxprivacy.files.canonical import sealed
 from dxprivacy.files.formats import CHOICE_PLAN
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
@@ -135,6 +135,6 @@ def _alike(workload: Workload, scale: Floats) -> SelectionCost:
 
 
 def _whole(rows: object) -> int:
-    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 0:
+    if not is_whole(rows) or rows < 0:
         raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
     return int(rows)

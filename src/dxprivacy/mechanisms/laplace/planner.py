@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dxprivacy.accounting.costs import Cost, LaplaceCost
 from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
+from dxprivacy.exact.numbers import is_whole
 from dxprivacy.mechanisms.laplace.facts import Proof
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
@@ -146,7 +145,7 @@ def _require_method(method: str, loss: str) -> None:
 
 
 def _require_rows(workload: Workload, rows: int | None) -> None:
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 0):
+    if rows is not None and (not is_whole(rows) or rows < 0):
         raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
     needs = any(a.recipe.is_mean for a in workload.answers)
     if needs and not rows:

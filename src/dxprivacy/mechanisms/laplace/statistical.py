@@ -21,7 +21,7 @@ import numpy as np
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.grid import to_grid
-from dxprivacy.exact.numbers import exact
+from dxprivacy.exact.numbers import exact, is_whole
 from dxprivacy.mechanisms.laplace.measured import RowForRow
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.planner import chosen, finish, prepare
@@ -169,7 +169,7 @@ def statistical(
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.line(10, 1)"])
     if loss not in LOSSES:
         raise UsageError(f"no loss “{loss}” for averages", hints=[f"one of {', '.join(LOSSES)}"])
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+    if not is_whole(n) or n < 1:
         raise UsageError("the number of records is a whole number of at least 1", hints=["n=1000"])
     if values is not None and query is not None:
         raise UsageError("give the numbers of attributes (values) or of cells (query), not both")

@@ -11,6 +11,7 @@ from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import NotCertified, QuestionError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.grid import fits_scores, require_room
+from dxprivacy.exact.numbers import is_whole
 from dxprivacy.mechanisms.laplace.facts import LARGEST_SCALE
 from dxprivacy.mechanisms.mwem.bound import best_rounds
 from dxprivacy.mechanisms.mwem.facts import MwemFacts, step_part, unit_sensitivity
@@ -150,7 +151,7 @@ def require_public_records(metric: Metric, records: object) -> None:
             "the number of records is private under this policy, and MWEM needs it",
             hints=[("--method direct", 'fits a histogram without it; in Python method="direct"')],
         )
-    if isinstance(records, bool) or not isinstance(records, (int, np.integer)) or records < 0:
+    if not is_whole(records) or records < 0:
         raise UsageError(f"records is {records!r}; the number of records is a whole number")
     if records == 0:
         raise UsageError("there are no records: nothing to make a synthetic histogram from")
@@ -190,7 +191,7 @@ def _rounds(
         c = unit_sensitivity(ratios, spans, share)
         best = best_rounds(records, metric.universe.cells, rows, c)
         return min(best, most), "the error bound is least" if best <= most else "as many as there are answers"
-    if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)) or rounds < 1:
+    if not is_whole(rounds) or rounds < 1:
         raise UsageError(f"rounds is {rounds!r}; at least one round is needed", hints=["rounds=20"])
     if rounds > most:
         why = f"{plural(rows, 'answer')} can be measured, each once" if most == rows else f"at most {most:,} are made"
@@ -202,6 +203,6 @@ def _passes(passes: int | None, cells: int) -> int:
     """As given, or a usual number."""
     if passes is None:
         return PASSES if cells <= LARGE_CELLS else FEWER_PASSES
-    if isinstance(passes, bool) or not isinstance(passes, (int, np.integer)) or not 0 <= passes <= 10_000:
+    if not is_whole(passes) or not 0 <= passes <= 10_000:
         raise UsageError(f"passes is {passes!r}; a whole number from 0 is needed", hints=["passes=30"])
     return int(passes)

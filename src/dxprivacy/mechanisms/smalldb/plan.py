@@ -16,7 +16,7 @@ from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import QuestionError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.grid import fits_scores
-from dxprivacy.exact.numbers import round_up
+from dxprivacy.exact.numbers import is_whole, round_up
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
 from dxprivacy.mechanisms.smalldb.bounds import (
@@ -209,7 +209,7 @@ def _records(rows: object, metric: Metric) -> int:
             "a small database is rescaled to the number of records, which is private under this policy",
             hints=[("--method direct", "fits records to noisy answers instead")],
         )
-    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 0:
+    if not is_whole(rows) or rows < 0:
         raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
     if rows == 0:
         raise UsageError("there are no records to learn from", hints=["rows=1000"])
