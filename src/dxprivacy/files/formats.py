@@ -36,6 +36,7 @@ RELEASE = Format("release", "release", 3, 1)  # 1 and 2: intervals leave out wha
 CHOICE_PLAN = Format("choice-plan", "planned choice", 1, 1)
 CHOICE = Format("choice", "released choice", 1, 1)
 REPORT = Format("synthesis", "report on synthetic records", 1, 1)
+JOURNAL, JOURNAL_VERSION = "dxprivacy journal", 1  # the first line of an exported ledger
 
 
 def software() -> str:

@@ -386,8 +386,3 @@ def _points(points: object) -> tuple[Universe, Floats]:
         raise MetricError("coordinates must be finite numbers")
     ids = tuple(str(k) for k in range(len(coordinates)))
     return Universe([Points(name="point", ids=ids, coordinates=coordinates, has_other=False)]), coordinates
-
-
-def tightened_pairs(metric: Metric) -> Iterable[Tightened]:
-    """What closing tightened, for metrics that report it."""
-    return metric.tightened if isinstance(metric, Matrix) else ()

@@ -15,7 +15,7 @@ from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
-from dxprivacy.exact.grid import array_to_grid, require_room, to_grid
+from dxprivacy.exact.grid import grid_of_rows, require_room, to_grid
 from dxprivacy.exact.numbers import exact
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import count, gather, marginals, matrix, mean_of, prefixes, ranges, sum_of, table
@@ -234,8 +234,8 @@ def test_only_questions_can_be_asked():
 
 def test_grids_are_exact_where_they_can_be_and_bounded_where_not():
     assert to_grid([F(1, 10), F(3)]).bias == 0
-    assert array_to_grid(np.array([0.5, 3.0, -1.25])).unit == F(1, 4)
-    fine = array_to_grid(np.array([1 / 3, 1.0]))
+    assert grid_of_rows([np.array([0.5, 3.0, -1.25])])[0][2].unit == F(1, 4)
+    fine = grid_of_rows([np.array([1 / 3, 1.0])])[0][2]
     assert 0 < fine.bias < F(1, 2**30)
     assert abs(F(1 / 3) - int(fine.whole[0]) * fine.unit) <= fine.bias
     third = to_grid([F(1, 3**40), F(1)])
