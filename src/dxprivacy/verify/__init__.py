@@ -11,8 +11,9 @@ from typing import Any
 
 from dxprivacy.errors import LedgerError, NotVerified, Undecided, UsageError
 from dxprivacy.verify import reading
-from dxprivacy.verify.ledger import verify_entry
-from dxprivacy.verify.plan import PLANS, Check, Claim, verify_plan
+from dxprivacy.verify.ledger import Book, verify_entry
+from dxprivacy.verify.plan import PLANS, verify_plan
+from dxprivacy.verify.privacy import Check
 from dxprivacy.verify.release import RELEASES, verify_release
 from dxprivacy.verify.unchecked import Unchecked, not_checked
 
@@ -59,13 +60,6 @@ def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
 
 
 def _release(data: Any, ledger: str | Path | None) -> Iterator[Check]:
-    claim, kept = None, None
-    for step in verify_release(data):
-        if isinstance(step, Check):
-            yield step
-        elif isinstance(step, Claim):
-            claim = step
-        else:
-            kept = step
-    if ledger is not None and claim is not None and kept is not None:
-        yield from verify_entry(data, claim, kept, Path(ledger))
+    spent, kept = yield from verify_release(data)
+    if ledger is not None:
+        yield from verify_entry(data, spent, kept, Book(Path(ledger)))
