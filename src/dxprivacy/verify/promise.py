@@ -1,6 +1,8 @@
 """The three sentences of a promise, and what a file says of its ledger (docs/formats.md, section 8)."""
 
 import math
+import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -63,17 +65,46 @@ def check_promise(data: dict[str, Any], spent: Spent, found: float, records: int
     if so_far < found and not close(so_far, found):
         raise refuse("is less than this release's own", "ledger worst_case_epsilon")
     worst = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")
-    check_sentences(data["promise"], spent.policy, records, data["ledger"]["file"], worst, so_far)
+    check_sentences(data["promise"], spent.policy, records, data["ledger"]["file"], worst, [so_far])
 
 
-def check_sentences(data: Any, policy: Policy, records: int, file: str, worst: float, so_far: float) -> None:
-    """Three sentences, each as it must be."""
-    stated = reading.each(data, "promise", reading.text)
+def check_sentences(
+    data: Any, policy: Policy, records: int, file: str, worst: float, so_far: Sequence[float] | None
+) -> None:
+    """Three sentences, each as it must be; `so_far` is what all releases may have come to, None where nobody knows."""
+    stated = sentences_for(data, file)
     # a distance right between two roundings may be printed as either
     largest = [policy.metric.largest * f for f in (1, 1 - 1e-6, 1 + 1e-6)]
-    options = [promise(policy.universe, records, file, worst, so_far, far) for far in largest]
-    if len(stated) != 3:
-        raise refuse("is not three sentences", "promise")
-    for k in range(3):
+    totals = [0.0] if so_far is None else so_far
+    options = [promise(policy.universe, records, file, worst, total, far) for far in largest for total in totals]
+    for k in range(3 if so_far is not None else 2):
         if stated[k] not in [option[k] for option in options]:
             raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")
+
+
+def sentences_for(data: Any, file: str) -> list[str]:
+    """Three sentences that are written as those of a promise are, with whatever numbers in them."""
+    stated = reading.each(data, "promise", reading.text)
+    if len(stated) != 3:
+        raise refuse("is not three sentences", "promise")
+    number = r"(?:∞|[0-9][0-9,]*(?:\.[0-9]+)?(?:e[+-][0-9]+)?)"
+    what = r"replaced by another record j(?:, added or removed \(j = absent\))?"
+    patterns = (
+        rf"If any one record i is {what}, the probability of any set of outputs of this release changes by at most the "
+        r"factor e\^L\(i,j\); the number of records (?:\([0-9,]+\) is treated as public|is private)\.",
+        rf"Added over every release in {re.escape(file)}, L\(i,j\) stays at or below the policy's ε for each of the "
+        r"[0-9,]+ pairs; pairs that the policy sets far apart are protected weakly, and public ones not at all\.",
+        rf"In plain differential-privacy terms this release is ε = {number}, all releases so far ε = {number}, and the "
+        rf"policy permits (?:no limit|up to ε = {number}); someone with several records, or with attributes that "
+        r"reveal one another, is protected less than this says\.",
+    )
+    for k, (sentence, pattern) in enumerate(zip(stated, patterns, strict=True)):
+        if not re.fullmatch(pattern, sentence):
+            raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")
+    return stated
+
+
+def check_number(data: Any, records: int) -> None:
+    """The first sentence tells the public number of records."""
+    if f"the number of records ({records:,}) is treated as public" not in data[0]:
+        raise refuse("sentence 1 does not follow from the facts", "promise")
