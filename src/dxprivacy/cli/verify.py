@@ -7,7 +7,9 @@ import click
 
 @click.command("verify")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--ledger", type=click.Path(path_type=Path), help="Check a release, choice or report also against this ledger.")
+@click.option(
+    "--ledger", type=click.Path(path_type=Path), help="Check a release, choice or report also against this ledger."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
 def command(file: Path, ledger: Path | None, as_json: bool) -> None:
     """Check a plan, a release, a choice or a report on synthetic records again, from the file alone.

@@ -91,10 +91,16 @@ def _of_report(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
         yield Unchecked("plan.again", "whether a row might have been measured twice")
         yield Unchecked("plan.why", "why so many rounds")
         yield Unchecked("plan.share", "no step takes more than its part; it may have been less")
-        yield Unchecked("plan.request", "covers the noise of rows that were never measured; the ledger has its beginning")
+        yield Unchecked(
+            "plan.request", "covers the noise of rows that were never measured; the ledger has its beginning"
+        )
         yield Unchecked("measurements.noisy", "that it was drawn, and from this data")
     if data["method"] == "smalldb":
         yield Unchecked("plan.route", "how it was drawn")
         yield Unchecked("plan.certificate.rule", "how the ratio was found; the ratio itself is checked")
+        if not data["ledger"]["entries"]:
+            why = "a database that was drawn without looking at the data is not kept"
+            yield from (Unchecked(f"answers.{name}", why) for name in ("released", "low", "high"))
+            yield Unchecked("plan.beta", "without a choice nothing can go wrong")
     if data["method"] != "direct":
         yield Unchecked("answers.unit", "names of units, where the ledger has none")

@@ -89,17 +89,21 @@ class Report(ABC):
             raise refuse("does not follow from the answers", "summary")
         return compared, inside
 
-    def check_released(self, answers: Sequence[Answer], expected: Sequence[list[Interval]], version: Version) -> None:
-        """Labels, and what was released of each answer: one of what may be stated, nothing where nothing may be."""
+    def check_labels(self, answers: Sequence[Answer], version: Version) -> None:
+        """Every answer is called as its question says."""
         given = self.data["answers"]
         if len(given) != len(answers):
             raise refuse(f"{len(given):,} instead of {len(answers):,}", "answers")
-        for k, (stated, answer, options) in enumerate(zip(given, answers, expected, strict=True)):
-            where = f"answer {k + 1}"
+        for k, (stated, answer) in enumerate(zip(given, answers, strict=True)):
             named = [("label", answer.label), ("question", answer.title)]
             for name, wanted in (*named, *([("unit", answer.unit)] if version.has_units else [])):
                 if stated[name] != wanted:
-                    raise refuse(f"{name} is not {wanted[:60]!r}", where)
+                    raise refuse(f"{name} is not {wanted[:60]!r}", f"answer {k + 1}")
+
+    def check_released(self, expected: Sequence[list[Interval]]) -> None:
+        """What was released of each answer is one of what may be stated, nothing where nothing may be."""
+        for k, (stated, options) in enumerate(zip(self.data["answers"], expected, strict=True)):
+            where = f"answer {k + 1}"
             found = None if stated["released"] is None else stated_interval(stated, where)
             if (found is None) != (not options) or (found is not None and found not in options):
                 raise refuse("what was released is not what the ledger holds", where)

@@ -53,6 +53,11 @@ class SmallDb(Run):
         self.log_candidates = reading.number(plan["log_candidates"], "plan log_candidates")
         self.bounds = reading.each(plan["bounds"], "plan bounds", reading.number)
         self._check_intervals()
+        stated = reading.members(plan["certificate"], "certificate", ("norm", "ratio", "witness", "rule", "metric"))
+        if stated["metric"] != self.policy or reading.fraction(stated["ratio"], "certificate") > read_share(
+            plan["share"]
+        ):
+            raise refuse("speaks about another metric, or states more than the share", "certificate")
         check_number(data["promise"], self.records)
 
     def _check_intervals(self) -> None:
@@ -81,6 +86,9 @@ class SmallDb(Run):
         policy = Policy(universe, version.metric, version.digest, self.dataset)
         if put.rows != asked.rows or len(self.weights) != put.rows:
             raise refuse("are not one for each row", "plan weights")
+        same = plan["put"] == plan["questions"]
+        if not same:
+            _check_flatter(plan["put"], asked)
         covered = {
             "mechanism": "smalldb",
             "metric": policy.digest,
@@ -94,12 +102,13 @@ class SmallDb(Run):
         loss = Loss(universe, put.blocks, scales, [range(put.rows)])
         spent = ChoiceSpent(policy, read_share(plan["share"]), loss, self.request)
         yield check_certificate(plan["certificate"], tightest(loss, version.metric), spent)
-        rows = _Rows(asked, put, version, same=plan["put"] == plan["questions"])
+        rows = _Rows(asked, put, version, same=same)
         self._check_bounds(asked, rows, universe.cells)
         yield Check("bounds", "follow from rows, scale, size and probability")
         drawn = self._drawn(book, loss, rows)
+        self.check_labels(asked.answers, version)
         if drawn is not None:
-            self.check_released(asked.answers, self._released(asked, rows, drawn), version)
+            self.check_released(self._released(asked, rows, drawn))
             yield Check("released", "is what the stored database answers")
         book.check_shares()
         self.check_promise(book, version, self.records)
@@ -196,6 +205,13 @@ class _Rows:
     def column(self, cell: int) -> dict[int, int]:
         """Where a cell counts."""
         return self._column(self.put, tuple(self.version.universe.values(cell)))
+
+
+def _check_flatter(put: list[Any], asked: Asked) -> None:
+    """Rows that stand for asked ones are explicit, and called like the answers where each row is one."""
+    labels = [answer.label for answer in asked.answers] if len(asked.answers) == asked.rows else []
+    if len(put) != 1 or put[0]["ask"] != "matrix" or put[0]["labels"] != labels or {"within", "weight"} & set(put[0]):
+        raise refuse("are not flatter rows for what was asked", "plan put")
 
 
 def _spans(asked: Asked) -> list[int]:
