@@ -15,6 +15,7 @@ from dxprivacy.files.writing import ANSWERS, RELEASE, write_file
 from dxprivacy.wording import json_text, shown
 
 FORMAT = "dxprivacy-release/3"
+CARRYING = "dxprivacy-release/4"  # with the reconstruction of what was asked from what was counted
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
 _WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide

@@ -28,7 +28,7 @@ from dxprivacy.verify.privacy import (
 from dxprivacy.verify.questions import Answer, Asked, ask
 from dxprivacy.verify.reading import refuse
 
-PLANS = {"dxprivacy-plan/2": 2, "dxprivacy-plan/3": 3}  # their editions
+PLANS = {"dxprivacy-plan/2": 2, "dxprivacy-plan/3": 3, "dxprivacy-plan/4": 4}  # their editions
 COMMON = (
     *("format", "name", "request", "policy", "universe", "questions", "workload", "rows", "share", "scales"),
     *("certificate", "worst_case_epsilon", "seal"),
@@ -56,7 +56,7 @@ def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Cla
         raise refuse("is not the digest of the rows that the questions ask for", "workload")
     share = read_share(data["share"])
     records = None if data["rows"] is None else reading.whole(data["rows"], "rows", 0, 1 << 62)
-    counted, measured, way = read_measured(data.get("measured"), asked, universe)
+    counted, measured, way = read_measured(data.get("measured"), asked, universe, edition)
     scales = read_scales(data["scales"], counted.rows)
     covered = {
         **({"measured": [data["measured"]["how"], measured]} if measured else {}),

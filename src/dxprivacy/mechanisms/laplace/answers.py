@@ -10,7 +10,7 @@ from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Ratio
-from dxprivacy.release.release import Release, Row
+from dxprivacy.release.release import CARRYING, FORMAT, Release, Row
 from dxprivacy.wording import digits
 
 _FAR_TAIL = 1000  # scales; noise beyond it has probability e^-1000
@@ -49,7 +49,8 @@ def build_release(
         "software": f"dxprivacy {importlib.metadata.version('dxprivacy')}",
     }
     public = records if plan.metric.universe.absent is None else None
-    return Release(plan.name, tuple(rows), promise(plan, records, ledger, so_far), public, facts)
+    version = FORMAT if plan.reconstruction is None else CARRYING
+    return Release(plan.name, tuple(rows), promise(plan, records, ledger, so_far), public, facts, version)
 
 
 def rehearse(plan: Plan, records: int, *, ledger: str, request: str, so_far: float) -> None:

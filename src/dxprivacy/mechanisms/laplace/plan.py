@@ -22,6 +22,7 @@ from dxprivacy.mechanisms.laplace.expected import ErrorOf, Interval, all_expecte
 from dxprivacy.mechanisms.laplace.laws import Law, laplace_laws
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
 from dxprivacy.mechanisms.laplace.measured import Measured, RowForRow
+from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.questions import Stack
@@ -29,7 +30,8 @@ from dxprivacy.questions.stored import from_dict, listed_rows
 from dxprivacy.wording import json_text, shown
 
 FORMAT = "dxprivacy-plan/3"
-READABLE = (FORMAT, "dxprivacy-plan/2")  # that of 0.1.0, whose questions mean what they meant
+CARRYING = "dxprivacy-plan/4"  # with the reconstruction of what was asked from what is counted
+READABLE = (CARRYING, FORMAT, "dxprivacy-plan/2")  # that of 0.1.0, whose questions mean what they meant
 MOST_QUESTIONS = 10_000
 LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
 
@@ -81,6 +83,11 @@ class Plan:
     def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
         """The rows that were asked for, from noisy counts: post-processing."""
         return noisy.tolist() if self.measured is None else self.measured.estimate(noisy, self.scales, records)
+
+    @property
+    def reconstruction(self) -> WayBack | None:
+        """The way from counted rows to those that were asked for, where the plan's file carries it."""
+        return None if self.measured is None else self.measured.reconstruction(self.scales)
 
     def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
         """The released value of an answer and its 95 % interval, from estimated rows."""
@@ -191,12 +198,17 @@ class Plan:
             "scales": [s.hex() for s in self.scales],
             "certificate": self.certificate.to_dict(),
             "worst_case_epsilon": _finite(self.worst_epsilon),
-            **({} if self.measured is None else {"measured": self.measured.to_dict()}),
+            **({} if self.measured is None else {"measured": self.measured.to_dict() | self._carried()}),
         }
+
+    def _carried(self) -> dict[str, Any]:
+        carried = self.reconstruction
+        return {} if carried is None else {"reconstruction": carried.to_dict()}
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
-        data = {"format": FORMAT, **self.essence(), "method": self.method, "about": self.about}
+        version = FORMAT if self.reconstruction is None else CARRYING
+        data = {"format": version, **self.essence(), "method": self.method, "about": self.about}
         more = {
             "answers": [
                 {
@@ -309,8 +321,17 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     measured = None if put is None else measure(given.get("how"), workload, put)
     if len(scales) != (workload if measured is None else measured.workload).rows:
         raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
+    if measured is not None and data["format"] == CARRYING:
+        measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
     plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset, measured, about)
     plan.certificate.require(at_most=share)
     if plan.measured is not None:
         _ = plan.errors  # refuses what does not follow from the counted rows
     return plan
+
+
+def _reconstruction(given: dict[str, Any], asked: int, counted: int) -> WayBack:
+    try:
+        return WayBack.from_dict(given["reconstruction"], asked, counted)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise UsageError("the plan file is damaged: its reconstruction", hints=["dxp plan … plans again"]) from None
