@@ -149,8 +149,9 @@ class Reconstructed(LeastSquares):
         return [Blend(v, *least) if v > 0 else Laplace(0.0) for v, least in together]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
-        """Products."""
-        return list(self._back.estimates(noisy, records))
+        """Products; what is exact is whole."""
+        found, spreads = self._back.estimates(noisy, records), self._back.spreads(self._noises)
+        return [float(x) if v > 0 else x for x, v in zip(found, spreads, strict=True)]
 
 
 _WAYS: dict[str, type[Way]] = {"row for row": RowForRow, "least squares": LeastSquares}

@@ -182,11 +182,12 @@ class LeastSquares(Measured):
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
         """Component by component; rows that are the same for all records tell their number, exact ones are whole.
 
-        Where a file carries the way back, by that, without any rounding.
+        Where a file carries the way back, by that, in fractions that are rounded once.
         """
         carried = self.reconstruction(scales)
         if carried is not None:
-            return list(carried.estimate(noisy.tolist(), records))
+            found = carried.estimate(noisy.tolist(), records)
+            return [float(x) if law.variance > 0 else round(x) for x, law in zip(found, self.laws(scales), strict=True)]
         out: list[int | float | Fraction] = list((self._base * records).tolist())
         for part in self._parts(scales):
             found, spread = part.estimate(noisy, records).tolist(), part.variances().tolist()
