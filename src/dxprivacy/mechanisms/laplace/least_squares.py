@@ -21,7 +21,7 @@ from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, com
 from dxprivacy.mechanisms.laplace.laws import Blend, Laplace, Law, least_of
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.noise_law import variance
-from dxprivacy.mechanisms.laplace.reconstruction import Piece, WayBack, exact_way_back, tells
+from dxprivacy.mechanisms.laplace.reconstruction import MOST_NUMBERS, Piece, WayBack, exact_way_back, tells
 from dxprivacy.model.blocks import Block, OneHot
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.elimination import directions
@@ -175,9 +175,12 @@ class LeastSquares(Measured):
 
     def _pieces(self, scales: Sequence[float]) -> list[Piece] | None:
         """Components over their cells; None where there are too many."""
-        if any(cells_told_apart([*p.asked, *p.counted], p.axes) > MOST_CELLS for p in self._parts(scales)):
-            return None
-        return [part.piece() for part in self._parts(scales)]
+        parts = self._parts(scales)
+        for part in parts:
+            cells = cells_told_apart([*part.asked, *part.counted], part.axes)
+            if cells > MOST_CELLS or len(part.asked_rows) * (1 + len(part.counted_rows)) * cells > MOST_NUMBERS:
+                return None
+        return [part.piece() for part in parts]
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
         """Component by component; rows that are the same for all records tell their number, exact ones are whole.

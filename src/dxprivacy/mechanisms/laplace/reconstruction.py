@@ -20,6 +20,7 @@ from dxprivacy.optimise.elimination import directions
 
 MOST_ENTRIES = 200_000
 MOST_PRODUCTS = 20_000_000  # to check it again, from cell to cell
+MOST_NUMBERS = 200_000_000  # asked rows x counted rows x cells: about a second, and no large matrix
 _BITS = 30
 _LARGEST = 1 << 62
 _FINEST = 1 << 20  # of the denominators of an inverse
@@ -121,9 +122,17 @@ def tells(given: WayBack, pieces: Sequence[Piece], base: Ints) -> bool:
                 return False
             for column, entry in dense[row].items():
                 whole[k, place[column]] = entry
-        if (whole.dot(_with_total(piece).astype(object)) != given.denominator * piece.wanted.astype(object)).any():
+        if not _is_product(whole, _with_total(piece), given.denominator, piece.wanted):
             return False
     return all(dense[row] == {0: int(base[row]) * given.denominator} for row in left)
+
+
+def _is_product(whole: Any, rows: Ints, times: int, wanted: Ints) -> bool:
+    """In 64 bits where nothing can leave them, otherwise in whole numbers without end."""
+    small = whole.astype(np.int64)  # files hold nothing beyond 2^62
+    if _fits(small, rows) and float(times) * float(np.abs(wanted).max(initial=0)) < _LARGEST:
+        return bool((small @ rows == times * wanted).all())
+    return bool((whole.dot(rows.astype(object)) == times * wanted.astype(object)).all())
 
 
 def _with_total(piece: Piece) -> Ints:
