@@ -9,7 +9,7 @@ from dxprivacy.attributes import registry  # noqa: F401
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block
-from dxprivacy.verify import attributes, metric
+from dxprivacy.verify import attributes, choice, metric, picks, plan, questions, release, synthesis
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 
@@ -28,3 +28,21 @@ def test_every_kind_is_verified_and_specified(base, known):
     assert kinds(base) == set(known)
     for kind in known:
         assert f"| `{kind}` |" in PAGE, kind
+
+
+@pytest.mark.parametrize(
+    "known",
+    [plan.PLANS, release.RELEASES, choice.CHOICES, choice.CHOICE_PLANS, synthesis.REPORTS],
+    ids=lambda x: next(iter(x)),
+)
+def test_every_format_that_is_read_is_specified(known):
+    for name in known:
+        edition = name.rpartition("/")[2]
+        assert f"`{name}`" in PAGE or f"`…/{edition}` files" in PAGE, name
+
+
+def test_every_question_choice_and_method_is_specified():
+    for name in picks._PICKS:
+        assert f"| `{name}` |" in PAGE, name
+    for name in (*questions._KINDS, *synthesis._METHODS):
+        assert f"*{name}*" in PAGE or f"*{name} of" in PAGE, name

@@ -24,7 +24,7 @@ from dxprivacy.questions.strategy_rows import Picked
 from dxprivacy.verify import certificate, directions, verify
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import largest_loss, tightest
-from dxprivacy.verify.ledger import Entry, _together
+from dxprivacy.verify.entries import Entry, together
 from dxprivacy.verify.loss import Loss
 from dxprivacy.verify.metric import distance
 from dxprivacy.verify.questions import ask
@@ -77,14 +77,14 @@ def test_the_verifier_finds_the_same_largest_ratio_for_choices_and_sums(rng):
         assert workload_digest(universe.digest, losses[-1].blocks) == workload.digest
     again = rng.randrange(len(costs))
     costs, losses = [*costs, costs[again]], [*losses, losses[again]]
-    together = _together([Entry(None, None, loss, Fraction(0)) for loss in losses])
+    whole = together([Entry(None, None, loss, Fraction(0)) for loss in losses])
     total = SumCost(metric.universe, costs)
     truth = brute(total, metric)
-    found = tightest(together, d)
+    found = tightest(whole, d)
     assert found.low <= truth <= found.high
     if found.exact:
         assert found.high == truth or found.high <= truth * (1 + Fraction(1, 1 << 50))
-    assert largest_loss(together) == pytest.approx(ours_largest(total)[0], rel=1e-8)
+    assert largest_loss(whole) == pytest.approx(ours_largest(total)[0], rel=1e-8)
     assert largest_loss(losses[0]) == pytest.approx(ours_largest(costs[0])[0], rel=1e-8)
 
 
@@ -99,14 +99,14 @@ def test_where_the_verifier_only_bounds_the_bound_is_sound(rng):
         workload = questions.on(metric.universe)
         costs.append(kind(workload, random_scales(rng, workload)))
         losses.append(theirs(costs[-1], questions, universe))
-    together = _together([Entry(None, None, loss, Fraction(0)) for loss in losses])
+    whole = together([Entry(None, None, loss, Fraction(0)) for loss in losses])
     truth = brute(SumCost(metric.universe, costs), metric)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certificate, "_MOST_COLUMNS", 0)
         patch.setattr(directions.Along, "contexts", lambda self: None)
         patch.setattr(certificate, "_presence", certificate._presence_by_block)
         try:
-            assert tightest(together, d).high >= truth
+            assert tightest(whole, d).high >= truth
         except Undecided:
             return
 

@@ -7,13 +7,15 @@ import click
 
 @click.command("verify")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--ledger", type=click.Path(path_type=Path), help="Check a release also against this ledger.")
+@click.option(
+    "--ledger", type=click.Path(path_type=Path), help="Check a release, choice or report also against this ledger."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
 def command(file: Path, ledger: Path | None, as_json: bool) -> None:
-    """Check a plan or a release again, from the file alone.
+    """Check a plan, a release, a choice or a report on synthetic records again, from the file alone.
 
     An independent program that shares no code with the planner recomputes digests, certificate, errors, intervals and
-    promise; with --ledger also the chain, the release's entry, and that all entries together keep the policy. It needs
+    promise; with --ledger also the chain, the file's entries, and that all entries together keep the policy. It needs
     no policy file, no data, and writes nothing. What nothing in the file can confirm (titles, methods, comparisons with
     plain DP, that the noise was really drawn) is named as not checked. docs/formats.md tells others how to write their
     own.
@@ -25,6 +27,7 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
     \b
     Examples:   dxp verify plan-7f3a.json
                 dxp verify release-7f3a.json --ledger ledger.db
+                dxp verify synthetic-report.json --ledger ledger.db
     """
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.verify import Check, not_checked, read, verify_data
@@ -51,6 +54,8 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
     steps += [f"{tag('good', '✓ verified')} {file.name}: everything else in it follows from what is in it"]
     if any(check.name == "errors" for check in held):
         steps += ["", next_step("dxp release", file, "--data", "FILE", "--policy", "POLICY.toml")]
+    elif "title" in data and "ledger" not in data:
+        steps += ["", next_step("dxp choose", "POLICY.toml", data["title"], "--data", "FILE")]
     elif ledger is None:
         steps += ["", next_step("dxp verify", file, "--ledger", "LEDGER")]
     else:

@@ -18,24 +18,30 @@ class Format:
 
     name: str
     noun: str
-    version: int
-    oldest: int  # that is still read
+    version: int = 1
+    oldest: int = 1  # that is still read
+    newest: int = 1  # for files that need what the usual version does not have
 
     @property
     def written(self) -> str:
-        """What a file of the present version says that it is."""
-        return f"dxprivacy-{self.name}/{self.version}"
+        """What a file of the usual version says that it is."""
+        return self.numbered(self.version)
+
+    def numbered(self, version: int) -> str:
+        """What a file of some version says that it is."""
+        return f"dxprivacy-{self.name}/{version}"
 
     def reads(self, text: object) -> bool:
         """Whether a file that calls itself so can be read."""
-        return any(text == f"dxprivacy-{self.name}/{k}" for k in range(self.oldest, self.version + 1))
+        return any(text == self.numbered(k) for k in range(self.oldest, self.newest + 1))
 
 
-PLAN = Format("plan", "plan", 3, 2)  # 2 is that of 0.1.0, whose questions mean what they meant
-RELEASE = Format("release", "release", 3, 1)  # 1 and 2: intervals leave out what cells hide
-CHOICE_PLAN = Format("choice-plan", "planned choice", 1, 1)
-CHOICE = Format("choice", "released choice", 1, 1)
-REPORT = Format("synthesis", "report on synthetic records", 1, 1)
+WITH_RECONSTRUCTION = 4  # of plans and releases: they carry the way from what was counted to what was asked
+PLAN = Format("plan", "plan", 3, 2, WITH_RECONSTRUCTION)  # 2: that of 0.1.0, whose questions mean what they meant
+RELEASE = Format("release", "release", 3, 1, WITH_RECONSTRUCTION)  # 1 and 2: intervals leave out what cells hide
+CHOICE_PLAN = Format("choice-plan", "planned choice")
+CHOICE = Format("choice", "released choice")
+REPORT = Format("synthesis", "report on synthetic records")
 JOURNAL, JOURNAL_VERSION = "dxprivacy journal", 1  # the first line of an exported ledger
 
 

@@ -11,9 +11,12 @@ from typing import Any
 
 from dxprivacy.errors import LedgerError, NotVerified, Undecided, UsageError
 from dxprivacy.verify import reading
-from dxprivacy.verify.ledger import verify_entry
-from dxprivacy.verify.plan import PLANS, Check, Claim, verify_plan
+from dxprivacy.verify.choice import CHOICE_PLANS, CHOICES, verify_choice, verify_choice_plan
+from dxprivacy.verify.ledger import Book, verify_entry
+from dxprivacy.verify.plan import PLANS, verify_plan
+from dxprivacy.verify.privacy import Check
 from dxprivacy.verify.release import RELEASES, verify_release
+from dxprivacy.verify.synthesis import REPORTS, verify_report
 from dxprivacy.verify.unchecked import Unchecked, not_checked
 
 __all__ = ["Check", "Unchecked", "not_checked", "read", "verify", "verify_data"]
@@ -36,19 +39,20 @@ def read(path: str | Path) -> Any:
 
 
 def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check]:
-    """Check a plan or release file, a release also against its ledger; `not_checked` names what is left out."""
+    """Check a file, one that spent also against its ledger; `not_checked` names what is left out."""
     yield from verify_data(read(path), ledger)
 
 
 def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
-    """Check a plan or release given as parsed JSON."""
+    """Check a plan, release, choice or report given as parsed JSON."""
     kind = data.get("format") if isinstance(data, dict) else None
-    if not isinstance(kind, str) or kind not in (*PLANS, *RELEASES):
+    known = (*PLANS, *RELEASES, *CHOICE_PLANS, *CHOICES, *REPORTS)
+    if not isinstance(kind, str) or kind not in known:
         raise NotVerified("neither a plan nor a release of this version", where="format")
-    if kind in PLANS and ledger is not None:
+    if kind in (*PLANS, *CHOICE_PLANS) and ledger is not None:
         raise UsageError("a plan spends nothing, so no ledger knows it", hints=["verify the release"])
     try:
-        yield from verify_plan(data) if kind in PLANS else _release(data, ledger)
+        yield from _checks(data, kind, ledger)
     except (NotVerified, Undecided, LedgerError):
         raise
     except MemoryError:
@@ -58,14 +62,14 @@ def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
         raise NotVerified("not as docs/formats.md says", where="format") from None
 
 
-def _release(data: Any, ledger: str | Path | None) -> Iterator[Check]:
-    claim, kept = None, None
-    for step in verify_release(data):
-        if isinstance(step, Check):
-            yield step
-        elif isinstance(step, Claim):
-            claim = step
-        else:
-            kept = step
-    if ledger is not None and claim is not None and kept is not None:
-        yield from verify_entry(data, claim, kept, Path(ledger))
+def _checks(data: Any, kind: str, ledger: str | Path | None) -> Iterator[Check]:
+    if kind in PLANS:
+        yield from verify_plan(data)
+    elif kind in CHOICE_PLANS:
+        yield from verify_choice_plan(data)
+    elif kind in REPORTS:
+        yield from verify_report(data, ledger)
+    else:
+        spent, kept = yield from verify_release(data) if kind in RELEASES else verify_choice(data)
+        if ledger is not None:
+            yield from verify_entry(data, spent, kept, Book(Path(ledger)))

@@ -1,23 +1,14 @@
 """What names, groups and conditions in questions mean (docs/formats.md, section 4)."""
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from fractions import Fraction
-from functools import cached_property
-from itertools import pairwise
 
-from dxprivacy.verify import days
-from dxprivacy.verify.attributes import Attribute, Dates, Numbers, Points, Property, Series
-from dxprivacy.verify.reading import decimal, refuse
+from dxprivacy.verify.attributes import Attribute, Property
+from dxprivacy.verify.orders import ColumnOrder, Condition, Order, PointOrder
+from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
-from dxprivacy.verify.words import number_text
-
-End = Fraction | date
-Condition = list[str] | tuple[End, End]
-"""Any of these values, or from one end to the other."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +31,8 @@ class Named:
 
     def unit(self, universe: Universe) -> str:
         """The unit of these numbers; a series' properties have that of the series."""
-        own = universe.units.get(self.attribute.name, "")
-        if self.fact is None or not isinstance(self.attribute, Points):
-            return own
-        return universe.units.get(f"{self.attribute.name}.{self.fact.name}", "")
+        key = self.attribute.name if self.fact is None else self.attribute.unit_of(self.fact.name)
+        return universe.units.get(key, "")
 
     def column(self, universe: Universe) -> str:
         """What groups of it are called: the property alone where nothing else is called so."""
@@ -55,31 +44,25 @@ class Named:
     @property
     def entry(self) -> Attribute | None:
         """What stands in its data column; None for a property that stands in none."""
-        if self.fact is None:
-            return self.attribute
-        a = self.attribute
-        return a.entry if isinstance(a, Series) and self.fact.name in a.columns else None
+        return self.attribute if self.fact is None else self.attribute.entry_of(self.fact.name)
 
     @property
     def places(self) -> list[int] | None:
         """Of a column of a series: which entry each value has there."""
-        a = self.attribute
-        if isinstance(a, Series) and self.fact is not None and self.fact.name in a.columns:
-            return a.places(self.fact.name)
-        return None
+        if self.fact is None or self.entry is None:
+            return None
+        return self.attribute.places(self.fact.name)
 
-    def order(self, where: str, edition: int) -> "Order":
+    def order(self, where: str, edition: int) -> Order:
         """Where its values stand; in edition 2 those of a series in cells stood at the cells' middles."""
-        places = self.places
-        if places is not None and isinstance(self.entry, Numbers) and edition > 2:
-            return _Column(where, self.entry, places)
-        if self.fact is None and isinstance(self.attribute, Dates):
-            return _Days(where, self.attribute)
-        if self.fact is None and isinstance(self.attribute, Numbers):
-            return _Cells(where, self.attribute)
+        if self.fact is None:
+            return self.attribute.order(where)
+        places, cells = self.places, self.attribute.cells
+        if places is not None and cells is not None and edition > 2:
+            return ColumnOrder(where, [cells.low + (k + Fraction(1, 2)) * cells.step for k in places])
         if self.numbers is None:
             raise refuse(f"{self.name} has no numbers", where)
-        return _Points(where, self.numbers)
+        return PointOrder(where, self.numbers)
 
 
 def resolve(name: str, universe: Universe, where: str) -> Named:
@@ -161,155 +144,3 @@ def _plain(named: Named, edition: int) -> tuple[list[int], list[str]]:
     order = sorted(set(entries), key=lambda e: (value[e], e))
     place = {entry: k for k, entry in enumerate(order)}
     return [place[e] for e in entries], order
-
-
-class Order(ABC):
-    """Where listed values stand: the start of each, in order of the values."""
-
-    starts: Sequence[Fraction]
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    @abstractmethod
-    def read(self, written: str | End) -> Fraction:
-        """Where an edge or an end stands."""
-
-    @abstractmethod
-    def label(self, low: Fraction, high: Fraction | None) -> str:
-        """The group from low to below high, or without end."""
-
-    @abstractmethod
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
-        """Groups of one width: that of each value, and their labels."""
-
-    def inside(self, low: End, high: End) -> list[int]:
-        """The values from one end to the other."""
-        first, last = self.read(low), self.read(high)
-        return [k for k, x in enumerate(self.starts) if first <= x <= last]
-
-    def between(self, written: str) -> tuple[list[int], list[str]]:
-        """Groups from edge to edge, the last one open: that of each value, and their labels."""
-        edges = [self.read(part.strip()) for part in written.split(",") if part.strip()]
-        if not edges or any(a >= b for a, b in pairwise(edges)):
-            raise refuse(f"groups by the edges {written[:40]!r}", self.where)
-        keys = [sum(edge <= x for edge in edges) - 1 for x in self.starts]
-        return keys, [self.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)]
-
-
-class _Points(Order):
-    """Single numbers."""
-
-    def __init__(self, where: str, numbers: Sequence[Fraction]) -> None:
-        super().__init__(where)
-        self.starts = numbers
-        self._all_whole = all(x.denominator == 1 for x in numbers)
-
-    def read(self, written: str | End) -> Fraction:
-        found = decimal(written) if isinstance(written, str) else written
-        if not isinstance(found, Fraction):
-            raise refuse(f"{str(written)[:40]!r} is no number", self.where)
-        return found
-
-    def label(self, low: Fraction, high: Fraction | None) -> str:
-        if high is not None and self._all_whole and low.denominator == high.denominator == 1:
-            first, last = max(low, min(self.starts)), min(high - 1, max(self.starts))
-            return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
-        return _span(low, high)
-
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
-        size = decimal(width)
-        if size is None or size <= 0:
-            raise refuse(f"groups by steps of {width[:40]!r}", self.where)
-        cuts = [x // size for x in self.starts]
-        place = {cut: k for k, cut in enumerate(sorted(set(cuts)))}
-        for cut in place:
-            self.require_end((cut + 1) * size)
-        return [place[cut] for cut in cuts], [self.label(cut * size, (cut + 1) * size) for cut in place]
-
-    def require_end(self, edge: Fraction) -> None:
-        """Points cannot be cut in two."""
-
-
-def _span(low: Fraction, high: Fraction | None) -> str:
-    return f"{number_text(low)}+" if high is None else f"{number_text(low)} to {number_text(high)}"
-
-
-class _Cells(_Points):
-    """Half-open cells; nothing may cut one in two."""
-
-    def __init__(self, where: str, attribute: Numbers) -> None:
-        super().__init__(where, [attribute.low + k * attribute.step for k in range(attribute.listed)])
-        self.attribute = attribute
-
-    def read(self, written: str | End) -> Fraction:
-        edge = super().read(written)
-        self.require_end(edge)
-        return edge
-
-    def require_end(self, edge: Fraction) -> None:
-        a = self.attribute
-        if a.low < edge < a.high and (edge - a.low) % a.step:
-            raise refuse(f"{number_text(edge)} lies inside a cell of {a.name}", self.where)
-
-    def label(self, low: Fraction, high: Fraction | None) -> str:
-        return _span(low, high)
-
-    def inside(self, low: End, high: End) -> list[int]:
-        first, last = self.read(low), self.read(high)
-        return [k for k, x in enumerate(self.starts) if first <= x and x + self.attribute.step <= last]
-
-
-class _Column(_Cells):
-    """A column of a series.  Questions of version 0.1.0 may cut its cells: these then count by their middles."""
-
-    def __init__(self, where: str, attribute: Numbers, places: Sequence[int]) -> None:
-        super().__init__(where, attribute)
-        self.middles = [attribute.low + (k + Fraction(1, 2)) * attribute.step for k in places]
-        self.starts = self.middles
-
-    def require_end(self, edge: Fraction) -> None:
-        """Stored questions may cut a cell."""
-
-    def inside(self, low: End, high: End) -> list[int]:
-        first, last = self.read(low), self.read(high)
-        return [k for k, x in enumerate(self.middles) if first <= x <= last]
-
-
-class _Days(Order):
-    """Days, counted from the first one."""
-
-    def __init__(self, where: str, attribute: Dates) -> None:
-        super().__init__(where)
-        self.attribute = attribute
-
-    @cached_property
-    def starts(self) -> Sequence[Fraction]:  # type: ignore[override]
-        return [Fraction(k) for k in range(self.attribute.listed)]
-
-    def read(self, written: str | End) -> Fraction:
-        found = days.day(written) if isinstance(written, str) else written
-        if not isinstance(found, date):
-            raise refuse(f"{str(written)[:40]!r} is no day", self.where)
-        return Fraction((found - self.attribute.first).days)
-
-    def label(self, low: Fraction, high: Fraction | None) -> str:
-        def shown(at: Fraction) -> str:
-            return (self.attribute.first + timedelta(days=int(at))).isoformat()
-
-        if high is None:
-            return f"{shown(low)}+"
-        first, last = max(low, Fraction(0)), min(high - 1, Fraction(self.attribute.listed - 1))
-        return f"{shown(first)}–{shown(last)}" if last > first else shown(first)
-
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
-        listed = self.attribute.listed
-        if width in days.CALENDAR:
-            groups = [days.calendar(width, self.attribute.day(k)) for k in range(listed)]
-            place = {key: k for k, key in enumerate(sorted(set(groups)))}
-            return [place[key] for key in groups], [label for _, label in place]
-        size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
-        if not size:
-            raise refuse(f"groups days by {width[:40]!r}", self.where)
-        spans = range(0, listed, size)
-        return [k // size for k in range(listed)], [self.label(Fraction(a), Fraction(a + size)) for a in spans]

@@ -28,16 +28,19 @@ class Estimator:
         self, asked: Sequence[Block], counted: Sequence[Block], universe: Universe, noises: Sequence[float]
     ) -> None:
         first = [0] * len(universe.shape)
-        self._components = list(_components(asked, counted, universe))
-        self._parts = [part.solved(noises) for part in self._components]
+        self.components = list(_components(asked, counted, universe))
         self._noises = noises
-        self._rows = sum(b.rows for b in asked)
-        self._first = {row: x for block in asked for row, x in block.column(first).items()}
+        self.rows = sum(b.rows for b in asked)
+        self.first = {row: x for block in asked for row, x in block.column(first).items()}
+
+    @cached_property
+    def _parts(self) -> "list[_Solution]":
+        return [part.solved(self._noises) for part in self.components]
 
     @cached_property
     def spreads(self) -> list[float]:
         """The variance of each row; none where exact rows and the total tell it."""
-        out = [0.0] * self._rows
+        out = [0.0] * self.rows
         for part in self._parts:
             for row, spread in part.variances().items():
                 out[row] = spread
@@ -46,8 +49,8 @@ class Estimator:
     @property
     def leasts(self) -> list[tuple[float, float]]:
         """Per row the least variance of a noise in its component, and how often others are there that were left out."""
-        out = [(1.0, 0.0)] * self._rows
-        for part in self._components:
+        out = [(1.0, 0.0)] * self.rows
+        for part in self.components:
             counted = [
                 self._noises[row] for block in part.counted for row in range(block.first, block.first + block.rows)
             ]
@@ -58,7 +61,7 @@ class Estimator:
 
     def estimates(self, noisy: Sequence[int], records: int) -> list[Number]:
         """Every row; what is the same for all records tells their number, and what is exact is whole."""
-        out: list[Number] = [self._first.get(row, 0) * records for row in range(self._rows)]
+        out: list[Number] = [self.first.get(row, 0) * records for row in range(self.rows)]
         for part in self._parts:
             for row, value in part.estimates(noisy, records).items():
                 out[row] = round(float(value), _DECIMALS) if self.spreads[row] else round(value)
@@ -85,7 +88,7 @@ class _Solution(Protocol):
         """Per row that was asked for."""
 
 
-class _Component:
+class Component:
     """Attributes that rows connect, and one value for each class of values that those rows tell apart."""
 
     def __init__(self, axes: set[int], asked: Sequence[Block], counted: Sequence[Block], universe: Universe) -> None:
@@ -149,7 +152,7 @@ class _AsItIs:
 
 
 class _OverCells:
-    def __init__(self, part: _Component, noises: Sequence[float]) -> None:
+    def __init__(self, part: Component, noises: Sequence[float]) -> None:
         cells = part.cells()
         self._asked, self._size = _rows(part.asked, cells), len(cells)
         self._way = Solved(_rows(part.counted, cells), len(cells), noises)
@@ -180,7 +183,7 @@ def _rows(blocks: Sequence[Block], cells: Sequence[Sequence[int]]) -> dict[int, 
     return out
 
 
-def _components(asked: Sequence[Block], counted: Sequence[Block], universe: Universe) -> Iterator[_Component]:
+def _components(asked: Sequence[Block], counted: Sequence[Block], universe: Universe) -> Iterator[Component]:
     """Blocks with a common attribute stay together."""
     groups: list[set[int]] = []
     for block in (*asked, *counted):
@@ -190,7 +193,7 @@ def _components(asked: Sequence[Block], counted: Sequence[Block], universe: Univ
             groups = [*(g for g in groups if not g & mine), mine.union(*touching)]
     for group in groups:
         sides = [[b for b in side if _moves(b, universe) & group] for side in (asked, counted)]
-        yield _Component(group, sides[0], sides[1], universe)
+        yield Component(group, sides[0], sides[1], universe)
 
 
 def _moves(block: Block, universe: Universe) -> set[int]:

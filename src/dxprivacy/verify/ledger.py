@@ -1,224 +1,131 @@
-"""Checking a release against the ledger (docs/formats.md, section 8): chain, version, entry, stored release, budget."""
+"""Checking a file against its ledger (docs/formats.md, section 8): chain, version, entry, what is stored, budget."""
 
-import hashlib
-import json
-import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
-from dxprivacy.verify.blocks import Block, workload_digest
-from dxprivacy.verify.certificate import largest_loss, tightest
+from dxprivacy.verify.entries import Entry, check_budget, check_share, read_entry, worst_case
 from dxprivacy.verify.journal import Row, check_chain, json_object, read_rows
-from dxprivacy.verify.loss import Loss, Tightest
-from dxprivacy.verify.plan import Check, Claim, Kept, close, infinite_as_null, read_scales, untitled
-from dxprivacy.verify.questions import ask
+from dxprivacy.verify.privacy import Check, Kept, Spent, close, infinite_as_null
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.versions import Version, read_versions
 
-_GRID = 1 << 60
+
+class Book:
+    """A ledger whose chain holds: its versions of the policy, its entries, and what was stored under them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.where = path, f"ledger {path.name}"
+        self.rows = read_rows(path)
+        check_chain(self.rows, path)
+        self.reserved = [row for row in self.rows if row.kind == "reserve"]
+        self._stored = {row.request: row for row in self.rows if row.kind == "finish"}
+
+    @property
+    def chain(self) -> Check:
+        """That no row was changed or is missing."""
+        found = f"{len(self.rows):,} rows of {self.path.name}, each continuing the one before, as the witness says"
+        return Check("chain", found)
+
+    @cached_property
+    def versions(self) -> list[Version]:
+        """All versions of the policy."""
+        return read_versions(self.rows, self.path)
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """All costs."""
+        known: dict[tuple[int, str], Entry] = {}  # adaptive mechanisms reserve the same again and again
+        return [read_entry(row, self.version_of(row), f"{self.where}, row {row.seq}", known) for row in self.reserved]
+
+    def version_of(self, row: Row) -> Version:
+        """The last one before a row; row 2 is one."""
+        return [version for version in self.versions if version.seq < row.seq][-1]
+
+    def require_dataset(self, dataset: str) -> None:
+        """Refuse a ledger of other data."""
+        if json_object(self.rows[0], self.where) != {"dataset": dataset}:
+            raise refuse("belongs to another dataset", self.where)
+
+    def require_version(self, numbers: list[int], digest: str, word: str) -> tuple[Version, Check]:
+        """The version under which all these entries were reserved; its distances have this digest."""
+        for number in numbers:
+            if not 1 <= number <= len(self.reserved):
+                raise refuse(f"has no entry {number}", self.where)
+            mine = self.version_of(self.reserved[number - 1])
+            if mine.digest != digest:
+                raise refuse(f"entry {number} was reserved under another policy, or another version of it", self.where)
+        return mine, Check("policy", f"version {mine.number} of {len(self.versions)}, the one that the {word} names")
+
+    def stored(self, number: int, word: str) -> str:
+        """What was stored under an entry, which must be the answer to it."""
+        entry = self.reserved[number - 1]
+        finish = self._stored.get(entry.request)
+        if finish is None:
+            raise refuse(f"entry {number} was never answered", self.where)
+        if finish.body != entry.body:
+            raise refuse(f"holds another {word} under this entry", self.where)
+        return finish.content
+
+    def check_shares(self) -> None:
+        """Every share is the largest ratio of its cost."""
+        for entry in self.entries:
+            check_share(entry.share, entry.under(entry.version), f"{self.where}, row {entry.row.seq}")
+
+    def check_file(self, named: str, word: str) -> None:
+        """The name by which a file knows its ledger."""
+        if named != self.path.name:
+            raise refuse(f"the {word} names {named[:60]!r}, this is {self.path.name!r}", "ledger file")
+
+    def budget(self, mine: Version) -> Check:
+        """Under every version, all costs together."""
+        return check_budget(self.entries, self.versions, mine, self.where)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One cost: its row, the version under which it was reserved, its loss, and how large it is under any version."""
-
-    row: Row
-    version: Version
-    loss: Loss
-    share: Fraction
-    found: dict[int, Tightest] = field(default_factory=dict)
-
-    def under(self, version: Version) -> Tightest:
-        """The largest ratio under a version with the same possible records."""
-        if version.number not in self.found:
-            self.found[version.number] = tightest(self.loss, version.metric)
-        return self.found[version.number]
-
-
-def verify_entry(data: dict[str, Any], claim: Claim, kept: Kept, path: Path) -> Iterator[Check]:
-    """The release's entry is in the ledger, with this content, and nothing there exceeds the policy."""
-    rows = read_rows(path)
-    check_chain(rows, path)
-    yield Check("chain", f"{len(rows):,} rows of {path.name}, each continuing the one before, as the witness says")
-    where = f"ledger {path.name}"
-    if json_object(rows[0], where) != {"dataset": claim.dataset}:
-        raise refuse("belongs to another dataset", where)
-    versions = read_versions(rows, path)
-    reserved = [row for row in rows if row.kind == "reserve"]
-    number = data["ledger"]["entry"]
-    if not 1 <= number <= len(reserved):
-        raise refuse(f"has no entry {number}", where)
-    mine = _version_of(reserved[number - 1], versions)
-    if mine.digest != claim.metric_digest:
-        raise refuse(f"entry {number} was reserved under another policy, or another version of it", where)
-    yield Check("policy", f"version {mine.number} of {len(versions)}, the one that the release names")
-    known: dict[tuple[int, str], Entry] = {}  # adaptive mechanisms reserve the same again and again
-    entries = [_entry(row, _version_of(row, versions), f"{where}, row {row.seq}", known) for row in reserved]
-    if entries[number - 1].loss.scales == claim.scales and not entries[number - 1].loss.choices:
-        entries[number - 1].found[mine.number] = kept.tightest  # its questions are compared next
-    _check_entry(entries[number - 1].row, rows, data, where)
-    yield Check("entry", f"{number} of {len(entries)}, reserved {data['ledger']['at']}; the stored release is this one")
-    for entry in entries:
-        _check_share(entry.share, entry.under(entry.version), f"{where}, row {entry.row.seq}")
-    _check_so_far(data["ledger"], entries[:number], versions, kept)
-    if data["ledger"]["file"] != path.name:
-        raise refuse(f"the release names {data['ledger']['file'][:60]!r}, this is {path.name!r}", "ledger file")
-    yield _check_budget(entries, versions, mine, where)
+def verify_entry(data: dict[str, Any], spent: Spent, kept: Kept, book: Book) -> Iterator[Check]:
+    """The entry of a release or choice is in the ledger, with this content, and nothing there exceeds the policy."""
+    yield book.chain
+    book.require_dataset(spent.policy.dataset)
+    number, word = data["ledger"]["entry"], spent.word
+    mine, named = book.require_version([number], spent.policy.digest, word)
+    yield named
+    entry = book.entries[number - 1]
+    if entry.loss.scales == spent.loss.scales and bool(entry.loss.choices) == bool(spent.loss.choices):
+        entry.found[mine.number] = kept.tightest  # its questions are compared next
+    _check_entry(entry, data, spent, book)
+    found = f"{number} of {len(book.entries)}, reserved {data['ledger']['at']}; the stored {word} is this one"
+    yield Check("entry", found)
+    book.check_shares()
+    _check_so_far(data["ledger"], book, kept)
+    book.check_file(data["ledger"]["file"], word)
+    yield book.budget(mine)
 
 
-def _version_of(row: Row, versions: Sequence[Version]) -> Version:
-    """The last one before a row; row 2 is one."""
-    return [version for version in versions if version.seq < row.seq][-1]
-
-
-def _entry(row: Row, version: Version, place: str, known: dict[tuple[int, str], Entry]) -> Entry:
-    """A cost from its own content; its body must fit.  Equal ones under one version are worked out once."""
-    names = ("kind", "title", "questions", "universe", "scales", "share")
-    content = reading.members(json_object(row, place), place, names, ("asked", "alike"))
-    if content["kind"] not in ("laplace", "selection") or content["universe"] != version.universe.digest:
-        raise refuse("is of another kind or universe", place)
-    share = reading.fraction(content["share"], place)
-    described = version.number, reading.canonical({name: x for name, x in content.items() if name != "share"})
-    if (equal := known.get(described)) is not None and equal.row.body == row.body:
-        return replace(equal, row=row, share=share)
-    choice = content["kind"] == "selection"
-    asked = ask(content["questions"], version.universe, units=False)
-    workload = workload_digest(version.universe.digest, asked.blocks)
-    same = {name: value for name, value in content.items() if name != "share"}
-    same |= {name: untitled(content[name]) for name in ("questions", "asked") if name in content}
-    text = json.dumps(same, sort_keys=True, ensure_ascii=False)
-    if row.body != hashlib.sha256(f"{workload} {text}".encode()).hexdigest():
-        raise refuse("its body is not the digest of its content", place)
-    words = ask(content["asked"], version.universe, units=False).words if "asked" in content else asked.words
-    if content["title"] != ("choice among " if choice else "") + " + ".join(words):
-        raise refuse("its title is not that of its questions", place)
-    choices = [range(asked.rows)] if choice else []
-    loss = Loss(version.universe, asked.blocks, _scales(content, asked.rows, place), choices)
-    known[described] = Entry(row, version, loss, share)
-    return known[described]
-
-
-def _scales(content: dict[str, Any], rows: int, place: str) -> list[float]:
-    """One per row; of a choice perhaps one for all."""
-    if "alike" not in content:
-        return read_scales(content["scales"], rows)
-    if content["kind"] != "selection" or content["alike"] is not True:
-        raise refuse("its scales are damaged", place)
-    return read_scales(content["scales"], 1) * rows
-
-
-def _check_share(share: Fraction, found: Tightest, place: str) -> None:
-    """A share is the largest ratio, rounded up."""
-    least = Fraction(math.ceil(found.low * _GRID), _GRID) if found.low < math.inf else Fraction(2)
-    if share < least or (found.exact and share > found.high * (1 + Fraction(1, 1 << 50)) + Fraction(2, _GRID)):
-        raise refuse(f"its share is not {float(found.high):.6g}", place)
-
-
-def _check_entry(entry: Row, rows: Sequence[Row], data: dict[str, Any], where: str) -> None:
-    """The entry says what the release says, and the release is stored under it."""
-    facts = data["ledger"]
-    content = json_object(entry, where)
+def _check_entry(entry: Entry, data: dict[str, Any], spent: Spent, book: Book) -> None:
+    """The entry says what the file says, and the file is stored under it."""
+    facts, number = data["ledger"], data["ledger"]["entry"]
+    content = json_object(entry.row, book.where)
     for name, stated, found in (
-        ("kind of cost", "laplace", content["kind"]),
-        ("request", facts["request"], entry.request),
-        ("time", facts["at"], entry.at),
+        ("kind of cost", spent.cost, content["kind"]),
+        ("request", facts["request"], entry.row.request),
+        ("time", facts["at"], entry.row.at),
         ("questions", data["questions"], content.get("asked", content["questions"])),
         ("counted rows", data.get("measured", data)["questions"], content["questions"]),
-        ("scales", data["scales"], content["scales"]),
+        ("scales", spent.loss.scales, entry.loss.scales),
     ):
         if stated != found:
-            raise refuse(f"entry {facts['entry']} has other {name} than the release", where)
-    finish = next((row for row in rows if row.kind == "finish" and row.request == entry.request), None)
-    if finish is None:
-        raise refuse(f"entry {facts['entry']} was never answered", where)
+            raise refuse(f"entry {number} has other {name} than the {spent.word}", book.where)
     shown = {name: value for name, value in data.items() if name != "repeated"}
-    if finish.body != entry.body or reading.canonical(reading.parse(finish.content)) != reading.canonical(shown):
-        raise refuse("holds another release under this entry", where)
+    if reading.canonical(reading.parse(book.stored(number, spent.word))) != reading.canonical(shown):
+        raise refuse(f"holds another {spent.word} under this entry", book.where)
 
 
-def _comparable(entries: Sequence[Entry], version: Version, versions: Sequence[Version]) -> list[Entry]:
-    """The entries up to the end of a version that can be compared with it as they are."""
-    first = version.number
-    while first > 1 and versions[first - 1].follows(versions[first - 2]):
-        first -= 1
-    return [entry for entry in entries if first <= entry.version.number <= version.number]
-
-
-def _check_so_far(facts: Any, entries: Sequence[Entry], versions: Sequence[Version], kept: Kept) -> None:
+def _check_so_far(facts: Any, book: Book, kept: Kept) -> None:
     """The worst case of everything up to this release; where not all costs are known, not less than of the known."""
-    known = _comparable(entries, entries[-1].version, versions)
-    so_far = kept.worst_case
-    if len(known) > 1:  # where the sum can only be bounded, each by itself may tell more
-        so_far = min(largest_loss(_together(known)), math.fsum(_alone(known)))
+    entries = book.entries[: facts["entry"]]
+    so_far, complete = worst_case(entries, book.versions, kept.worst_case)
     stated = infinite_as_null(facts["worst_case_epsilon"], "ledger worst_case_epsilon")
-    if not close(stated, so_far) and (len(known) == len(entries) or stated < so_far):
+    if not close(stated, so_far) and (complete or stated < so_far):
         raise refuse(f"is not that of the first {len(entries)} entries, {so_far:.6g}", "ledger worst_case_epsilon")
-
-
-def _alone(entries: Sequence[Entry]) -> Iterator[float]:
-    """The worst case of each entry by itself."""
-    found: dict[int, float] = {}
-    for loss in (entry.loss for entry in entries):
-        if id(loss) not in found:
-            found[id(loss)] = largest_loss(loss)
-        yield found[id(loss)]
-
-
-def _check_budget(entries: Sequence[Entry], versions: Sequence[Version], mine: Version, where: str) -> Check:
-    """Under every version, all costs up to its end together; `Undecided` if some could not be brought to it."""
-    unknown, used = 0, ""
-    for version in versions:
-        until = [entry for entry in entries if entry.version.number <= version.number]
-        known = _comparable(until, version, versions)
-        for entry in known:
-            if entry.version is not version:
-                stated = version.shares[entry.row.seq]
-                _check_share(stated, entry.under(version), f"{where}, row {version.seq}")
-        unknown = max(unknown, len(until) - len(known))
-        spent = _spent(known, version) if known else "0 %"
-        used = spent if version is mine else used
-    if unknown:
-        raise Undecided(
-            f"{unknown} of {len(entries)} costs are of versions of the policy with other possible records",
-            where="ledger budget",
-            details=["They were not carried over here, so nothing is said about the sum of all costs.",
-                     "Everything above holds."],
-            hints=[("dxp ledger LEDGER --policy POLICY", "carries them over and checks the sum")],
-        )  # fmt: skip
-    count = sum(entry.version.number <= mine.number for entry in entries)
-    more = "" if len(versions) == 1 else f"; every one of the {len(versions)} versions is kept"
-    return Check("budget", f"{used} of the policy, all {count} entries together{more}")
-
-
-def _together(entries: Sequence[Entry]) -> Loss:
-    """Costs add up: one loss over the rows of all entries.  A choice that was made often counts so often."""
-    blocks, scales, choices, times = list[Block](), list[float](), list[range](), list[int]()
-    often = Counter(id(entry.loss) for entry in entries if entry.loss.choices)
-    choices_once = {id(entry.loss): entry.loss for entry in entries if entry.loss.choices}
-    sums = [entry.loss for entry in entries if not entry.loss.choices]
-    for loss in (*sums, *choices_once.values()):
-        times += [often[id(loss)] for _ in loss.choices]
-        choices += [range(c.start + len(scales), c.stop + len(scales)) for c in loss.choices]
-        blocks += [block.starting_at(block.first + len(scales)) for block in loss.blocks]
-        scales += loss.scales
-    return Loss(entries[-1].loss.universe, blocks, scales, choices, times)
-
-
-def _spent(entries: Sequence[Entry], version: Version) -> str:
-    """How much of a version all entries take, which must not be more than all of it."""
-    largest = [entry.under(version).high for entry in entries]
-    apart = sum((Fraction(x) for x in largest if x < math.inf), Fraction(0))
-    if apart <= 1 and max(largest) < math.inf:
-        return f"at most {100 * float(apart):.6g} %"  # the largest ratios add up to less already
-    found = tightest(_together(entries), version.metric)
-    if found.low > 1:
-        raise refuse("more was spent than the policy allows", "ledger budget")
-    if found.high > 1 and not found.exact:
-        raise Undecided("what was spent could only be bounded, by more than the policy", where="ledger budget")
-    return f"{100 * float(found.high):.6g} %"

@@ -2,11 +2,11 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
@@ -15,10 +15,8 @@ from dxprivacy.verify.least_squares import Estimator
 from dxprivacy.verify.noise import Blend, Laplace, Law, variance
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.reconstructed import WayBack
 from dxprivacy.verify.universe import Universe
-
-if TYPE_CHECKING:
-    from dxprivacy.verify.least_squares import Estimator
 
 Row = int | float | Fraction
 _MOST_CELLS = 1 << 16
@@ -29,7 +27,8 @@ class Way(ABC):
 
     words = ""
     note = ""
-    exact = True  # whether values follow without rounding
+    exact = True  # whether values and intervals follow without rounding
+    rounded = False  # whether values do not
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
         self.asked, self.counted, self.universe, self.scales = asked, counted, universe, scales
@@ -107,6 +106,7 @@ class LeastSquares(Way):
     words = "worked out by least squares"
     note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
     exact = False
+    rounded = True
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
         super().__init__(asked, counted, universe, scales, edition)
@@ -115,7 +115,7 @@ class LeastSquares(Way):
         self._noises = [variance(s) for s in scales]
 
     @cached_property
-    def _solved(self) -> "Estimator":
+    def _solved(self) -> Estimator:
         return Estimator(self.asked.blocks, self.counted.blocks, self.universe, self._noises)
 
     def laws(self) -> list[Law]:
@@ -130,18 +130,53 @@ class LeastSquares(Way):
         return self._solved.estimates(noisy, records)
 
 
+class Reconstructed(LeastSquares):
+    """The same, by a reconstruction that the file carries: whatever it is, it tells just what was asked."""
+
+    rounded = False
+
+    def __init__(
+        self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int, carried: Any
+    ) -> None:
+        super().__init__(asked, counted, universe, scales, edition)
+        self._back = WayBack(carried, asked.rows, counted.rows)
+        self._back.check(self._solved)
+
+    def laws(self) -> list[Law]:
+        """Blends."""
+        spreads = self._back.spreads(self._noises)
+        together = zip(spreads, self._solved.leasts, strict=True)
+        return [Blend(v, *least) if v > 0 else Laplace(0.0) for v, least in together]
+
+    def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
+        """Products; what is exact is whole."""
+        found, spreads = self._back.estimates(noisy, records), self._back.spreads(self._noises)
+        return [float(x) if v > 0 else x for x, v in zip(found, spreads, strict=True)]
+
+
 _WAYS: dict[str, type[Way]] = {"row for row": RowForRow, "least squares": LeastSquares}
 
 
-def read_measured(data: Any, asked: Asked, universe: Universe) -> tuple[Asked, str, type[Way]]:
-    """What is counted, its digest, and the way back; what was asked, where nothing else is said."""
-    if data is None:
+MakeWay = Callable[[Asked, Asked, Universe, Sequence[float], int], Way]
+
+
+def read_measured(data: Any, asked: Asked, universe: Universe, edition: int) -> tuple[Asked, str, MakeWay]:
+    """What is counted, its digest, and the way back; what was asked, where nothing else is said.
+
+    Files of edition 4 are those that carry a reconstruction.
+    """
+    if data is None and edition < 4:
         return asked, "", Itself
-    given = reading.members(data, "measured", ("how", "questions", "workload"))
+    carried = ("reconstruction",) if edition > 3 else ()
+    given = reading.members(data, "measured", ("how", "questions", "workload", *carried))
     counted = ask(given["questions"], universe)
     digest = workload_digest(universe.digest, counted.blocks)
     if given["workload"] != digest:
         raise refuse("is not the digest of the rows that are counted", "measured workload")
     if given["how"] not in _WAYS:
         raise refuse(f"an unknown way, {str(given['how'])[:40]!r}", "measured how")
-    return counted, digest, _WAYS[given["how"]]
+    if not carried:
+        return counted, digest, _WAYS[given["how"]]
+    if given["how"] != "least squares":
+        raise refuse("needs no reconstruction", "measured how")
+    return counted, digest, partial(Reconstructed, carried=given["reconstruction"])

@@ -1,36 +1,30 @@
 """Checking a release: values, intervals, promise and notes follow from its noisy rows and facts (formats.md, 8)."""
 
 import math
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Generator
 from typing import Any
 
 from dxprivacy.verify import noise, reading
 from dxprivacy.verify.plan import (
     COMMON,
     LOOSELY,
-    Check,
     Claim,
-    Kept,
     check_labels,
-    check_privacy,
-    check_seal,
     claim_checks,
-    close,
-    infinite_as_null,
     is_exact,
     read_claim,
 )
+from dxprivacy.verify.privacy import Check, Kept, check_privacy, check_seal
+from dxprivacy.verify.promise import check_ledger_facts, check_promise, read_records
 from dxprivacy.verify.reading import refuse
-from dxprivacy.verify.universe import Universe
 from dxprivacy.verify.words import three_digits
 
-RELEASES = {"dxprivacy-release/2": 2, "dxprivacy-release/3": 3}  # their editions
+RELEASES = {"dxprivacy-release/2": 2, "dxprivacy-release/3": 3, "dxprivacy-release/4": 4}  # their editions
 _LAST_DIGIT = 2e-9  # estimates have nine digits behind the point, and either neighbour may be stated
 
 
-def verify_release(data: Any) -> Iterator[Check | Claim | Kept]:
-    """Check a release without its ledger; besides checks come its claim, and what was found about privacy."""
+def verify_release(data: Any) -> Generator[Check, None, tuple[Claim, Kept]]:
+    """Check a release without its ledger; returns its claim, and what was found about privacy."""
     reading.members(
         data,
         "release",
@@ -43,37 +37,22 @@ def verify_release(data: Any) -> Iterator[Check | Claim | Kept]:
         reading.flag(data["repeated"], "repeated")
     reading.text(data["software"], "software")
     claim = read_claim(data, RELEASES[data["format"]], file_allowed=False)
-    yield claim
     yield from claim_checks(claim)
-    records = _records(data["records"], claim)
+    records = read_records(data["records"], claim.policy.universe)
     _check_answers(data, claim, records)
     yield Check("answers", f"{len(claim.asked.answers):,} values and intervals follow from the noisy rows")
     _check_notes(data["notes"], claim)
-    _check_ledger_facts(data["ledger"], claim)
-    kept: Kept | None = None
-    for step in check_privacy(data, claim):
-        kept = step if isinstance(step, Kept) else kept
-        yield step
-    if kept is None:
-        raise refuse("says nothing", "release")
-    _check_promise(data, claim, kept.worst_case, records)
+    check_ledger_facts(data["ledger"], claim.request)
+    kept = yield from check_privacy(data, claim)
+    check_promise(data, claim, kept.worst_case, records)
     yield Check("promise", "says what follows from the facts")
-
-
-def _records(data: Any, claim: Claim) -> int:
-    """The number of records; where it is private, nothing stands there, and the declared most counts."""
-    most = claim.universe.max_records
-    if most is None:
-        return reading.whole(data, "records", 0, 1 << 62)
-    if data is not None:
-        raise refuse("is private under this policy", "records")
-    return most
+    return claim, kept
 
 
 def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
     noisy = reading.each(data["noisy"], "noisy", reading.whole)
-    if len(noisy) != len(claim.scales):
-        raise refuse(f"{len(noisy):,} numbers for {len(claim.scales):,} rows", "noisy")
+    if len(noisy) != len(claim.loss.scales):
+        raise refuse(f"{len(noisy):,} numbers for {len(claim.loss.scales):,} rows", "noisy")
     _check_constant_rows(noisy, claim, records)
     given = reading.items(data["answers"], "answers")
     if len(given) != len(claim.asked.answers):
@@ -90,7 +69,9 @@ def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
         vague = reading.flag(stated["vague"], f"{where} vague")
         options = noise.released(answer, laws, rows, records, shifts[answer.recipe.row])
         grain = 0.0 if claim.way.exact else noise.moved(answer, records) * _LAST_DIGIT
-        if not any(_same((*numbers, vague), option, grain) for option in options):
+        # what is worked out without rounding is the number that it is; only its ends come from floats
+        told = options if claim.way.rounded else [option for option in options if option[0] == numbers[0]]
+        if not any(_same((*numbers, vague), option, grain) for option in told):
             at = next((n for n, x, y in zip(names[1:4], numbers, options[0], strict=False) if x != y), "vague")
             raise refuse(f"{at} does not follow from the noisy rows", where)
 
@@ -110,35 +91,20 @@ def _check_constant_rows(noisy: list[int], claim: Claim, records: int) -> None:
     """
     for block in claim.loss.blocks:
         alike = all(
-            len({block.moving(axis, value) for value in range(claim.universe.shape[axis])}) == 1 for axis in block.axes
+            len({block.moving(axis, value) for value in range(claim.policy.universe.shape[axis])}) == 1
+            for axis in block.axes
         )
         if not alike:
             continue
-        column = block.column([0] * len(claim.universe.shape))
+        column = block.column([0] * len(claim.policy.universe.shape))
         for row in range(block.first, block.first + block.rows):
-            if claim.scales[row] == 0 and noisy[row] != column.get(row, 0) * records:
+            if claim.loss.scales[row] == 0 and noisy[row] != column.get(row, 0) * records:
                 raise refuse("is not the number of records, though a row tells it exactly", "noisy")
-
-
-def _check_ledger_facts(data: Any, claim: Claim) -> None:
-    given = reading.members(data, "ledger", ("file", "entry", "at", "request", "worst_case_epsilon"))
-    reading.text(given["file"], "ledger file")
-    reading.whole(given["entry"], "ledger entry", 1)
-    try:
-        moment = datetime.fromisoformat(reading.text(given["at"], "ledger at"))
-    except ValueError:
-        raise refuse("is no time", "ledger at") from None
-    if moment.tzinfo is None:
-        raise refuse("has no time zone", "ledger at")
-    request = reading.text(given["request"], "ledger request")
-    if request != claim.request[:16] and not request.startswith(f"{claim.request[:16]} "):
-        raise refuse("is not this plan's", "ledger request")
-    infinite_as_null(given["worst_case_epsilon"], "ledger worst_case_epsilon")
 
 
 def _check_notes(data: Any, claim: Claim) -> None:
     wanted = list(claim.asked.notes)
-    private = claim.universe.absent is not None
+    private = claim.policy.universe.absent is not None
     for answer in claim.asked.answers if claim.edition > 2 else ():
         if answer.recipe.bias:
             most = f"{three_digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
@@ -183,41 +149,6 @@ def _sizes_2(claim: Claim) -> list[str]:
     if not sizes or not claim.records:
         return []
     records = f"{claim.records // max(sizes):,} records"
-    which = "means" if claim.universe.absent is not None else "means by group or condition"
+    which = "means" if claim.policy.universe.absent is not None else "means by group or condition"
     these = f"groups of {records}, whose sizes are private" if max(sizes) > 1 else records
     return [f"{which}: errors are for {these}; {_HALF}"]
-
-
-def promise(universe: Universe, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
-    """The three sentences."""
-    n = universe.size
-    permits = "no limit" if math.isinf(largest) else f"up to ε = {three_digits(largest)}"
-    what, number = "replaced by another record j", f"({records:,}) is treated as public"
-    if universe.absent is not None:
-        what, number = f"{what}, added or removed (j = absent)", "is private"
-    return [
-        f"If any one record i is {what}, the probability of any set of outputs of this release "
-        f"changes by at most the factor e^L(i,j); the number of records {number}.",
-        f"Added over every release in {file}, L(i,j) stays at or below the policy's ε for each of the "
-        f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
-        "at all.",
-        f"In plain differential-privacy terms this release is ε = {three_digits(worst)}, all releases "
-        f"so far ε = {three_digits(so_far)}, and the policy permits {permits}; someone with several records, or with "
-        "attributes that reveal one another, is protected less than this says.",
-    ]
-
-
-def _check_promise(data: dict[str, Any], claim: Claim, found: float, records: int) -> None:
-    stated = reading.each(data["promise"], "promise", reading.text)
-    so_far = infinite_as_null(data["ledger"]["worst_case_epsilon"], "ledger worst_case_epsilon")
-    if so_far < found and not close(so_far, found):
-        raise refuse("is less than this release's own", "ledger worst_case_epsilon")
-    worst = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")
-    largest, file = claim.metric.largest, data["ledger"]["file"]
-    # a distance right between two roundings may be printed as either
-    options = [promise(claim.universe, records, file, worst, so_far, largest * f) for f in (1, 1 - 1e-6, 1 + 1e-6)]
-    if len(stated) != 3:
-        raise refuse("is not three sentences", "promise")
-    for k in range(3):
-        if stated[k] not in [option[k] for option in options]:
-            raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")

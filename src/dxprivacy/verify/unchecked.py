@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 _PLAIN_DP = "a comparison with plain DP, which takes a planner"
+_TITLE = "words; the dataset's name and the digests identify the policy"
+_SOFTWARE = "who wrote the file"
+_LEDGER = "only the ledger can tell: --ledger LEDGER"
 
 
 @dataclass(frozen=True)
@@ -19,17 +22,20 @@ class Unchecked:
 
 
 def not_checked(data: Any, *, ledger: bool = False) -> list[Unchecked]:
-    """The members of a verified plan or release that are only its author's word; fewer where a ledger was at hand.
+    """The members of a verified file that are only its author's word; fewer where a ledger was at hand.
 
     >>> plan = {"policy": {"title": "Survey"}, "method": "auto", "answers": [], "questions": []}
     >>> [unchecked.member for unchecked in not_checked(plan)]
     ['policy.title', 'certificate.rule', 'method']
     """
-    return list(_listed(data, ledger=ledger))
+    kind = str(data.get("format", "")).partition("/")[0]
+    if kind == "dxprivacy-synthesis":
+        return [Unchecked("policy.title", _TITLE), *_of_report(data, ledger=ledger)]
+    return [Unchecked("policy.title", _TITLE), *_of_policy(data), *_of_answers(data), *_of_outcome(data, ledger=ledger)]
 
 
-def _listed(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
-    yield Unchecked("policy.title", "words; the dataset's name and the digests identify the policy")
+def _of_policy(data: Any) -> Iterator[Unchecked]:
+    """What plans, releases and choices have in common."""
     if "file" in data["policy"]:
         yield Unchecked("policy.file", "where the policy lay when the plan was made")
     yield Unchecked("certificate.rule", "how the ratio was found; the ratio itself is checked")
@@ -41,14 +47,60 @@ def _listed(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
         "method": "how the scales were found; what they keep is checked",
         "about": "words about the method",
         "gains": _PLAIN_DP,
-        "software": "who wrote the file",
+        "software": _SOFTWARE,
     }
     yield from (Unchecked(name, why) for name, why in told.items() if name in data)
+
+
+def _of_answers(data: Any) -> Iterator[Unchecked]:
     for name in ("gain", "plain_as_strict_95", "plain_at_worst_case_95"):
-        if any(name in answer for answer in data["answers"]):
+        if any(name in answer for answer in data.get("answers", [])):
             yield Unchecked(f"answers.{name}", _PLAIN_DP)
+
+
+def _of_outcome(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
+    """What came of it, in a release or a choice."""
     if "noisy" in data:
         yield Unchecked("noisy", "that it was drawn, and from this data: answers are checked to follow from it")
-        if not ledger:
-            for name in ("file", "entry", "at", "request", "worst_case_epsilon"):
-                yield Unchecked(f"ledger.{name}", "only the ledger can tell: --ledger LEDGER")
+    if "chosen" in data:
+        yield Unchecked("chosen", "that it was drawn, and from this data: it is checked to be one of the candidates")
+    if "ledger" in data and not ledger:
+        for name in ("file", "entry", "at", "request", "worst_case_epsilon"):
+            yield Unchecked(f"ledger.{name}", _LEDGER)
+
+
+def _of_report(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
+    """A report says little that can be seen without its ledger, and of the records themselves nothing."""
+    yield Unchecked("software", _SOFTWARE)
+    yield Unchecked("records", "how many there are: the file of records is not read")
+    yield Unchecked("answers.synthetic", "what the records answer: the file of records is not read")
+    for name in ("file", "file_sha256", "planned", "files", "repeated"):
+        if name in data:
+            yield Unchecked(name, "which files were written, and what was said before")
+    if not ledger:
+        for name in ("policy.dataset", "policy.digest", "ledger", "promise", "answers.label", "answers.question"):
+            yield Unchecked(name, _LEDGER)
+        released = ("answers.unit", "answers.released", "answers.low", "answers.high", "name")
+        for name in (*released, *(member for member in ("plan", "measurements") if member in data)):
+            yield Unchecked(name, _LEDGER)
+        return
+    if data["method"] == "mwem":
+        why = "how the histogram leaned towards the measurements: it is not worked out again"
+        for name in ("passes", "averaged"):
+            yield Unchecked(f"plan.{name}", why)
+        yield Unchecked("plan.again", "whether a row might have been measured twice")
+        yield Unchecked("plan.why", "why so many rounds")
+        yield Unchecked("plan.share", "no step takes more than its part; it may have been less")
+        yield Unchecked(
+            "plan.request", "covers the noise of rows that were never measured; the ledger has its beginning"
+        )
+        yield Unchecked("measurements.noisy", "that it was drawn, and from this data")
+    if data["method"] == "smalldb":
+        yield Unchecked("plan.route", "how it was drawn")
+        yield Unchecked("plan.certificate.rule", "how the ratio was found; the ratio itself is checked")
+        if not data["ledger"]["entries"]:
+            why = "a database that was drawn without looking at the data is not kept"
+            yield from (Unchecked(f"answers.{name}", why) for name in ("released", "low", "high"))
+            yield Unchecked("plan.beta", "without a choice nothing can go wrong")
+    if data["method"] != "direct":
+        yield Unchecked("answers.unit", "names of units, where the ledger has none")

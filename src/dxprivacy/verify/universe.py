@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.attributes import Points, attribute
+from dxprivacy.verify.attributes import attribute
 from dxprivacy.verify.reading import refuse
 
 ABSENT = "absent"
@@ -44,10 +44,7 @@ class Universe:
     def _units(self, data: Any) -> dict[str, str]:
         if not isinstance(data, dict):
             raise refuse("not an object", "universe units")
-        known = {*self.names}
-        for a in self.attributes:
-            if isinstance(a, Points):
-                known |= {f"{a.name}.{p.name}" for p in a.properties}
+        known = set[str]().union(*(a.in_units for a in self.attributes))
         for name, unit in data.items():
             if name not in known or not reading.text(unit, "universe units"):
                 raise refuse(f"a unit for {name[:40]!r}", "universe units")

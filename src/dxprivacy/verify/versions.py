@@ -34,6 +34,7 @@ class Version:
     metric: Distance
     shares: dict[int, Fraction]
     recoded: bool
+    has_units: bool  # ledgers of 0.1.0 do not say in which units numbers are
 
     def follows(self, before: "Version") -> bool:
         """Whether costs of the version before can be compared with this one as they are."""
@@ -66,7 +67,7 @@ def _version(row: Row, number: int, reserved: list[int], where: str) -> Version:
         raise refuse(f"its unit is not that of the universe, “{universe.privacy_unit}”", where)
     metric = distance(data["metric_spec"], universe.size, f"{where} metric")
     shares = _shares(data["shares"], reserved, where)
-    return Version(number, row.seq, digest, universe, metric, shares, _recoded(data["recoded"], where))
+    return Version(number, row.seq, digest, universe, metric, shares, _recoded(data["recoded"], where), "units" in data)
 
 
 def _universe(data: dict[str, Any], where: str) -> Universe:

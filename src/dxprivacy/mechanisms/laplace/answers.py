@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.files.formats import software
+from dxprivacy.files.formats import RELEASE, software
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.release.booking import Booking
@@ -35,7 +35,7 @@ def build_release(plan: PlanFacts, z: Ints, records: int, booking: Booking) -> R
         "software": software(),
     }
     public = records if plan.metric.universe.absent is None else None
-    return Release(plan.name, tuple(rows), promise(plan, records, booking), public, facts)
+    return Release(plan.name, tuple(rows), promise(plan, records, booking), public, facts, plan.format(RELEASE))
 
 
 def rehearse(plan: PlanFacts, records: int, booking: Booking) -> None:

@@ -15,11 +15,13 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import finite
 from dxprivacy.files.canonical import digest_of
+from dxprivacy.files.formats import WITH_RECONSTRUCTION, Format
 from dxprivacy.mechanisms.facts import Facts
 from dxprivacy.mechanisms.laplace.baselines import Baselines, Ours, baselines
 from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.metrics import Metric
 from dxprivacy.model.recipes import ErrorOf, Interval, Law
 from dxprivacy.model.workload import Answer, Workload
@@ -88,6 +90,15 @@ class PlanFacts(Facts):
     def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
         """The rows that were asked for, from noisy counts: post-processing."""
         return noisy.tolist() if self.measured is None else self.measured.estimate(noisy, self.scales, records)
+
+    @property
+    def reconstruction(self) -> WayBack | None:
+        """The way from counted rows to those that were asked for, where the plan's file carries it."""
+        return None if self.measured is None else self.measured.reconstruction(self.scales)
+
+    def format(self, of: Format) -> str:
+        """The version of a file that holds this plan, or its release."""
+        return of.written if self.reconstruction is None else of.numbered(WITH_RECONSTRUCTION)
 
     def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
         """The released value of an answer and its 95 % interval, from estimated rows."""
@@ -186,8 +197,12 @@ class PlanFacts(Facts):
             "scales": [s.hex() for s in self.scales],
             "certificate": self.certificate.to_dict(),
             "worst_case_epsilon": finite(self.worst_epsilon),
-            **({} if self.measured is None else {"measured": self.measured.to_dict()}),
+            **({} if self.measured is None else {"measured": self.measured.to_dict() | self._carried()}),
         }
+
+    def _carried(self) -> dict[str, Any]:
+        carried = self.reconstruction
+        return {} if carried is None else {"reconstruction": carried.to_dict()}
 
 
 def _times(theirs: ErrorOf | None, ours: ErrorOf) -> float:

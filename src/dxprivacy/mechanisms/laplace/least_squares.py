@@ -21,6 +21,7 @@ from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, com
 from dxprivacy.mechanisms.laplace.laws import Blend, Laplace, least_of
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.noise_law import variance
+from dxprivacy.mechanisms.laplace.reconstruction import MOST_NUMBERS, Piece, WayBack, exact_way_back, tells
 from dxprivacy.model.blocks import Block, OneHot
 from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
@@ -130,6 +131,7 @@ class LeastSquares(Measured):
         if asked.universe.absent is not None:
             raise NotCertified("least squares needs a public number of records", hints=['method="optimal"'])
         self._solved: tuple[tuple[float, ...], list[_Part]] | None = None
+        self._carried: tuple[tuple[float, ...], WayBack | None] | None = None
 
     def _parts(self, scales: Sequence[float]) -> "list[_Part]":
         """Each component with its solution; kept for the scales that were asked about last."""
@@ -152,10 +154,45 @@ class LeastSquares(Measured):
                 out[row] = known.setdefault(rounded, Blend(rounded, *least) if rounded > 0 else Laplace(0.0))
         return tuple(out)
 
+    def reconstruction(self, scales: Sequence[float]) -> WayBack | None:
+        """The way back in exact numbers, where these are small enough to be carried."""
+        key = tuple(scales)
+        if self._carried is None or self._carried[0] != key:
+            pieces = self._pieces(scales)
+            self._carried = (key, None if pieces is None else exact_way_back(pieces, self._base))
+        return self._carried[1]
+
+    def adopt(self, given: WayBack, scales: Sequence[float]) -> None:
+        """Take a reconstruction from a file: refused unless it tells what was asked, to the last digit."""
+        pieces = self._pieces(scales)
+        if pieces is None or not tells(given, pieces, self._base):
+            raise NotCertified("the plan's reconstruction does not tell what is asked")
+        self._carried = (tuple(scales), given)
+
+    @property
+    def _base(self) -> Ints:
+        """The rows' numbers at the first cell: what rows that are the same everywhere have at all of them."""
+        return self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0]
+
+    def _pieces(self, scales: Sequence[float]) -> list[Piece] | None:
+        """Components over their cells; None where there are too many."""
+        parts = self._parts(scales)
+        for part in parts:
+            cells = cells_told_apart([*part.asked, *part.counted], part.axes)
+            if cells > MOST_CELLS or len(part.asked_rows) * (1 + len(part.counted_rows)) * cells > MOST_NUMBERS:
+                return None
+        return [part.piece() for part in parts]
+
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
-        """Component by component; rows that are the same for all records tell their number, exact ones are whole."""
-        base = self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0] * records
-        out: list[int | float | Fraction] = list(base.tolist())
+        """Component by component; rows that are the same for all records tell their number, exact ones are whole.
+
+        Where a file carries the way back, by that, in fractions that are rounded once.
+        """
+        carried = self.reconstruction(scales)
+        if carried is not None:
+            found = carried.estimate(noisy.tolist(), records)
+            return [float(x) if law.variance > 0 else round(x) for x, law in zip(found, self.laws(scales), strict=True)]
+        out: list[int | float | Fraction] = list((self._base * records).tolist())
         for part in self._parts(scales):
             found, spread = part.estimate(noisy, records).tolist(), part.variances().tolist()
             for row, x, v in zip(part.asked_rows.tolist(), found, spread, strict=True):
@@ -191,7 +228,26 @@ class _Part(ABC):
         self.counted_rows = _rows_of(whole.workload, part.counted)
         self.asked = [whole.asked.blocks[b] for b in part.asked]
         self.counted = [whole.workload.blocks[b] for b in part.counted]
-        self.noises = noises
+        self.noises, self.axes = noises, part.axes
+
+    def piece(self) -> Piece:
+        """Its rows over the cells that they tell apart, and the way back in floats."""
+        cells = representatives([*self.asked, *self.counted], self.axes)
+        empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
+        wanted, counted = (np.vstack([empty, *(b.columns(cells) for b in side)]) for side in (self.asked, self.counted))
+        return Piece(self.asked_rows, self.counted_rows, wanted, counted, self.noises, *self.back())
+
+    def back(self) -> tuple[Floats, Floats]:
+        """R and r, from what single counts come to."""
+        size = int(self.counted_rows.max(initial=-1)) + 1
+        ones = np.zeros(size, dtype=np.int64)
+        columns = []
+        for row in self.counted_rows.tolist():
+            ones[row] = 1
+            columns.append(self.estimate(ones, 0))
+            ones[row] = 0
+        constant = self.estimate(ones, 1)
+        return np.column_stack([np.zeros((len(constant), 0)), *columns]), constant
 
     @abstractmethod
     def variances(self) -> Floats:
@@ -271,6 +327,10 @@ class _Cells(_Part):
         wanted = np.vstack([empty, *(b.columns(cells) for b in self.asked)])
         counted = np.vstack([empty, *(b.columns(cells) for b in self.counted)])
         self._back, self._constant = least_squares(wanted, counted, noises)
+
+    def back(self) -> tuple[Floats, Floats]:
+        """As they were found."""
+        return self._back, self._constant
 
     def variances(self) -> Floats:
         """Of weighted sums of independent noises."""

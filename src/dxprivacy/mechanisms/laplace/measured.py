@@ -15,6 +15,7 @@ from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves, representatives
 from dxprivacy.mechanisms.laplace.laws import Laplace
+from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
@@ -48,6 +49,14 @@ class Measured(ABC):
     def shifts(self) -> tuple[float, ...] | None:
         """How far each row that was asked for is moved on purpose, per record, in steps of its grid; None: not."""
         return None
+
+    def reconstruction(self, scales: Sequence[float]) -> WayBack | None:  # noqa: ARG002
+        """The way back in exact numbers, where a file has to carry it and can."""
+        return None
+
+    def adopt(self, given: WayBack, scales: Sequence[float]) -> None:  # noqa: ARG002
+        """Take the way back from a file."""
+        raise NotCertified("a plan that needs no reconstruction carries one")
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: enough to make it again."""

@@ -10,13 +10,14 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import finite, written_fraction
 from dxprivacy.files.canonical import is_sealed, sealed
-from dxprivacy.files.formats import PLAN
+from dxprivacy.files.formats import PLAN, WITH_RECONSTRUCTION
 from dxprivacy.files.writing import PLAN as PLAN_FILE
 from dxprivacy.files.writing import write_file
 from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
 from dxprivacy.mechanisms.laplace.measured import Measured, RowForRow
+from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.mechanisms.laplace.run import noisy_rows, public_records
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
@@ -70,7 +71,7 @@ class Plan(PlanFacts, Planned[Release]):
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
-        data = {"format": PLAN.written, **self.essence(), "method": self.method, "about": self.about}
+        data = {"format": self.format(PLAN), **self.essence(), "method": self.method, "about": self.about}
         more = {
             "answers": [
                 {
@@ -186,4 +187,13 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     plan.certificate.require(at_most=share)
     if plan.measured is not None:
         _ = plan.errors  # refuses what does not follow from the counted rows
+        if data["format"] == PLAN.numbered(WITH_RECONSTRUCTION):
+            plan.measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
     return plan
+
+
+def _reconstruction(given: dict[str, Any], asked: int, counted: int) -> WayBack:
+    try:
+        return WayBack.from_dict(given["reconstruction"], asked, counted)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise UsageError("the plan file is damaged: its reconstruction", hints=["dxp plan … plans again"]) from None

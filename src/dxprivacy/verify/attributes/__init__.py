@@ -1,0 +1,34 @@
+"""Attributes from their specs, a file for each kind (docs/formats.md, section 2)."""
+
+from typing import Any
+
+from dxprivacy.verify.attributes.base import Attribute, Property
+from dxprivacy.verify.attributes.dates import Dates
+from dxprivacy.verify.attributes.integers import Integers
+from dxprivacy.verify.attributes.numbers import Numbers
+from dxprivacy.verify.attributes.points import Points
+from dxprivacy.verify.attributes.series import Series
+from dxprivacy.verify.attributes.values import Values
+from dxprivacy.verify.reading import refuse
+
+__all__ = ["Attribute", "Property", "attribute"]
+
+_KINDS: dict[str, type[Values | Integers | Numbers | Dates | Points | Series]] = {
+    "values": Values,
+    "integers": Integers,
+    "numbers": Numbers,
+    "dates": Dates,
+    "points": Points,
+    "series": Series,
+}
+
+
+def attribute(spec: Any, where: str) -> Attribute:
+    """An attribute from its spec."""
+    kind = spec.get("kind") if isinstance(spec, dict) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise refuse(f"an attribute of unknown kind {str(kind)[:40]!r}", where)
+    made = _KINDS[kind](spec, where)
+    if made.listed < 1:
+        raise refuse("has no values", where)
+    return made

@@ -1,0 +1,152 @@
+"""What every attribute is: sizes, labels, numbers, properties, order, and finding values (docs/formats.md, 2)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+from dxprivacy.verify import reading
+from dxprivacy.verify.orders import Condition, Order, PointOrder
+from dxprivacy.verify.reading import decimal, refuse
+
+OTHER = "other"
+_COMMON = ("kind", "name", "column", "other", "other_value")
+_MOST_VALUES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Property:
+    """A public fact about each listed value."""
+
+    name: str
+    entries: Sequence[str]
+
+    @cached_property
+    def numbers(self) -> list[Fraction] | None:
+        """The entries as numbers, if all of them are."""
+        read = [decimal(entry) for entry in self.entries]
+        return None if any(x is None for x in read) else [x for x in read if x is not None]
+
+
+class Cells(Protocol):
+    """What numbers are cut into: from `low`, in steps; what each cell counts as; what becomes of numbers outside."""
+
+    low: Fraction
+    step: Fraction
+    cell_value: str
+    clamp: bool
+
+
+class Attribute(ABC):
+    """One attribute of the records."""
+
+    listed: int
+    optional: Sequence[str] = ()
+    clamp = False
+    numbers: Sequence[Fraction] | None = None
+    properties: Sequence[Property] = ()
+
+    def __init__(self, spec: dict[str, Any], where: str, needed: Sequence[str]) -> None:
+        reading.members(spec, where, (*_COMMON, *needed), ("format", "complete", *self.optional))
+        self.kind = reading.text(spec["kind"], where)
+        self.name = reading.text(spec["name"], where)
+        if not self.name.strip():
+            raise refuse("has no name", where)
+        reading.text(spec["column"], f"{where} column")
+        reading.text(spec.get("format", ""), f"{where} format")
+        self.other = reading.flag(spec["other"], f"{where} other")
+        self.complete = reading.flag(spec.get("complete", False), f"{where} complete")
+        given = spec["other_value"]
+        self.other_value = None if given is None else reading.fraction(given, f"{where} other_value")
+
+    @property
+    def size(self) -> int:
+        """Listed values, and `other`."""
+        return self.listed + self.other
+
+    @abstractmethod
+    def label(self, index: int) -> str:
+        """The label of a listed value."""
+
+    @abstractmethod
+    def place(self, written: str) -> int | None:
+        """The listed value that a text names."""
+
+    def find(self, written: str, where: str) -> int:
+        """The value that a text names; `other` too."""
+        index = self.listed if self.other and written == OTHER else self.place(written)
+        if index is None:
+            raise refuse(f"{self.name} has no value {written[:40]!r}", where)
+        return index
+
+    def show(self, index: int) -> str:
+        """The label of any value."""
+        return self.label(index) if index < self.listed else OTHER
+
+    def in_sums(self, numbers: Sequence[Fraction], *, zero: bool) -> list[Fraction]:
+        """What each value counts in sums, `other` included: as declared, or 0, or in the middle."""
+        if not self.other:
+            return list(numbers)
+        usual = Fraction(0) if zero else (min(numbers) + max(numbers)) / 2
+        return [*numbers, usual if self.other_value is None else self.other_value]
+
+    def hides(self, name: str) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+        """How far below and above its number an entry may lie, of the attribute or of a property."""
+        return Fraction(0), Fraction(0)
+
+    def order(self, where: str) -> Order:
+        """Where its listed values stand."""
+        if self.numbers is None:
+            raise refuse(f"{self.name} has no numbers", where)
+        return PointOrder(where, self.numbers)
+
+    @property
+    def cells(self) -> Cells | None:
+        """What it, or an entry of it, is cut into."""
+        return None
+
+    @property
+    def range(self) -> str | None:
+        """From which number to which it goes, as a condition says it."""
+        return None
+
+    def told(self, name: str, condition: Condition, where: str) -> str | None:  # noqa: ARG002
+        """A condition by what is really counted; None where that is what it says."""
+        return None
+
+    def entry_of(self, column: str) -> "Attribute | None":  # noqa: ARG002
+        """What stands in one of several columns of the data; None where a property stands in none."""
+        return None
+
+    def places(self, column: str) -> list[int]:
+        """The entry of each listed value in one of several columns."""
+        raise refuse(f"{self.name} has no column {column[:40]!r}", "universe")
+
+    def unit_of(self, fact: str) -> str:  # noqa: ARG002
+        """Under which name the universe has the unit of a property."""
+        return self.name
+
+    @property
+    def in_units(self) -> set[str]:
+        """What may have a unit."""
+        return {self.name, *(self.unit_of(fact.name) for fact in self.properties)}
+
+    def together(self, name: str) -> int:  # noqa: ARG002
+        """How many entries a property sums up."""
+        return 1
+
+
+def two(value: Any, where: str, read: Any) -> tuple[Any, Any]:
+    """The two ends of a range."""
+    ends = reading.each(value, f"{where} range", read)
+    if len(ends) != 2:
+        raise refuse("a range has two ends", where)
+    return ends[0], ends[1]
+
+
+def require_size(listed: int, where: str) -> None:
+    """Refuse a range that is empty or too long."""
+    if not 1 <= listed <= _MOST_VALUES:
+        raise refuse("is empty, or has too many values", where)

@@ -1,0 +1,69 @@
+"""Places."""
+
+from functools import cached_property
+from typing import Any
+
+from dxprivacy.verify import reading
+from dxprivacy.verify.attributes.base import Attribute, Property
+from dxprivacy.verify.reading import refuse
+
+
+class Points(Attribute):
+    """Places; their coordinates are read by the metric."""
+
+    def __init__(self, spec: dict[str, Any], where: str) -> None:
+        super().__init__(spec, where, ("ids", "coordinates", "properties"))
+        self.ids = reading.each(spec["ids"], where, reading.text)
+        self.listed = len(self.ids)
+        rows = [reading.each(row, where, reading.hex_float) for row in reading.items(spec["coordinates"], where)]
+        if len(rows) != self.listed or not rows or len({len(row) for row in rows}) != 1:
+            raise refuse("needs one row of coordinates for each point", where)
+        if len(set(self.ids)) < self.listed:
+            raise refuse("lists an id twice", where)
+        self.properties = [_property(given, self.listed, where) for given in reading.items(spec["properties"], where)]
+        if len({p.name for p in self.properties}) < len(self.properties):
+            raise refuse("has a property twice", where)
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        name = next((p for p in self.properties if p.name == "name"), None)
+        if name is None:
+            return self.ids
+        texts = [p for p in self.properties if p is not name and p.numbers is None]
+        twins: dict[str, list[int]] = {}
+        for k, entry in enumerate(name.entries):
+            twins.setdefault(entry, []).append(k)
+        out = list(name.entries)
+        for entry, at in twins.items():
+            if len(at) > 1:
+                telling = next((p for p in texts if len({p.entries[k] for k in at}) == len(at)), None)
+                for k in at:
+                    out[k] = f"{entry}, {telling.entries[k]}" if telling else f"{entry} ({self.ids[k]})"
+        return out
+
+    def label(self, index: int) -> str:
+        """The name, or the id."""
+        return self._labels[index]
+
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        by_label = {label: k for k, label in enumerate(self._labels)}
+        return by_label | {key: k for k, key in enumerate(self.ids)}
+
+    def place(self, written: str) -> int | None:
+        """An id, or a label."""
+        return self._at.get(written)
+
+    def unit_of(self, fact: str) -> str:
+        """Each property has its own."""
+        return f"{self.name}.{fact}"
+
+
+def _property(given: Any, listed: int, where: str) -> Property:
+    pair = reading.items(given, f"{where} properties")
+    if len(pair) != 2:
+        raise refuse("a property is a name and its entries", where)
+    entries = reading.each(pair[1], f"{where} properties", reading.text)
+    if len(entries) != listed:
+        raise refuse("a property needs an entry for each value", where)
+    return Property(reading.text(pair[0], where), entries)

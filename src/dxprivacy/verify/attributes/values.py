@@ -1,0 +1,27 @@
+"""Texts."""
+
+from typing import Any
+
+from dxprivacy.verify import reading
+from dxprivacy.verify.attributes.base import OTHER, Attribute
+from dxprivacy.verify.reading import refuse
+
+
+class Values(Attribute):
+    """Texts."""
+
+    def __init__(self, spec: dict[str, Any], where: str) -> None:
+        super().__init__(spec, where, ("values",))
+        self.values = reading.each(spec["values"], where, reading.text)
+        self.listed = len(self.values)
+        self._at = {value: k for k, value in enumerate(self.values)}
+        if len(self._at) < self.listed or (self.other and OTHER in self._at):
+            raise refuse("lists a value twice", where)
+
+    def label(self, index: int) -> str:
+        """The text."""
+        return self.values[index]
+
+    def place(self, written: str) -> int | None:
+        """Equal text."""
+        return self._at.get(written)

@@ -1,0 +1,172 @@
+"""Where listed values stand in order: what edges, steps and ranges of them mean (docs/formats.md, section 4)."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import date, timedelta
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+
+from dxprivacy.verify import days
+from dxprivacy.verify.reading import decimal, refuse
+from dxprivacy.verify.words import number_text
+
+End = Fraction | date
+Condition = list[str] | tuple[End, End]
+"""Any of these values, or from one end to the other."""
+
+
+class Order(ABC):
+    """Where listed values stand: the start of each, in order of the values."""
+
+    starts: Sequence[Fraction]
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    @abstractmethod
+    def read(self, written: str | End) -> Fraction:
+        """Where an edge or an end stands."""
+
+    @abstractmethod
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        """The group from low to below high, or without end."""
+
+    @abstractmethod
+    def steps(self, width: str) -> tuple[list[int], list[str]]:
+        """Groups of one width: that of each value, and their labels."""
+
+    def inside(self, low: End, high: End) -> list[int]:
+        """The values from one end to the other."""
+        first, last = self.read(low), self.read(high)
+        return [k for k, x in enumerate(self.starts) if first <= x <= last]
+
+    def between(self, written: str) -> tuple[list[int], list[str]]:
+        """Groups from edge to edge, the last one open: that of each value, and their labels."""
+        edges = [self.read(part.strip()) for part in written.split(",") if part.strip()]
+        if not edges or any(a >= b for a, b in pairwise(edges)):
+            raise refuse(f"groups by the edges {written[:40]!r}", self.where)
+        keys = [sum(edge <= x for edge in edges) - 1 for x in self.starts]
+        return keys, [self.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)]
+
+
+class PointOrder(Order):
+    """Single numbers."""
+
+    def __init__(self, where: str, numbers: Sequence[Fraction]) -> None:
+        super().__init__(where)
+        self.starts = numbers
+        self._all_whole = all(x.denominator == 1 for x in numbers)
+
+    def read(self, written: str | End) -> Fraction:
+        """A number."""
+        found = decimal(written) if isinstance(written, str) else written
+        if not isinstance(found, Fraction):
+            raise refuse(f"{str(written)[:40]!r} is no number", self.where)
+        return found
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        """Whole numbers from first to last, others from edge to edge."""
+        if high is not None and self._all_whole and low.denominator == high.denominator == 1:
+            first, last = max(low, min(self.starts)), min(high - 1, max(self.starts))
+            return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
+        return _span(low, high)
+
+    def steps(self, width: str) -> tuple[list[int], list[str]]:
+        """By multiples of the width."""
+        size = decimal(width)
+        if size is None or size <= 0:
+            raise refuse(f"groups by steps of {width[:40]!r}", self.where)
+        cuts = [x // size for x in self.starts]
+        place = {cut: k for k, cut in enumerate(sorted(set(cuts)))}
+        for cut in place:
+            self.require_end((cut + 1) * size)
+        return [place[cut] for cut in cuts], [self.label(cut * size, (cut + 1) * size) for cut in place]
+
+    def require_end(self, edge: Fraction) -> None:
+        """Points cannot be cut in two."""
+
+
+def _span(low: Fraction, high: Fraction | None) -> str:
+    return f"{number_text(low)}+" if high is None else f"{number_text(low)} to {number_text(high)}"
+
+
+class CellOrder(PointOrder):
+    """Half-open cells; nothing may cut one in two."""
+
+    def __init__(self, where: str, name: str, low: Fraction, high: Fraction, step: Fraction) -> None:
+        super().__init__(where, [low + k * step for k in range(int((high - low) / step))])
+        self.name, self.low, self.high, self.step = name, low, high, step
+
+    def read(self, written: str | End) -> Fraction:
+        """An edge between cells."""
+        edge = super().read(written)
+        self.require_end(edge)
+        return edge
+
+    def require_end(self, edge: Fraction) -> None:
+        """Refuse what lies inside a cell."""
+        if self.low < edge < self.high and (edge - self.low) % self.step:
+            raise refuse(f"{number_text(edge)} lies inside a cell of {self.name}", self.where)
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        """From edge to edge."""
+        return _span(low, high)
+
+    def inside(self, low: End, high: End) -> list[int]:
+        """Cells that lie between the ends."""
+        first, last = self.read(low), self.read(high)
+        return [k for k, x in enumerate(self.starts) if first <= x and x + self.step <= last]
+
+
+class ColumnOrder(PointOrder):
+    """A column of a series in cells, by their middles: questions of version 0.1.0 may cut cells."""
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        """From edge to edge."""
+        return _span(low, high)
+
+
+class DayOrder(Order):
+    """Days, counted from the first one."""
+
+    def __init__(self, where: str, first: date, listed: int) -> None:
+        super().__init__(where)
+        self.first, self.listed = first, listed
+
+    @cached_property
+    def starts(self) -> Sequence[Fraction]:  # type: ignore[override]
+        """One day after the other."""
+        return [Fraction(k) for k in range(self.listed)]
+
+    def read(self, written: str | End) -> Fraction:
+        """A day."""
+        found = days.day(written) if isinstance(written, str) else written
+        if not isinstance(found, date):
+            raise refuse(f"{str(written)[:40]!r} is no day", self.where)
+        return Fraction((found - self.first).days)
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        """The first and the last day."""
+
+        def shown(at: Fraction) -> str:
+            return (self.first + timedelta(days=int(at))).isoformat()
+
+        if high is None:
+            return f"{shown(low)}+"
+        first, last = max(low, Fraction(0)), min(high - 1, Fraction(self.listed - 1))
+        return f"{shown(first)}–{shown(last)}" if last > first else shown(first)
+
+    def steps(self, width: str) -> tuple[list[int], list[str]]:
+        """By the calendar, or so many days."""
+        listed = self.listed
+        if width in days.CALENDAR:
+            groups = [days.calendar(width, self.first + timedelta(days=k)) for k in range(listed)]
+            place = {key: k for k, key in enumerate(sorted(set(groups)))}
+            return [place[key] for key in groups], [label for _, label in place]
+        size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
+        if not size:
+            raise refuse(f"groups days by {width[:40]!r}", self.where)
+        spans = range(0, listed, size)
+        return [k // size for k in range(listed)], [self.label(Fraction(a), Fraction(a + size)) for a in spans]

@@ -1,0 +1,47 @@
+"""What questions ask for (docs/formats.md, sections 4 and 5): rows in blocks, labels, words, recipes, notes."""
+
+from dataclasses import replace
+from typing import Any
+
+from dxprivacy.verify import reading
+from dxprivacy.verify.blocks import Block
+from dxprivacy.verify.questions.answers import Answer, Asked, Recipe
+from dxprivacy.verify.questions.base import Question
+from dxprivacy.verify.questions.kinds import KINDS, read_question
+from dxprivacy.verify.questions.row import OneRow
+from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.universe import Universe
+
+__all__ = ["Answer", "Asked", "Recipe", "ask"]
+
+_KINDS: dict[str, type[Question]] = {**KINDS, "row": OneRow}
+
+
+def ask(data: Any, universe: Universe, *, edition: int = 3, units: bool = True) -> Asked:
+    """All questions of a file; `units=False` where nothing says in which units the numbers were.
+
+    In edition 2 labels said less about cells, and intervals nothing.
+    """
+    given = reading.items(data, "questions")
+    if not given:
+        raise refuse("nothing is asked", "questions")
+    blocks: list[Block] = []
+    answers: list[Answer] = []
+    words: list[str] = []
+    names: list[str] = []
+    notes: dict[str, None] = {}
+    for k, question in enumerate(given):
+        where = f"question {k + 1}"
+        one = read_question(question, universe, where, _KINDS, edition=edition, units=units).bound()
+        start = sum(block.rows for block in blocks)
+        for block in one.blocks:
+            blocks.append(block.starting_at(sum(b.rows for b in blocks)))
+        for a in one.answers:
+            moved = replace(
+                a.recipe, row=a.recipe.row + start, count=None if a.recipe.count is None else a.recipe.count + start
+            )
+            answers.append(replace(a, recipe=moved, siblings=len(one.answers)))
+        words += one.words
+        names += one.names
+        notes |= dict.fromkeys(one.notes)
+    return Asked(blocks, answers, words, list(notes), names)

@@ -1,0 +1,217 @@
+"""Counts, sums and means, by groups and under conditions (docs/formats.md, section 4)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, ClassVar
+
+from dxprivacy.verify import reading
+from dxprivacy.verify.blocks import Table
+from dxprivacy.verify.grouping import Grouping, Named, fulfil, group, resolve
+from dxprivacy.verify.questions.answers import Asked, Recipe
+from dxprivacy.verify.questions.base import MOST_ROWS, each_row
+from dxprivacy.verify.questions.grid import grid
+from dxprivacy.verify.questions.notes import (
+    clamped,
+    in_cells,
+    left_out,
+    missing_in_both,
+    missing_in_means,
+    missing_in_sums,
+)
+from dxprivacy.verify.questions.worded import Worded
+from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.universe import Universe
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The group of each value, per attribute that matters, how many there are, and what the answers are called."""
+
+    groups: dict[int, list[int]]
+    sizes: dict[int, int]
+    labels: list[str]
+    named: list[dict[str, str]]
+    part: Fraction  # of all records, if all groups and all values of conditions are equally frequent
+
+    @property
+    def ones(self) -> dict[int, list[int]]:
+        """Everybody counts once."""
+        return {axis: [1] * len(g) for axis, g in self.groups.items()}
+
+
+class _Grouped(Worded):
+    """By groups, where conditions hold."""
+
+    def grouped(self) -> _Groups:
+        """The groups, and who is in none."""
+        universe = self.universe
+        groupings = sorted(
+            (group(by, universe, self.where, edition=self.edition) for by in self.by), key=lambda g: g.axis
+        )
+        groups = {g.axis: g.groups for g in groupings}
+        if len(groups) < len(groupings):
+            raise refuse("groups an attribute twice", self.where)
+        sizes = {g.axis: len(g.labels) for g in groupings}
+        grouped, part = set(sizes), Fraction(1, math.prod(sizes.values()))
+        for name, wanted in self.conditions:
+            axis, kept = fulfil(name, wanted, universe, self.where, edition=self.edition)
+            listed = universe.attributes[axis].listed
+            if axis not in grouped and self.edition > 2:
+                part *= Fraction(max(sum(v < listed for v in kept), 1), listed)
+            sizes.setdefault(axis, 1)
+            old = groups.get(axis, [0] * universe.shape[axis])
+            groups[axis] = [g if v in kept else -1 for v, g in enumerate(old)]
+        if math.prod(sizes.values()) > MOST_ROWS:
+            raise refuse("asks for too many rows", self.where)
+        named = [[(g.column, label) for label in g.labels] for g in groupings]
+        return _Groups(groups, sizes, self._labels(groupings), [dict(chosen) for chosen in product(*named)], part)
+
+    def _labels(self, groupings: Sequence[Grouping]) -> list[str]:
+        if not groupings:
+            if not self.conditions:
+                return [f"{self.ask} {self.of}".strip()]
+            return [self.words(goals=False, cells=self.edition > 2)]
+        labels = [", ".join(chosen) for chosen in product(*(g.labels for g in groupings))]
+        return [f"{self.ask} {self.of}, {label}" for label in labels] if self.of else labels
+
+    def require_unit(self, unit: str) -> None:
+        """A target is in the unit of the answer."""
+        if self.units and self.unit and self.unit != unit:
+            raise refuse(f"its target is in {self.unit[:20]!r}, the answer in {unit[:20]!r}", self.where)
+
+
+class Count(_Grouped):
+    """`count`."""
+
+    ask = "count"
+    needed = ()
+    optional = ("by", "where", *Worded.optional)
+
+    def bound(self) -> Asked:
+        """A row for each group."""
+        found = self.grouped()
+        self.require_unit("")
+        block = Table(found.groups, found.ones, found.sizes)
+        notes = [*clamped(self), *left_out(self)]
+        return self.asked([block], found.labels, found.named, each_row(block), notes=notes)
+
+
+class _OfNumbers(_Grouped):
+    """Of the numbers of an attribute or of one of its properties."""
+
+    optional = ("by", "where", *Worded.optional, "missing")
+    missing_is: ClassVar[str]
+
+    def __init__(self, data: dict[str, Any], universe: Universe, where: str, *, edition: int, units: bool) -> None:
+        super().__init__(data, universe, where, edition=edition, units=units)
+        self.missing = reading.text(data.get("missing", ""), where)
+        if "missing" in data and self.missing != self.missing_is:
+            raise refuse("does not say how missing entries count", where)
+
+    @property
+    def touched(self) -> list[str]:
+        """The numbers too."""
+        return [*super().touched, self.of]
+
+    def numbers_of(self) -> tuple[Named, Sequence[Fraction], str]:
+        """What the numbers are of, the numbers, and their unit."""
+        of = resolve(self.of, self.universe, self.where)
+        if of.numbers is None:
+            raise refuse(f"{self.of} has no numbers", self.where)
+        unit = of.unit(self.universe)
+        self.require_unit(unit)
+        return of, of.numbers, unit
+
+    def hidden(self, of: Named, numbers: Sequence[Fraction], counted: Sequence[Fraction]) -> dict[str, Any]:
+        """What cells hide on either side, and the least and the largest that an answer can be; not in edition 2."""
+        low, high = min(counted), max(counted)
+        if self.edition == 2:
+            return {"low": low, "high": high}
+        below, above = of.attribute.hides(of.name)
+        ends = {"low": min(low, min(numbers) - below), "high": max(high, max(numbers) + above)}
+        return {**ends, "below": below, "above": above}
+
+    def said(self, of: Named, value: Fraction, unit: str) -> list[str]:
+        """How missing numbers count, unless groups or conditions leave them out; and what belongs to cells and ends."""
+        used = [resolve(name, self.universe, self.where).axis for name in super().touched]
+        counted = self.missing_said(of, value, unit) if of.attribute.other and of.axis not in used else []
+        return [*counted, *in_cells(of, unit, self.edition), *clamped(self), *left_out(self)]
+
+    def missing_said(self, of: Named, value: Fraction, unit: str) -> list[str]:
+        """How missing numbers count."""
+        return missing_in_both(of, value, unit, f"{self.ask} {self.of}")
+
+    def table(self, found: _Groups, axis: int, whole: list[int], unit: Fraction, bias: Fraction) -> Table:
+        """Each record counts its number instead of 1."""
+        groups = {axis: [0] * len(whole), **found.groups}
+        return Table(groups, {**found.ones, axis: whole}, {axis: 1, **found.sizes}, unit, bias)
+
+
+class Sum(_OfNumbers):
+    """`sum`."""
+
+    ask = "sum"
+    missing_is = "zero"
+
+    def missing_said(self, of: Named, value: Fraction, unit: str) -> list[str]:
+        """As nothing."""
+        return missing_in_sums(of, value, unit) if self.missing else super().missing_said(of, value, unit)
+
+    def bound(self) -> Asked:
+        """A row for each group."""
+        found = self.grouped()
+        of, numbers, unit = self.numbers_of()
+        counted = of.attribute.in_sums(numbers, zero=bool(self.missing))
+        whole, step, bias = grid(counted)
+        sums = self.table(found, of.axis, whole, step, bias)
+        recipes = [Recipe(k, step, bias, **self.hidden(of, numbers, counted)) for k in range(sums.rows)]
+        notes = self.said(of, counted[-1], unit)
+        return self.asked([sums], found.labels, found.named, recipes, unit=unit, notes=notes)
+
+
+class Mean(_OfNumbers):
+    """`mean`."""
+
+    ask = "mean"
+    missing_is = "left out"
+
+    def missing_said(self, of: Named, value: Fraction, unit: str) -> list[str]:
+        """Left out."""
+        return missing_in_means(of, value, unit) if self.missing else super().missing_said(of, value, unit)
+
+    def bound(self) -> Asked:
+        """A sum over all records, divided by their public number; or sums from the middle, and counts."""
+        found = self.grouped()
+        of, numbers, unit = self.numbers_of()
+        weighed = of.attribute.in_sums(numbers, zero=False)
+        notes = self.said(of, weighed[-1], unit)
+        counted, none = weighed, list[Fraction]()
+        if self.missing and of.attribute.other and not of.attribute.complete:
+            counted, none = list(numbers), [Fraction(0)]
+            self._leave_out_other(found, of.axis)
+        hidden = self.hidden(of, numbers, counted)
+        if not found.groups and self.universe.absent is None:
+            whole, step, bias = grid(counted)
+            sums = self.table(found, of.axis, whole, step, bias)
+            recipes = [Recipe(0, step, bias, over_all=True, ended=self.edition > 2, **hidden)]
+            return self.asked([sums], found.labels, found.named, recipes, unit=unit, notes=notes)
+        centre = (min(counted) + max(counted)) / 2
+        whole, step, bias = grid([*(x - centre for x in counted), *none])
+        sums = self.table(found, of.axis, whole, step, bias)
+        counts = Table(found.groups, found.ones, found.sizes)
+        recipes = [
+            Recipe(k, step, bias, count=sums.rows + k, centre=centre, part=found.part, **hidden)
+            for k in range(sums.rows)
+        ]
+        return self.asked([sums, counts], found.labels, found.named, recipes, unit=unit, notes=notes)
+
+    def _leave_out_other(self, found: _Groups, axis: int) -> None:
+        """Invalid entries are in no group."""
+        groups = found.groups.get(axis, [0] * self.universe.shape[axis])
+        found.groups[axis] = [*groups[:-1], -1]
+        if max(found.groups[axis]) < 0:
+            raise refuse("is a mean over invalid entries", self.where)
+        found.sizes.setdefault(axis, 1)
