@@ -119,3 +119,52 @@ def test_a_value_that_is_only_nearly_what_follows_is_refused(made):
     answer = next(a for a in release["answers"] if not a["exact"])
     answer["value"] += 1e-9 * abs(answer["value"]) + 1e-9
     assert isinstance(refusal(resealed(release)), NotVerified)
+
+
+def vanishing(rows):
+    """Whole numbers, not all 0, by which rows and the total add up to nothing: elimination in fractions."""
+    from math import lcm
+
+    ones = [[Fraction(1)] * len(rows[0]), *([Fraction(int(x)) for x in row] for row in rows)]
+    made = [[Fraction(int(a == b)) for b in range(len(ones))] for a in range(len(ones))]
+    pivots = []
+    for k, row in enumerate(ones):
+        for at, column in pivots:
+            factor = row[column] / ones[at][column]
+            if factor:
+                row[:] = [x - factor * y for x, y in zip(row, ones[at], strict=True)]
+                made[k] = [x - factor * y for x, y in zip(made[k], made[at], strict=True)]
+        column = next((c for c, x in enumerate(row) if x), None)
+        if column is None:
+            common = lcm(*(x.denominator for x in made[k]))
+            return [int(x * common) for x in made[k]]
+        pivots.append((k, column))
+    return None
+
+
+def test_a_reconstruction_with_more_noise_than_it_needs_is_refused_by_both(tmp_path):
+    """It tells what is asked, for every table; but whoever adds what vanishes adds noise that no error tells of."""
+    (tmp_path / "people.csv").write_text("a,b,c\n" + "x,x,x\n" * 100)
+    values = "".join(
+        f'[attributes.{n}]\nvalues = ["x", "y"]\nepsilon = {e}\n' for n, e in (("a", 1), ("b", 2), ("c", 4))
+    )
+    policy = dx.Policy.parse(f'title = "T"\ndataset = "t"\n{values}')
+    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as session:
+        plan = session.plan("marginals 2", "count by a", method="matrix", share="50%")
+        data = json.loads(json.dumps(plan.to_dict()))
+        carried = data["measured"]["reconstruction"]
+        free = vanishing(plan.counted.dense())
+        assert free is not None
+        row, times = carried["rows"][0], 1000 * carried["denominator"]
+        carried["constants"][row] += free[0] * times
+        entries = dict(zip(zip(carried["rows"], carried["columns"], strict=True), carried["entries"], strict=True))
+        for column, weight in enumerate(free[1:]):
+            if weight:
+                entries[row, column] = entries.get((row, column), 0) + weight * times
+        places = sorted(entries)
+        carried |= {"rows": [r for r, _ in places], "columns": [c for _, c in places]}
+        carried["entries"] = [entries[place] for place in places]
+        (tmp_path / "plan.json").write_text(json.dumps(resealed(data)))
+        with pytest.raises(DxError, match="more noise"):
+            session.load_plan(tmp_path / "plan.json")
+    assert isinstance(refusal(resealed(data)), NotVerified)

@@ -31,6 +31,7 @@ from dxprivacy.questions.asked import Stack
 
 _DIGITS = 9  # of an estimate behind the point: the rest is rounding
 MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted
+_AS_WELL = 1e-6  # of the least variance: what another machine's roundings may make of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,10 +164,18 @@ class LeastSquares(Measured):
         return self._carried[1]
 
     def adopt(self, given: WayBack, scales: Sequence[float]) -> None:
-        """Take a reconstruction from a file: refused unless it tells what was asked, to the last digit."""
+        """Take a reconstruction from a file: refused unless it tells what was asked, to the last digit, and as well.
+
+        Whoever wrote the file could add any multiple of what is nothing without noise: errors are those of ours.
+        """
         pieces = self._pieces(scales)
         if pieces is None or not tells(given, pieces, self._base):
             raise NotCertified("the plan's reconstruction does not tell what is asked")
+        least = np.zeros(self.asked.rows)
+        for part in self._parts(scales):
+            least[part.asked_rows] = part.variances()
+        if (given.variances([variance(s) for s in scales]) > least * (1 + _AS_WELL)).any():
+            raise NotCertified("the plan's reconstruction tells what is asked with more noise than the plan says")
         self._carried = (tuple(scales), given)
 
     @property
