@@ -9,9 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.plots.answers import PANELS, ROWS, TALL, domain_of, end_labels, number_format, panels_of
+from dxprivacy.plots.answer_panels import (
+    PANELS,
+    ROWS,
+    STRIP,
+    domain_of,
+    number_channel,
+    panels_of,
+    row_view,
+    strip_view,
+)
+from dxprivacy.plots.channels import Spec, in_rows, nominal, on, pointed_at, quantitative, span
+from dxprivacy.plots.layers import layer, mark, several, with_values
 from dxprivacy.plots.picture import Picture
-from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, PALE, WIDTH, clean, distinct, headed
+from dxprivacy.plots.style import ACCENT, GREY, INK, PALE, clean, distinct, sentences
 from dxprivacy.release.release import Row
 from dxprivacy.screens.release import number
 from dxprivacy.synthetic.report import Compared, Report
@@ -20,7 +31,6 @@ from dxprivacy.wording import plural
 DOTS = 1_500
 _FARTHEST = 2.5  # half-widths; what lies farther outside is drawn on the edge
 _SIDES = "datum.value < 0 ? 'lower end' : datum.value > 0 ? 'upper end' : 'middle'"
-_BAR = {"type": "rule", "color": ACCENT, "opacity": 0.35}
 
 
 def synthesis_picture(report: Report) -> Picture:
@@ -40,18 +50,11 @@ def synthesis_picture(report: Report) -> Picture:
     answers = {id(a.released): a for a in report.compared}
     every = panels_of([a.released for a in report.compared if a.released is not None])
     shown = [(name, [answers[id(row)] for row in rows]) for name, rows in every[:PANELS]]
-    views = [_rows(name, of, len(shown) > 1) if len(of) <= ROWS else _strip(name, of) for name, of in shown]
+    alone = len(shown) == 1
+    views = [_strip(name, of) if len(of) > ROWS else _rows("" if alone else name, of) for name, of in shown]
     title = report.summary[0].upper() + report.summary[1:]
-    return Picture.of(
-        {
-            "description": "Released intervals and synthetic answers",
-            "title": headed(title, _reading(report, shown, len(every))),
-            "spacing": 24,
-            "vconcat": views,
-            "resolve": {"scale": {"x": "independent", "y": "independent"}},
-            "config": CONFIG,
-        }
-    )
+    reading = _reading(report, shown, len(every))
+    return several(views, title, reading, description="Released intervals and synthetic answers")
 
 
 def _reach(answers: Sequence[Compared]) -> tuple[float, float]:
@@ -61,7 +64,7 @@ def _reach(answers: Sequence[Compared]) -> tuple[float, float]:
     return domain_of([*rows, *dots])
 
 
-def _drawn(answer: Compared) -> dict[str, Any]:
+def _drawn(answer: Compared) -> Spec:
     row = answer.released
     if row is None:
         raise TypeError("nothing was released")
@@ -80,56 +83,31 @@ def _drawn(answer: Compared) -> dict[str, Any]:
     }
 
 
-def _dots(values: list[dict[str, Any]], size: float) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
+def _dots(values: list[Spec], size: float, **channels: Any) -> list[Spec]:
     """Synthetic answers: filled inside, open outside."""
-    return [
-        ([v for v in values if v["inside"]], {"type": "circle", "size": size, "color": INK, "opacity": 1}),
-        (
-            [v for v in values if not v["inside"]],
-            {"type": "point", "size": size, "stroke": INK, "fill": "white", "opacity": 1, "strokeWidth": 1.4},
-        ),
-    ]
+    inside, outside = [v for v in values if v["inside"]], [v for v in values if not v["inside"]]
+    filled = mark("circle", size=size, color=INK, opacity=1)
+    hollow = mark("point", size=size, stroke=INK, fill="white", opacity=1, strokeWidth=1.4)
+    return with_values([layer(inside, filled, **channels), layer(outside, hollow, **channels)])
 
 
-def _rows(name: str, answers: Sequence[Compared], headed_: bool) -> dict[str, Any]:
-    low, high = _reach(answers)
+def _rows(name: str, answers: Sequence[Compared]) -> Spec:
     order = distinct(clean(a.label) for a in answers)
     values = [{"q": label, **_drawn(a)} for label, a in zip(order, answers, strict=True)]
-    unit = next((a.unit for a in answers if a.unit), "")
-    axis = {"title": clean(unit) or None, "format": number_format(low, high), "tickCount": 5}
-    y = {"field": "q", "type": "nominal", "sort": order, "axis": {"title": None, "grid": False}}
-    x = {"type": "quantitative", "scale": {"domain": [low, high], "nice": False, "zero": False}, "axis": axis}
-    tooltip = [{"field": f, "type": "nominal"} for f in ("q", "released", "s")]
-
-    def layer(data: list[dict[str, Any]], at: str, mark: dict[str, Any], **more: Any) -> dict[str, Any]:
-        return {"data": {"values": data}, "mark": mark, "encoding": {"y": y, "x": {**x, "field": at}, **more}}
-
-    bar = {**_BAR, "strokeWidth": 7}
-    tick = {"type": "tick", "color": ACCENT, "thickness": 2, "size": 11}
     known, vague = [v for v in values if not v["vague"]], [v for v in values if v["vague"]]
+    y, x = in_rows(order), number_channel(*_reach(answers), answers)
+    interval = {"y": y, "x": on(x, "lo"), "x2": {"field": "hi"}}
     layers = [
-        layer(vague, "lo", {**bar, "color": PALE, "opacity": 1}, x2={"field": "hi"}),
-        layer(known, "lo", bar, x2={"field": "hi"}),
-        layer(known, "v", tick),
-        *(layer(some, "s", mark, tooltip=tooltip) for some, mark in _dots(values, 40)),
-        layer(
-            values,
-            "end",
-            {"type": "text", "align": "left", "dx": 9, "color": GREY},
-            text={"field": "t", "type": "nominal"},
-        ),
+        layer(vague, mark("rule", color=PALE, opacity=1, strokeWidth=7), **interval),
+        layer(known, mark("rule", color=ACCENT, opacity=0.35, strokeWidth=7), **interval),
+        layer(known, mark("tick", color=ACCENT, thickness=2, size=11), y=y, x=on(x, "v")),
+        *_dots(values, 40, y=y, x=on(x, "s"), tooltip=pointed_at("q", "released", "s")),
+        layer(values, mark("text", align="left", dx=9, color=GREY), y=y, x=on(x, "end"), text=nominal("t")),
     ]
-    view: dict[str, Any] = {
-        "width": WIDTH - 80,
-        "height": (20 if len(answers) <= 24 else 17) * len(answers),
-        "layer": [each for each in layers if each["data"]["values"]],
-    }
-    if name and headed_:
-        view["title"] = {"text": clean(name, 70), "fontSize": 12, "offset": 6}
-    return view
+    return row_view(name, len(answers), layers)
 
 
-def _strip(name: str, answers: Sequence[Compared]) -> dict[str, Any]:
+def _strip(name: str, answers: Sequence[Compared]) -> Spec:
     """Many answers side by side in their order, each measured by its own interval, from -1 to 1."""
     size = math.ceil(len(answers) / DOTS)
     bins = [answers[k : k + size] for k in range(0, len(answers), size)]
@@ -138,33 +116,17 @@ def _strip(name: str, answers: Sequence[Compared]) -> dict[str, Any]:
         {"k": k + 0.5, "w": max(-_FARTHEST, min(_FARTHEST, _within(a))), "answer": clean(a.label, 80), **_drawn(a)}
         for k, a in enumerate(worst)
     ]
-    wide = (WIDTH - 20) / len(bins)
-    x = {"field": "k", "type": "quantitative", "axis": None, "scale": {"domain": [0, len(bins)], "nice": False}}
-    # Room for dots on the edges, half of which would be cut off.
-    scale = {"domain": [-1.06 * _FARTHEST, 1.06 * _FARTHEST], "nice": False}
+    wide = STRIP / len(bins)
+    x = quantitative("k", axis=None, scale=span(0, len(bins)))
     axis = {"values": [-1, 0, 1], "title": None, "labelExpr": _SIDES, "gridColor": PALE}
-    y = {"field": "w", "type": "quantitative", "scale": scale, "axis": axis}
-    tooltip = [{"field": f, "type": "nominal"} for f in ("answer", "released", "s")]
-    band = {"type": "rect", "color": ACCENT, "opacity": 0.35}
-    layers: list[dict[str, Any]] = [
-        {
-            "data": {"values": [{"from": -1, "to": 1}]},
-            "mark": band,
-            "encoding": {"y": {**y, "field": "from"}, "y2": {"field": "to"}},
-        },
-        *(
-            {"data": {"values": some}, "mark": mark, "encoding": {"x": x, "y": y, "tooltip": tooltip}}
-            for some, mark in _dots(values, max(9, min(36, 0.6 * wide**2)))
-            if some
-        ),
-        *end_labels([a.released for a in answers if a.released is not None]),
+    # Room for dots on the edges, half of which would be cut off.
+    y = quantitative("w", scale=span(-1.06 * _FARTHEST, 1.06 * _FARTHEST), axis=axis)
+    band = mark("rect", color=ACCENT, opacity=0.35)
+    layers = [
+        layer([{"from": -1, "to": 1}], band, y=on(y, "from"), y2={"field": "to"}),
+        *_dots(values, max(9, min(36, 0.6 * wide**2)), x=x, y=y, tooltip=pointed_at("answer", "released", "s")),
     ]
-    return {
-        "width": WIDTH - 20,
-        "height": TALL,
-        "layer": layers,
-        "title": {"text": clean(f"{name or 'answers'}: {len(answers):,} in order", 70), "fontSize": 12, "offset": 6},
-    }
+    return strip_view(name, [a.released for a in answers if a.released is not None], layers, {})
 
 
 def _within(answer: Compared) -> float:
@@ -189,4 +151,4 @@ def _reading(report: Report, shown: Sequence[tuple[str, Sequence[Compared]]], pa
     parts.append(plural(report.records, "synthetic record"))
     if panels > len(shown):
         parts.append(f"{len(shown)} of {panels} panels shown")
-    return ". ".join(parts) + "."
+    return sentences(parts)

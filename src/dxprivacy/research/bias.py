@@ -15,7 +15,9 @@ import numpy as np
 
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import euclidean, line
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log, written
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.layers import written
+from dxprivacy.plots.style import ACCENT, GREY, INK
 from dxprivacy.research.drawing import Line, Straight, beside, dots, line_panel
 from dxprivacy.research.experiment import SIZE, Experiment, Outcome, Settings, Table
 from dxprivacy.research.kernels import quantiles

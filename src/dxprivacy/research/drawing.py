@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.layers import headed, written
 from dxprivacy.plots.picture import Picture
-from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, Log, headed, written
+from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK
 
 RAMP = ("#9fc3e3", "#5e9bcf", "#0b5fa5", "#06325a")  # darkens, so that grey print works
 _APART = 13.0  # pixels between labels above each other

@@ -14,7 +14,8 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
-from dxprivacy.plots.style import ACCENT, GREY, Log
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.style import ACCENT, GREY
 from dxprivacy.research.drawing import Spread, beside, spread_panel
 from dxprivacy.research.experiment import SIZE, Experiment, Outcome, Settings, Table
 from dxprivacy.research.kernels import Reach, improvement, quantiles

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.metrics import Extreme, Metric, euclidean
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log, written
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.layers import written
+from dxprivacy.plots.style import ACCENT, GREY, INK
 from dxprivacy.research.drawing import Straight, beside, dots, encoded, histogram, view
 from dxprivacy.research.experiment import SIDE, Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.research.kernels import Reach, improvement

@@ -14,7 +14,9 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import euclidean
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log, written
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.layers import written
+from dxprivacy.plots.style import ACCENT, GREY, INK
 from dxprivacy.research.drawing import Straight, dots, encoded, histogram, stacked, upright, view
 from dxprivacy.research.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.research.kernels import Reach, improvement
