@@ -92,5 +92,26 @@ class Log(Axis):
         return self.pixels * math.log(self.at(x) / self.low) / math.log(self.high / self.low)
 
 
+@dataclass(frozen=True)
+class Straight(Axis):
+    """A linear axis, with about so many ticks or with those given."""
+
+    count: int = 5
+    style: str = ",~r"
+    grid: bool = True
+    values: tuple[float, ...] = ()
+
+    @property
+    def scale(self) -> Spec:
+        return {"type": "linear", "domain": [self.low, self.high], "nice": False, "zero": False}
+
+    def axis(self, title: str | None) -> Spec:
+        given = {"values": list(self.values)} if self.values else {"tickCount": self.count}
+        return {"title": title, **given, "format": self.style, "grid": self.grid}
+
+    def pixel(self, x: float) -> float:
+        return self.pixels * (self.at(x) - self.low) / (self.high - self.low)
+
+
 def _power(step: int, k: int) -> float:
     return float(step * 10**k if k >= 0 else step / 10**-k)

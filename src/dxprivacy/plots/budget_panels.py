@@ -16,12 +16,12 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Constant, Line, Metric, Places
 from dxprivacy.model.blocks import joint_classes
+from dxprivacy.plots.attribute_moves import Moves, sample
 from dxprivacy.plots.axes import Log
 from dxprivacy.plots.channels import Spec, on, pointed_at, quantitative, span
 from dxprivacy.plots.groups import Groups, pairs_of, runs
 from dxprivacy.plots.heat import Cell, Panel, heat
 from dxprivacy.plots.layers import Tip, heading, layer, mark, tips, with_values, written
-from dxprivacy.plots.moves import Moves, sample
 from dxprivacy.plots.policy_panels import worst_of_cells
 from dxprivacy.plots.ramp import SHADES, USED
 from dxprivacy.plots.ruler import BANDS, Ruler, bare, ruler

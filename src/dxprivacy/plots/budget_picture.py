@@ -11,10 +11,10 @@ from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import Used as UsedPair
 from dxprivacy.ledger.budget import used_by_attribute
 from dxprivacy.metrics import Metric, WithAbsent, along, present
+from dxprivacy.plots.attribute_moves import Moves, presence
 from dxprivacy.plots.budget_panels import Used, attribute_used, bands_used, percent_up, presence_used
 from dxprivacy.plots.heat import packed
 from dxprivacy.plots.layers import empty, several
-from dxprivacy.plots.moves import Moves, presence
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.ramp import USED
 from dxprivacy.plots.style import WIDTH, sentences

@@ -44,9 +44,9 @@ def written(text: str, x: float | Spec, y: float | Spec, **look: Any) -> Spec:
     return layer([{"t": text}], mark("text", **{"align": "left", **look}), **places, text=nominal("t"))
 
 
-def bordered(values: Sequence[Spec], look: Spec, **channels: Any) -> list[Spec]:
+def bordered(values: Sequence[Spec], look: Spec, *, width: float = 3, **channels: Any) -> list[Spec]:
     """Texts from the field `t` with a white border, which can be read above dots and lines."""
-    border = {**look, "stroke": "white", "strokeWidth": 3, "color": "white"}
+    border = {**look, "stroke": "white", "strokeWidth": width, "color": "white"}
     return [layer(values, mark("text", **each), **channels, text=nominal("t")) for each in (border, look)]
 
 

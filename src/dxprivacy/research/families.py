@@ -107,11 +107,7 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]
             a, b, c, d, e = found_at[family, kind]
             color = GREY if family == "plain DP" else ACCENT
             bars.append(Spread(family, (a, b, c, d, e), times(c), color))
-        panel = spread_panel(bars, x, x_title="factor (log)", title=name, step=24)
-        if number:
-            for layer in panel["layer"][1:]:
-                layer["encoding"]["y"]["axis"] = None
-        panels.append(panel)
+        panels.append(spread_panel(bars, x, x_title="factor (log)", title=name, step=24, labelled=not number))
     rough = [found_at[family, "uniform"][2] for family in FAMILIES[1:]]
     smooth = [found_at[family, "distance"][2] for family in FAMILIES[1:]]
     title = (

@@ -8,8 +8,8 @@ import re
 
 from dxprivacy.plots.document import document
 from dxprivacy.research.experiment import experiment
+from dxprivacy.research.figures import NAMES
 from dxprivacy.research.folder import Folder
-from dxprivacy.research.names import NAMES
 from dxprivacy.research.us_places import ATTRIBUTION
 from dxprivacy.wording import plural
 
