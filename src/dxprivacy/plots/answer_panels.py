@@ -4,7 +4,6 @@ Up to some fifty answers of a question stand in rows; more stand side by side in
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from dxprivacy.plots.channels import Spec, quantitative, span
 from dxprivacy.plots.layers import heading, view, with_values, written
@@ -29,7 +28,15 @@ def panels_of(answers: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     return [(name, rows) for (name, _), rows in out.items()]
 
 
-def domain_of(rows: Sequence[Row]) -> tuple[float, float]:
+def number_channel(rows: Sequence[Row]) -> Spec:
+    """Intervals along an axis, in the unit of the answers."""
+    low, high = _domain(rows)
+    unit = next((r.unit for r in rows if r.unit), "")
+    axis = {"title": clean(unit) or None, "format": _number_format(low, high), "tickCount": 5}
+    return quantitative(scale=span(low, high, zero=False), axis=axis)
+
+
+def _domain(rows: Sequence[Row]) -> tuple[float, float]:
     """What the intervals need; with 0 unless they would be too narrow to see then."""
     low, high = min(min(r.low, r.value) for r in rows), max(max(r.high, r.value) for r in rows)
     widest = max(r.high - r.low for r in rows)
@@ -39,18 +46,6 @@ def domain_of(rows: Sequence[Row]) -> tuple[float, float]:
         return low - 1.0, high + 1.0
     room = 0.03 * (high - low)
     return low - room * (low != 0), high + room * (high != 0)
-
-
-class _WithUnit(Protocol):
-    @property
-    def unit(self) -> str: ...
-
-
-def number_channel(low: float, high: float, answers: Sequence[_WithUnit]) -> Spec:
-    """Answers from `low` to `high` along an axis, in their unit."""
-    unit = next((a.unit for a in answers if a.unit), "")
-    axis = {"title": clean(unit) or None, "format": _number_format(low, high), "tickCount": 5}
-    return quantitative(scale=span(low, high, zero=False), axis=axis)
 
 
 def _number_format(low: float, high: float) -> str:

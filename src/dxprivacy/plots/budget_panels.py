@@ -20,7 +20,7 @@ from dxprivacy.plots.attribute_moves import Moves, sample
 from dxprivacy.plots.axes import Log
 from dxprivacy.plots.channels import Spec, on, pointed_at, quantitative, span
 from dxprivacy.plots.groups import Groups, pairs_of, runs
-from dxprivacy.plots.heat import Cell, Panel, heat
+from dxprivacy.plots.heat import Cell, Panel, heat, pair_of, presence
 from dxprivacy.plots.layers import Tip, heading, layer, mark, tips, with_values, written
 from dxprivacy.plots.policy_panels import worst_of_cells
 from dxprivacy.plots.ramp import SHADES, USED
@@ -55,8 +55,7 @@ def attribute_used(spent: SumCost, axis: int, attribute: Attribute, metric: Metr
 
 def presence_used(share: float, *, bounded: bool) -> Used:
     """Whether somebody is in the data at all."""
-    cells = [Cell(0, 1, share, percent_up(share), pair="anyone – absent")]
-    return Used(heat("presence", ("anyone", "absent"), cells, USED), (share,), bounded=bounded)
+    return Used(presence(share, percent_up(share), USED), (share,), bounded=bounded)
 
 
 def percent_up(share: float) -> str:
@@ -85,7 +84,7 @@ def _table(moves: Moves, axis: int, attribute: Attribute, metric: Metric, specia
     ranked = np.where(np.isinf(shares), -1.0, shares)  # a limited pair is worse news than a public one
     cells = []
     for (a, b), k in worst_of_cells(groups, u, v, ranked):
-        pair = clean(f"{attribute.label(int(u[k]))} – {attribute.label(int(v[k]))}", 80)
+        pair = pair_of(attribute.label, u[k], v[k])
         cells.append(Cell(a, b, float(shares[k]), percent_up(float(shares[k])), pair=pair))
     panel = heat(attribute.name, groups.labels, cells, USED)
     found = tuple(cell.value for cell in cells)
@@ -163,7 +162,7 @@ def _bands_view(name: str, title: str, u: Ints, v: Ints, x: Floats, shares: Floa
                 "p99": upper,
                 "median": middle,
                 "pairs": len(members),
-                "pair": (pair := clean(f"{label(int(u[worst]))} – {label(int(v[worst]))}", 80)),
+                "pair": (pair := pair_of(label, u[worst], v[worst])),
             }
         )
         tops.append((float(shares[worst]), float(x[worst]), pair))

@@ -6,7 +6,6 @@ import numpy as np
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import SumCost
-from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import Used as UsedPair
 from dxprivacy.ledger.budget import used_by_attribute
@@ -15,7 +14,7 @@ from dxprivacy.plots.attribute_moves import Moves, presence
 from dxprivacy.plots.budget_panels import Used, attribute_used, bands_used, percent_up, presence_used
 from dxprivacy.plots.heat import packed
 from dxprivacy.plots.layers import empty, several
-from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.ramp import USED
 from dxprivacy.plots.style import WIDTH, sentences
 from dxprivacy.screens.plan import pair_words
@@ -27,11 +26,8 @@ _LISTED = 6
 
 def budget_picture(ledger: Ledger) -> Picture:
     """What all releases together have used, by attribute and by distance.  Everything in it is public."""
-    if not isinstance(ledger, Ledger):
-        raise UsageError(
-            f"a ledger is needed, not a {type(ledger).__name__}",
-            hints=["dx.plots.budget(session.ledger)", 'dx.Ledger.open("ledger.db", policy)'],
-        )
+    hints = ["dx.plots.budget(session.ledger)", 'dx.Ledger.open("ledger.db", policy)']
+    require(ledger, Ledger, "a ledger", hints)
     return used_picture(ledger.spent, ledger.metric)
 
 

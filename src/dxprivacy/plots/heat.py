@@ -4,8 +4,9 @@ The table is symmetric and both halves are drawn, so that a pair is found from e
 shows their worst one; it is named when pointed at.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import SupportsInt
 
 from dxprivacy.plots.channels import Spec, itself, nominal, pointed_at
 from dxprivacy.plots.layers import heading, layer, mark, view
@@ -61,6 +62,16 @@ def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *,
     title = clean(name) + (f"  {about}" if about else "")
     drawn = {**heading(title), **view(size * many, size * many, layers)}
     return Panel(drawn, size * many + longest * _PER_CHARACTER + 10)
+
+
+def presence(value: float, text: str, ramp: Ramp) -> Panel:
+    """The smallest table: whether somebody is in the data at all."""
+    return heat("presence", ("anyone", "absent"), [Cell(0, 1, value, text, pair="anyone – absent")], ramp)
+
+
+def pair_of(label: Callable[[int], str], a: SupportsInt, b: SupportsInt) -> str:
+    """Two values by their names."""
+    return clean(f"{label(int(a))} – {label(int(b))}", 80)
 
 
 def _row(a: int, b: int, cell: Cell, labels: Sequence[str], ramp: Ramp) -> Spec:

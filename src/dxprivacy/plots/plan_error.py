@@ -3,13 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 
-from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.axes import Log
 from dxprivacy.plots.channels import Spec, in_rows, nominal, quantitative
 from dxprivacy.plots.error_rows import PANELS, ErrorRow, Panel, answer_rows, panels
 from dxprivacy.plots.layers import Tip, heading, layer, mark, several, tips, view, with_values
-from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.style import ACCENT, GREY, INK, PALE, TINT, WIDTH, clean
 from dxprivacy.wording import digits, plural, times
 
@@ -20,10 +19,7 @@ _Text = Callable[[ErrorRow], str]
 
 def require_plan(plan: object) -> None:
     """Our error for anything else."""
-    if not isinstance(plan, Plan):
-        raise UsageError(
-            f"a plan is needed, not a {type(plan).__name__}", hints=["dx.plots.plan(session.plan(…))", "dx.plan(Q, d)"]
-        )
+    require(plan, Plan, "a plan", hints=["dx.plots.plan(session.plan(…))", "dx.plan(Q, d)"])
 
 
 def plan_picture(plan: Plan) -> Picture:
@@ -68,14 +64,13 @@ def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> 
         of: Sequence[ErrorRow], look: Spec, x: _Number, x2: _Number | None = None, t: _Text | None = None
     ) -> Spec:
         values: list[Spec] = [{"q": r.label, "x": log.at(x(r) or 0)} for r in of]
-        channels: Spec = {"y": down, "x": across}
-        if x2 is not None:
-            values = [{**value, "x2": log.at(x2(r) or 0)} for value, r in zip(values, of, strict=True)]
-            channels["x2"] = {"field": "x2"}
-        if t is not None:
-            values = [{**value, "t": t(r)} for value, r in zip(values, of, strict=True)]
-            channels["text"] = nominal("t")
-        return layer(values, look, **channels)
+        more: Spec = {}
+        for value, row in zip(values, of, strict=True):
+            if x2 is not None:
+                value["x2"], more["x2"] = log.at(x2(row) or 0), {"field": "x2"}
+            if t is not None:
+                value["t"], more["text"] = t(row), nominal("t")
+        return layer(values, look, y=down, x=across, **more)
 
     worst_case = mark("tick", orient="vertical", size=STEP, thickness=5, color=PALE, opacity=1)
     asked = mark("tick", orient="vertical", size=STEP - 6, thickness=1.5, color=INK, opacity=1)

@@ -13,24 +13,14 @@ import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.points import Points
-from dxprivacy.metrics import (
-    Capped,
-    Constant,
-    Graph,
-    GreatCircle,
-    Metric,
-    Places,
-    Scaled,
-    Together,
-    WithOther,
-)
+from dxprivacy.metrics import Capped, Constant, Graph, GreatCircle, Metric, Places, Scaled, Together, WithOther
 from dxprivacy.metrics.distances import RADIUS_KM
 from dxprivacy.plots.channels import Spec, nominal, on, quantitative, span
 from dxprivacy.plots.heat import Panel
 from dxprivacy.plots.layers import bordered, heading, layer, mark, view
 from dxprivacy.plots.plane import WIDE, Plane, plane_of, ring_around, rounded, with_all
 from dxprivacy.plots.ramp import EPSILON, FILL
-from dxprivacy.plots.ruler import bare
+from dxprivacy.plots.ruler import bare, to_other
 from dxprivacy.plots.style import ACCENT, GREY, INK, PALE, clean
 from dxprivacy.wording import digits
 
@@ -85,9 +75,9 @@ def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around
 
 def _other(attribute: Points, metric: Metric) -> str:
     """How far missing and invalid entries are from every place."""
-    if not attribute.has_other:
+    away = to_other(metric, attribute)
+    if away is None:
         return ""
-    away = float(metric.pairwise(np.zeros(1, dtype=np.int64), np.array([attribute.listed]))[0])
     return f"“other” has {'no limit' if math.isinf(away) else f'ε {digits(away)}'} to every place. "
 
 

@@ -16,10 +16,10 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import AttributeMax, Constant, Line, Matrix, Metric, Scaled, WithOther
 from dxprivacy.plots.channels import Spec, nominal, quantitative, span
 from dxprivacy.plots.groups import Groups, pairs_of
-from dxprivacy.plots.heat import Cell, Panel, heat
+from dxprivacy.plots.heat import Cell, Panel, heat, pair_of, presence
 from dxprivacy.plots.layers import Tip, heading, layer, mark, tips, view
 from dxprivacy.plots.ramp import EPSILON, FILL
-from dxprivacy.plots.ruler import Ruler, bare, ruler
+from dxprivacy.plots.ruler import Ruler, apart, bare, ruler, to_other
 from dxprivacy.plots.style import INK, PALE, clean
 from dxprivacy.wording import digits
 
@@ -42,18 +42,16 @@ class Shown:
 
 def attribute_panel(attribute: Attribute, metric: Metric) -> Shown:
     """Against the difference where that is all that counts, otherwise as a table."""
-    own = ruler(metric, attribute)
-    if own is not None and isinstance(bare(metric), (Line, AttributeMax)):
-        d = metric.pairwise(np.zeros(1, dtype=np.int64), np.array([_steps(attribute)]))
-        if _steps(attribute) and 0 < d[0] < math.inf:
-            return _by_difference(attribute, metric, own)
+    own, steps = ruler(metric, attribute), _steps(attribute)
+    ordered = isinstance(bare(metric), (Line, AttributeMax)) and steps > 0
+    if own is not None and ordered and 0 < apart(metric, 0, steps) < math.inf:
+        return _by_difference(attribute, metric, own)
     return _table(attribute, metric)
 
 
 def presence_panel(epsilon: float) -> Shown:
     """Whether somebody is in the data at all."""
-    cells = [Cell(0, 1, epsilon, digits(epsilon), pair="anyone – absent")]
-    return Shown(heat("presence", ("anyone", "absent"), cells, EPSILON), (epsilon,))
+    return Shown(presence(epsilon, digits(epsilon), EPSILON), (epsilon,))
 
 
 def tightened(metric: Metric, u: Ints, v: Ints) -> "np.ndarray[Any, np.dtype[np.bool_]]":
@@ -98,7 +96,7 @@ def _table(attribute: Attribute, metric: Metric) -> Shown:
     framed = {tuple(sorted(pair)) for pair in zip(*ends, strict=True)}
     cells = []
     for (a, b), k in worst_of_cells(groups, u, v, d):
-        pair = clean(f"{attribute.label(int(u[k]))} – {attribute.label(int(v[k]))}", 80)
+        pair = pair_of(attribute.label, u[k], v[k])
         cells.append(Cell(a, b, float(d[k]), digits(float(d[k])), (a, b) in framed, pair))
     about = f"{listed:,} values in groups" if groups.coarse and not alike else ""
     outlined = any(cell.outlined for cell in cells)
@@ -154,7 +152,7 @@ def _by_difference(attribute: Attribute, metric: Metric, own: Ruler) -> Shown:
     ]
     unit = f", {clean(own.unit, 20)}" if own.unit else ""
     what = "largest difference of two series" if attribute.is_series else "difference of two values"
-    radius = _other(attribute, metric)
+    radius = to_other(metric, attribute)
     top = max(float(d.max()), radius or 0.0) * 1.06
     x_axis = {"title": f"{what}{unit}", "tickCount": 5, "format": ",~r", "grid": False}
     y_axis = {"title": "ε", "tickCount": 4, "format": "~r"}
@@ -169,8 +167,7 @@ def _by_difference(attribute: Attribute, metric: Metric, own: Ruler) -> Shown:
     if outlined := [b for b in bars if b["o"]]:  # beyond some difference all are: one frame
         whole = {**outlined[0], "x2": outlined[-1]["x2"], "e": max(b["e"] for b in outlined)}
         layers.append(layer([whole], mark("rect", fill=None, stroke=INK, strokeWidth=1.6), **spot))
-    near = float(metric.pairwise(np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64))[0])
-    labels = [Tip(f"neighbours: ε {digits(near)}", 4, INK)]
+    labels = [Tip(f"neighbours: ε {digits(apart(metric, 0, 1))}", 4, INK)]
     if steps > 1:
         labels.append(Tip(f"farthest: ε {digits(float(d[-1]))}", _WIDE - 20, INK))
     if radius is not None and math.isfinite(radius):
@@ -178,13 +175,6 @@ def _by_difference(attribute: Attribute, metric: Metric, own: Ruler) -> Shown:
     panel = {**heading(clean(attribute.name)), **view(_WIDE, _TALL, [*layers, *tips(labels, _WIDE)])}
     found = (*(float(e) for e in d), *(() if radius is None else (radius,)))
     return Shown(Panel(panel, _WIDE + 45), found, bool(outlined), size > 1)
-
-
-def _other(attribute: Attribute, metric: Metric) -> float | None:
-    """How far `other` is from every listed value."""
-    if not attribute.has_other:
-        return None
-    return float(metric.pairwise(np.zeros(1, dtype=np.int64), np.array([attribute.listed]))[0])
 
 
 def _other_line(radius: float, y: Spec) -> list[Spec]:

@@ -15,7 +15,7 @@ from dxprivacy.metrics import AttributeMax, Metric, WithAbsent, along, present
 from dxprivacy.model.universe import Universe
 from dxprivacy.plots.heat import packed
 from dxprivacy.plots.layers import several
-from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.policy_map import can_map, policy_map
 from dxprivacy.plots.policy_panels import Shown, attribute_panel, presence_panel
 from dxprivacy.plots.ramp import EPSILON
@@ -36,11 +36,8 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
     >>> policy_picture(metrics.constant(3, 1))
     Picture('Every two values have the same ε, 1')
     """
-    if not isinstance(policy, (Policy, Metric)):
-        raise UsageError(
-            f"a policy is needed, not a {type(policy).__name__}",
-            hints=['dx.plots.policy(dx.Policy.load("policy.toml"))', "dx.metrics.line(9, 1)"],
-        )
+    hints = ['dx.plots.policy(dx.Policy.load("policy.toml"))', "dx.metrics.line(9, 1)"]
+    require(policy, (Policy, Metric), "a policy", hints)
     metric = policy.metric if isinstance(policy, Policy) else policy
     attributes = metric.universe.attributes
     axes = along(metric)

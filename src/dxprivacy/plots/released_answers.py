@@ -9,20 +9,10 @@ from collections.abc import Mapping, Sequence
 from statistics import median_low
 from typing import Any
 
-from dxprivacy.errors import UsageError
-from dxprivacy.plots.answer_panels import (
-    PANELS,
-    ROWS,
-    STRIP,
-    domain_of,
-    number_channel,
-    panels_of,
-    row_view,
-    strip_view,
-)
+from dxprivacy.plots.answer_panels import PANELS, ROWS, STRIP, number_channel, panels_of, row_view, strip_view
 from dxprivacy.plots.channels import Spec, in_rows, nominal, on, pointed_at, quantitative, span
 from dxprivacy.plots.layers import layer, mark, several, shared
-from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.style import ACCENT, GREY, PALE, clean, distinct, sentences
 from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.screens.release import number
@@ -38,10 +28,7 @@ def release_picture(release: Release) -> Picture:
     >>> release_picture(Release("7f3a", rows, (), 100, {}))
     Picture('count by sex, as released')
     """
-    if not isinstance(release, Release):
-        raise UsageError(
-            f"a release is needed, not a {type(release).__name__}", hints=["dx.plots.release(session.release(plan))"]
-        )
+    require(release, Release, "a release", ["dx.plots.release(session.release(plan))"])
     every = panels_of(release.answers)
     shown = every[:PANELS]
     alone = len(shown) == 1
@@ -58,7 +45,7 @@ def _rows(name: str, rows: Sequence[Row]) -> Spec:
     ]
     known = [v for v, r in zip(values, rows, strict=True) if not r.vague]
     vague = [v for v, r in zip(values, rows, strict=True) if r.vague]
-    y, x = in_rows(order), number_channel(*domain_of(rows), rows)
+    y, x = in_rows(order), number_channel(rows)
     interval = {"y": y, "x": on(x, "lo"), "x2": {"field": "hi"}}
     layers = [
         layer(vague, mark("rule", strokeWidth=5, color=PALE), **interval),
@@ -85,7 +72,7 @@ def _strip(name: str, rows: Sequence[Row]) -> Spec:
     ]
     wide = STRIP / len(bins)
     x = quantitative("k", axis=None, scale=span(0, len(bins)))
-    y = number_channel(*domain_of(rows), rows)
+    y = number_channel(rows)
     told = pointed_at("answers", "v", "lo", "hi")
     bar = mark("rule", color=ACCENT, opacity=0.35, strokeWidth=max(1, min(5, 0.8 * wide)))
     dot = mark("circle", size=max(6, min(46, wide**2)), color=ACCENT, opacity=1)

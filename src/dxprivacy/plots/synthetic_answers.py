@@ -9,19 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.plots.answer_panels import (
-    PANELS,
-    ROWS,
-    STRIP,
-    domain_of,
-    number_channel,
-    panels_of,
-    row_view,
-    strip_view,
-)
+from dxprivacy.plots.answer_panels import PANELS, ROWS, STRIP, number_channel, panels_of, row_view, strip_view
 from dxprivacy.plots.channels import Spec, in_rows, nominal, on, pointed_at, quantitative, span
 from dxprivacy.plots.layers import layer, mark, several, with_values
-from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.style import ACCENT, GREY, INK, PALE, clean, distinct, sentences
 from dxprivacy.release.release import Row
 from dxprivacy.screens.release import number
@@ -40,10 +31,7 @@ def synthesis_picture(report: Report) -> Picture:
     >>> synthesis_picture(Report((Compared("M", "count by sex", "", 42.0, row),), 100))
     Picture('The synthetic answer lies within the released 95 % interval')
     """
-    if not isinstance(report, Report):
-        raise UsageError(
-            f"a report is needed, not a {type(report).__name__}", hints=["session.synthesize(plan).report"]
-        )
+    require(report, Report, "a report", ["session.synthesize(plan).report"])
     if not report.compared:
         raise UsageError("nothing was released that synthetic answers could be compared with")
     # Keyed by the row's identity: two answers may look alike.
@@ -55,13 +43,6 @@ def synthesis_picture(report: Report) -> Picture:
     title = report.summary[0].upper() + report.summary[1:]
     reading = _reading(report, shown, len(every))
     return several(views, title, reading, description="Released intervals and synthetic answers")
-
-
-def _reach(answers: Sequence[Compared]) -> tuple[float, float]:
-    """The axis: all intervals and all dots."""
-    rows = [a.released for a in answers if a.released is not None]
-    dots = [Row("", "", a.synthetic, a.synthetic, a.synthetic, "", False) for a in answers]
-    return domain_of([*rows, *dots])
 
 
 def _drawn(answer: Compared) -> Spec:
@@ -95,7 +76,8 @@ def _rows(name: str, answers: Sequence[Compared]) -> Spec:
     order = distinct(clean(a.label) for a in answers)
     values = [{"q": label, **_drawn(a)} for label, a in zip(order, answers, strict=True)]
     known, vague = [v for v in values if not v["vague"]], [v for v in values if v["vague"]]
-    y, x = in_rows(order), number_channel(*_reach(answers), answers)
+    dots = [Row("", "", a.synthetic, a.synthetic, a.synthetic, a.unit, False) for a in answers]
+    y, x = in_rows(order), number_channel([*dots, *(a.released for a in answers if a.released is not None)])
     interval = {"y": y, "x": on(x, "lo"), "x2": {"field": "hi"}}
     layers = [
         layer(vague, mark("rule", color=PALE, opacity=1, strokeWidth=7), **interval),
