@@ -11,7 +11,7 @@ from dxprivacy.plots.style import WIDTH, clean
 from dxprivacy.release.release import Row
 
 PANELS = 8
-TALL = 200
+_TALL = 200
 ROWS = 52
 STRIP = WIDTH - 20
 
@@ -63,7 +63,7 @@ def strip_view(name: str, rows: Sequence[Row], layers: Sequence[Spec], data: Spe
     """Answers side by side; the first, the middle and the last label stand under them.  `data` is what layers share."""
     places = ((0.0, "left", 0), (0.5, "center", len(rows) // 2), (1.0, "right", len(rows) - 1))
     ends = [
-        written(clean(rows[k].label, 26), at * STRIP, TALL + 8, align=side, baseline="top") for at, side, k in places
+        written(clean(rows[k].label, 26), at * STRIP, _TALL + 8, align=side, baseline="top") for at, side, k in places
     ]
     title = clean(f"{name or 'answers'}: {len(rows):,} in order", 70)
-    return {"width": STRIP, "height": TALL, **data, "layer": [*layers, *ends], **heading(title)}
+    return {"width": STRIP, "height": _TALL, **data, "layer": [*layers, *ends], **heading(title)}

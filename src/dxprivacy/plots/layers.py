@@ -24,7 +24,11 @@ def mark(kind: str, **look: Any) -> Spec:
 
 
 def layer(values: Sequence[Spec], drawn: Spec, **channels: Any) -> Spec:
-    """One mark for each of the values."""
+    """One mark for each of the values.
+
+    >>> layer([{"e": 2}], mark("rule", color="black"), x={"field": "e"})["encoding"]
+    {'x': {'field': 'e'}}
+    """
     return {"data": {"values": list(values)}, **shared(drawn, **channels)}
 
 
@@ -87,14 +91,9 @@ def heading(text: str, offset: int = 6) -> Spec:
     return {"title": {"text": text, "fontSize": 12, "offset": offset}} if text else {}
 
 
-def headed(title: str, subtitle: str) -> Spec:
-    """Finding and reading rule, in lines that fit."""
-    return {"text": wrap(one_line(title), _TITLE) or [""], "subtitle": wrap(one_line(subtitle), _SUBTITLE)}
-
-
 def pictured(description: str, title: str, subtitle: str, views: Spec) -> Picture:
     """A picture of one view, or of views that are arranged already."""
-    return Picture.of({"description": description, "title": headed(title, subtitle), "config": CONFIG, **views})
+    return Picture.of({"description": description, "title": _headed(title, subtitle), "config": CONFIG, **views})
 
 
 def several(views: Sequence[Spec | None], title: str, subtitle: str, *, description: str = "", how: str = "vconcat",
@@ -103,10 +102,15 @@ def several(views: Sequence[Spec | None], title: str, subtitle: str, *, descript
     return Picture.of(
         {
             **({"description": description} if description else {}),
-            "title": headed(title, subtitle),
+            "title": _headed(title, subtitle),
             "spacing": spacing,
             how: [each for each in views if each is not None],
             **({"resolve": {"scale": {"x": "independent", "y": "independent"}}} if own_axes else {}),
             "config": CONFIG,
         }
     )
+
+
+def _headed(title: str, subtitle: str) -> Spec:
+    """Finding and reading rule, in lines that fit."""
+    return {"text": wrap(one_line(title), _TITLE) or [""], "subtitle": wrap(one_line(subtitle), _SUBTITLE)}

@@ -31,7 +31,6 @@ class Ramp:
     beyond: str = NOTHING
 
     def shade(self, x: float) -> str:
-        """The shade of a number."""
         if math.isinf(x):
             return self.beyond
         return self.shades[sum(x > limit * (1 + 1e-9) for limit in self.limits)]
