@@ -15,9 +15,9 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.laplace.noise_law import variance
-from dxprivacy.research import baselines, bias, families, strategies, synthetic, thresholds, us_places
+from dxprivacy.research import bias, families, mwem_errors, plain_dp, strategies, thresholds, us_places
 from dxprivacy.research.experiment import Settings, Table, experiment
-from dxprivacy.research.names import FIGURES, NAMES, chosen
+from dxprivacy.research.figures import FIGURES, NAMES, chosen
 
 SETTINGS = Settings(universes=40, seed=1, quick=True)
 
@@ -42,8 +42,8 @@ def test_fig_1a_shows_the_least_the_median_and_the_largest():
 def one_table():
     """MWEM with 20 rounds and a direct fit, on one table: some seconds."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(synthetic, "ROUNDS", (20,))
-        yield synthetic.measure(SETTINGS, 0)
+        patched.setattr(mwem_errors, "ROUNDS", (20,))
+        yield mwem_errors.measure(SETTINGS, 0)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_a_universe_without_a_close_pair_needs_no_noise_under_blowfish(monkeypat
 
 
 def test_both_baselines():
-    found = [m for u in range(4) for m in baselines.measure(SETTINGS, u)]
+    found = [m for u in range(4) for m in plain_dp.measure(SETTINGS, u)]
     for m in found:
         assert m.strict >= 1 - 1e-9
         assert m.exposed >= 1 - 1e-9
@@ -225,21 +225,21 @@ def test_mwem_gains_from_the_metric_and_a_direct_fit_beats_it(one_table):
 
 def test_mwem_with_simulated_noise_gives_the_same_histogram_twice():
     points, rng = SETTINGS.points(0), np.random.default_rng(2)
-    Q, counts = synthetic.regions(points, rng), synthetic.clustered(points, rng)
+    Q, counts = mwem_errors.regions(points, rng), mwem_errors.clustered(points, rng)
     metric = dx.metrics.euclidean(points, epsilon_per_unit="0.1")
     first, second = (
-        synthetic.mwem(Q, metric, counts, rounds=2, noise=synthetic.SimulatedNoise(SETTINGS.random(0, 5)))
+        mwem_errors.mwem(Q, metric, counts, rounds=2, noise=mwem_errors.SimulatedNoise(SETTINGS.random(0, 5)))
         for _ in range(2)
     )
     assert (first.histogram == second.histogram).all()
-    assert counts.sum() == synthetic.RECORDS
-    assert len(Q) == synthetic.REGIONS
+    assert counts.sum() == mwem_errors.RECORDS
+    assert len(Q) == mwem_errors.REGIONS
     assert set(np.unique(Q)) == {0, 1}
 
 
 def test_simulated_noise_follows_the_laws_of_real_noise():
     """200,000 samples: five standard errors."""
-    noise = synthetic.SimulatedNoise(np.random.default_rng(0))
+    noise = mwem_errors.SimulatedNoise(np.random.default_rng(0))
     for scale in (0.5, 3.0, 40.0):
         drawn = noise.laplace(np.full(200_000, scale)).astype(float)
         assert drawn.mean() == pytest.approx(0, abs=5 * math.sqrt(variance(scale) / len(drawn)))

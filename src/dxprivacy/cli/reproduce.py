@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dxprivacy.research.names import FIGURES
+from dxprivacy.research.figures import FIGURES
 
 if TYPE_CHECKING:
-    from dxprivacy.research.run import Progress, Reproduced
+    from dxprivacy.research.reproducing import Progress, Reproduced
 
 _LISTED = "\n".join(f"                {figure.name:<10} {figure.about}" for figure in FIGURES)
 
@@ -57,12 +57,12 @@ def command(
     """See `help` above: the list of figures is part of it."""
     from dxprivacy.cli.folders import require_folder_name
     from dxprivacy.cli.screen import show, show_json
-    from dxprivacy.research.names import chosen
+    from dxprivacy.research.figures import chosen
 
     chosen(figures)  # a misspelt name is told before anything heavy is loaded
     require_folder_name(out, "--out", "the figures")
     from dxprivacy.research.experiment import FULL, QUICK, SEED, Settings
-    from dxprivacy.research.run import reproduce
+    from dxprivacy.research.reproducing import reproduce
 
     many = (QUICK if quick else FULL) if universes is None else universes
     settings = Settings(many, SEED if seed is None else seed, quick)

@@ -14,17 +14,17 @@ Everything drawn is public: the policy, a plan's facts, what a release publishes
 from pathlib import Path
 
 from dxprivacy.mechanisms.laplace.plan import Plan
-from dxprivacy.plots.answers import release_picture as release
 from dxprivacy.plots.budget_picture import budget_picture as budget
 from dxprivacy.plots.by_distance import trade_picture as trade
 from dxprivacy.plots.gain_histogram import gain_picture as gain
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import plan_picture as plan
 from dxprivacy.plots.policy_picture import policy_picture as policy
+from dxprivacy.plots.released_answers import release_picture as release
 from dxprivacy.plots.report_check import check_page
 from dxprivacy.plots.report_ledger import ledger_page
 from dxprivacy.plots.report_plan import plan_page, release_page
-from dxprivacy.plots.synthesis import synthesis_picture as synthesis
+from dxprivacy.plots.synthetic_answers import synthesis_picture as synthesis
 
 __all__ = [
     "Picture",

@@ -6,9 +6,8 @@ the median of its pairs, so that any number of places fits.  Nothing is averaged
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -17,14 +16,18 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Constant, Line, Metric, Places
 from dxprivacy.model.blocks import joint_classes
+from dxprivacy.plots.attribute_moves import Moves, sample
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.channels import Spec, on, pointed_at, quantitative, span
 from dxprivacy.plots.groups import Groups, pairs_of, runs
-from dxprivacy.plots.heat import Cell, Panel, heat
-from dxprivacy.plots.moves import Moves, sample
+from dxprivacy.plots.heat import Cell, Panel, heat, pair_of, presence
+from dxprivacy.plots.layers import Tip, heading, layer, mark, tips, with_values, written
 from dxprivacy.plots.policy_panels import worst_of_cells
 from dxprivacy.plots.ramp import SHADES, USED
 from dxprivacy.plots.ruler import BANDS, Ruler, bare, ruler
-from dxprivacy.plots.style import INK, Log, Tip, clean, tips
+from dxprivacy.plots.style import INK, clean
 
+Label = Callable[[int], str]
 _WIDE, _TALL = 560, 190
 
 
@@ -52,8 +55,7 @@ def attribute_used(spent: SumCost, axis: int, attribute: Attribute, metric: Metr
 
 def presence_used(share: float, *, bounded: bool) -> Used:
     """Whether somebody is in the data at all."""
-    cells = [Cell(0, 1, share, percent_up(share), pair="anyone – absent")]
-    return Used(heat("presence", ("anyone", "absent"), cells, USED), (share,), bounded=bounded)
+    return Used(presence(share, percent_up(share), USED), (share,), bounded=bounded)
 
 
 def percent_up(share: float) -> str:
@@ -82,7 +84,7 @@ def _table(moves: Moves, axis: int, attribute: Attribute, metric: Metric, specia
     ranked = np.where(np.isinf(shares), -1.0, shares)  # a limited pair is worse news than a public one
     cells = []
     for (a, b), k in worst_of_cells(groups, u, v, ranked):
-        pair = clean(f"{attribute.label(int(u[k]))} – {attribute.label(int(v[k]))}", 80)
+        pair = pair_of(attribute.label, u[k], v[k])
         cells.append(Cell(a, b, float(shares[k]), percent_up(float(shares[k])), pair=pair))
     panel = heat(attribute.name, groups.labels, cells, USED)
     found = tuple(cell.value for cell in cells)
@@ -120,7 +122,9 @@ def _second(inverse: Ints, first: Ints) -> Ints:
     return rest[at]
 
 
-def bands_used(moves: Moves, metric: Metric, own: Ruler | None, name: str, special: Sequence[int], label: Any) -> Used:
+def bands_used(
+    moves: Moves, metric: Metric, own: Ruler | None, name: str, special: Sequence[int], label: Label
+) -> Used:
     """Bands of distance, or of the policy's ε where there is no distance: worst pair, 99th percentile, median."""
     size = own.size if own else metric.universe.size - (metric.universe.absent is not None)
     inside = [x for x in special if x < size]
@@ -138,15 +142,10 @@ def bands_used(moves: Moves, metric: Metric, own: Ruler | None, name: str, speci
     return Used(Panel(view, _WIDE + 60), (), False, complete, moves.bounded, True, shares)
 
 
-def _bands_view(name: str, title: str, u: Ints, v: Ints, x: Floats, shares: Floats, label: Any) -> dict[str, Any]:
-    view: dict[str, Any] = {"width": _WIDE, "height": _TALL}
-    if name:
-        view["title"] = {"text": clean(name), "fontSize": 12, "offset": 6}
+def _bands_view(name: str, title: str, u: Ints, v: Ints, x: Floats, shares: Floats, label: Label) -> Spec:
     if not len(x):
-        nothing = {"type": "text", "align": "left", "color": INK}
-        text = {"text": {"field": "t", "type": "nominal"}, "x": {"value": 8}, "y": {"value": 20}}
-        data = {"values": [{"t": "no two places have a limit between them"}]}
-        return {**view, "height": 40, "layer": [{"data": data, "mark": nothing, "encoding": text}]}
+        nothing = written("no two places have a limit between them", 8, 20, color=INK)
+        return {"width": _WIDE, "height": 40, **heading(clean(name)), "layer": [nothing]}
     edges, band = _edges(x)
     log = Log.over(edges.tolist(), _WIDE, room=0.01)
     rows, tops = [], []
@@ -163,11 +162,11 @@ def _bands_view(name: str, title: str, u: Ints, v: Ints, x: Floats, shares: Floa
                 "p99": upper,
                 "median": middle,
                 "pairs": len(members),
-                "pair": (pair := clean(f"{label(int(u[worst]))} – {label(int(v[worst]))}", 80)),
+                "pair": (pair := pair_of(label, u[worst], v[worst])),
             }
         )
         tops.append((float(shares[worst]), float(x[worst]), pair))
-    return {**view, "layer": _bars(rows, tops, log, title)}
+    return {"width": _WIDE, "height": _TALL, **heading(clean(name)), "layer": _bars(rows, tops, log, title)}
 
 
 def _edges(x: Floats) -> tuple[Floats, Ints]:
@@ -193,40 +192,23 @@ def _named(tops: list[tuple[float, float, str]]) -> list[tuple[float, float, str
     return [near[k] for k in sorted({0, len(near) // 2, len(near) - 1})]
 
 
-def _bars(rows: list[dict[str, Any]], tops: list[tuple[float, float, str]], log: Log, title: str) -> list[Any]:
-    across = {"type": "quantitative", "scale": log.scale, "axis": {**log.axis(title), "grid": False}}
-    up = {
-        "type": "quantitative",
-        "scale": {"domain": [0, 1], "nice": False},
-        "axis": {"title": "share of the pair’s ε used", "format": ".0%", "tickCount": 4},
-    }
-    tooltip = [{"field": f, "type": "nominal"} for f in ("pair", "worst", "p99", "median", "pairs")]
+def _bars(rows: list[Spec], tops: list[tuple[float, float, str]], log: Log, title: str) -> list[Spec]:
+    x = quantitative(scale=log.scale, axis={**log.axis(title), "grid": False})
+    y = quantitative(scale=span(0, 1), axis={"title": "share of the pair’s ε used", "format": ".0%", "tickCount": 4})
+    told = pointed_at("pair", "worst", "p99", "median", "pairs")
 
-    def bar(what: str, shade: str) -> dict[str, Any]:
-        return {
-            "data": {"values": rows},
-            "mark": {"type": "rect", "color": shade, "stroke": "white", "strokeWidth": 0.4},
-            "encoding": {
-                "x": {**across, "field": "lo"},
-                "x2": {"field": "hi"},
-                "y": {**up, "field": what},
-                "y2": {"datum": 0},
-                "tooltip": tooltip,
-            },
-        }
+    def bar(what: str, shade: str) -> Spec:
+        look = mark("rect", color=shade, stroke="white", strokeWidth=0.4)
+        return layer(rows, look, x=on(x, "lo"), x2={"field": "hi"}, y=on(y, what), y2={"datum": 0}, tooltip=told)
 
-    limit = {"data": {"values": [{"y": 1}]}, "mark": {"type": "rule", "strokeDash": [5, 4], "color": INK}}
     named = _named(tops)
     dots = [{"x": log.at(x), "y": share} for share, x, _ in named]
-    layers: list[dict[str, Any]] = [
+    labels = [Tip(f"{clean(pair, 44)} {percent_up(share)} %", log.pixel(x), INK) for share, x, pair in named]
+    return [
         bar("worst", SHADES[4]),
         bar("p99", SHADES[2]),
         bar("median", SHADES[0]),
-        {**limit, "encoding": {"y": {**up, "field": "y"}}},
+        layer([{"y": 1}], mark("rule", strokeDash=[5, 4], color=INK), y=on(y, "y")),
+        *with_values([layer(dots, mark("circle", size=36, color=INK, opacity=1), x=on(x, "x"), y=on(y, "y"))]),
+        *tips(labels, log.pixels),
     ]
-    if dots:
-        mark = {"type": "circle", "size": 36, "color": INK, "opacity": 1}
-        encoding = {"x": {**across, "field": "x"}, "y": {**up, "field": "y"}}
-        layers.append({"data": {"values": dots}, "mark": mark, "encoding": encoding})
-    words = [Tip(f"{clean(pair, 44)} {percent_up(share)} %", log.pixel(x), INK) for share, x, pair in named]
-    return [*layers, *tips(words, log.pixels)]

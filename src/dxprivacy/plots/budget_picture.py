@@ -6,17 +6,17 @@ import numpy as np
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import SumCost
-from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import Used as UsedPair
 from dxprivacy.ledger.budget import used_by_attribute
 from dxprivacy.metrics import Metric, WithAbsent, along, present
+from dxprivacy.plots.attribute_moves import Moves, presence
 from dxprivacy.plots.budget_panels import Used, attribute_used, bands_used, percent_up, presence_used
 from dxprivacy.plots.heat import packed
-from dxprivacy.plots.moves import Moves, presence
-from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.layers import empty, several
+from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.ramp import USED
-from dxprivacy.plots.style import CONFIG, GREY, WIDTH, headed, written
+from dxprivacy.plots.style import WIDTH, sentences
 from dxprivacy.screens.plan import pair_words
 from dxprivacy.wording import digits, plural, short, short_pair
 
@@ -26,11 +26,8 @@ _LISTED = 6
 
 def budget_picture(ledger: Ledger) -> Picture:
     """What all releases together have used, by attribute and by distance.  Everything in it is public."""
-    if not isinstance(ledger, Ledger):
-        raise UsageError(
-            f"a ledger is needed, not a {type(ledger).__name__}",
-            hints=["dx.plots.budget(session.ledger)", 'dx.Ledger.open("ledger.db", policy)'],
-        )
+    hints = ["dx.plots.budget(session.ledger)", 'dx.Ledger.open("ledger.db", policy)']
+    require(ledger, Ledger, "a ledger", hints)
     return used_picture(ledger.spent, ledger.metric)
 
 
@@ -46,19 +43,10 @@ def used_picture(spent: SumCost, metric: Metric) -> Picture:
     touched = _touched(spent, metric)
     panels = _panels(spent, metric, most, touched)
     key = USED.key([x for p in panels if not p.banded for x in p.found])
-    views = packed([p.panel for p in panels])
-    if not views:
-        nothing = written("every pair has all of its ε left", 8, 20, color=GREY)
-        views = [{"width": WIDTH, "height": 40, "layer": [nothing]}]
-    return Picture.of(
-        {
-            "description": "Share of each pair's budget used",
-            "title": headed(_finding(spent, metric, most, panels), _reading(metric, panels, touched)),
-            "spacing": 24,
-            "vconcat": [*views, *([] if key is None else [key])],
-            "config": CONFIG,
-        }
-    )
+    views = packed([p.panel for p in panels]) or [empty("every pair has all of its ε left", WIDTH)]
+    title, reading = _finding(spent, metric, most, panels), _reading(metric, panels, touched)
+    description = "Share of each pair's budget used"
+    return several([*views, key], title, reading, description=description, own_axes=False)
 
 
 def _touched(spent: SumCost, metric: Metric) -> dict[str, bool]:
@@ -142,4 +130,4 @@ def _reading(metric: Metric, panels: Sequence[Used], touched: dict[str, bool]) -
         parts.append(f"Nothing was asked about {', '.join(untouched[:_LISTED])}{more}: all is left there")
     if sum(touched.values()) > PANELS:
         parts.append(f"{PANELS} of {sum(touched.values())} attributes shown")
-    return ". ".join(parts) + "."
+    return sentences(parts)

@@ -7,13 +7,15 @@ closer than that are promised more than plain DP promises, pairs beyond it less.
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.channels import Spec, pointed_at
+from dxprivacy.plots.layers import heading, layer, mark, pictured, view, with_values, written
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import require_plan
 from dxprivacy.plots.profiles import PRESENCE, Point, Profile, profiles
-from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, TINT, Log, clean, headed, written
+from dxprivacy.plots.style import ACCENT, GREY, INK, TINT, clean, sentences
 from dxprivacy.screens.plan import pair_words
 from dxprivacy.wording import digits, plural
 
@@ -39,63 +41,49 @@ def trade_picture(plan: Plan) -> Picture:
     floor = max(usable, default=1.0) / _DECADES
     alone = len(shown) == 1
     y = Log.over([h for h in usable if h > floor], 290 if alone else 150, apart=26)
-    spec: dict[str, Any] = {
-        "description": "Policy, plan and plain DP by distance",
-        "title": headed(_finding(plan, every), _reading(plan, every, shown)),
-        "config": CONFIG,
-    }
     if alone:
-        return Picture.of({**spec, **_view(plan, shown[0], y, 600, alone=True)})
-    views = [_view(plan, p, y, 270, alone=False) for p in shown]
-    return Picture.of({**spec, "concat": views, "columns": 2, "spacing": 26})
+        views = _view(plan, shown[0], y, 600, alone=True)
+    else:
+        views = {"concat": [_view(plan, p, y, 270, alone=False) for p in shown], "columns": 2, "spacing": 26}
+    description = "Policy, plan and plain DP by distance"
+    return pictured(description, _finding(plan, every), _reading(plan, every, shown), views)
 
 
-def _view(plan: Plan, profile: Profile, y: Log, width: int, *, alone: bool) -> dict[str, Any]:
+def _view(plan: Plan, profile: Profile, y: Log, width: int, *, alone: bool) -> Spec:
     worst = plan.worst_epsilon
     x = Log.over([q.x for q in profile.ends], width)
-    encoding: dict[str, Any] = {
-        "x": {"field": "x", "type": "quantitative", "scale": x.scale, "axis": x.axis(_distance(profile, alone))},
-        "y": {
-            "field": "y",
-            "type": "quantitative",
-            "scale": y.scale,
-            "axis": y.axis("ε: how far the two can be told apart (log)" if alone else "ε (log)"),
-        },
+    spot = {
+        "x": x.channel(_distance(profile, alone), "x"),
+        "y": y.channel("ε: how far the two can be told apart (log)" if alone else "ε (log)", "y"),
     }
-
-    def layer(values: list[dict[str, Any]], mark: dict[str, Any], **more: Any) -> dict[str, Any]:
-        return {"data": {"values": values}, "mark": mark, "encoding": {**encoding, **more}}
-
     plain = 0 < worst < math.inf
     line = _policy_line(profile, x)
-    layers: list[dict[str, Any]] = []
+    layers: list[Spec] = []
     if plain and profile.below and (under := _under(line, worst)):
         area = [{"x": a, "y": y.at(b), "y2": y.at(worst)} for a, b in under]
-        layers.append(layer(area, {"type": "area", "color": TINT, "opacity": 0.6}, y2={"field": "y2"}))
+        layers.append(layer(area, mark("area", color=TINT, opacity=0.6), **spot, y2={"field": "y2"}))
     if plain:
-        dashed = [{"x": end, "y": y.at(worst)} for end in (x.low, x.high)]
-        layers.append(layer(dashed, {"type": "line", "color": GREY, "strokeDash": [5, 4], "strokeWidth": 1.8}))
+        ends = [{"x": end, "y": y.at(worst)} for end in (x.low, x.high)]
+        layers.append(layer(ends, mark("line", color=GREY, strokeDash=[5, 4], strokeWidth=1.8), **spot))
     if line:
-        ends = [{"x": a, "y": y.at(b)} for a, b in line]
-        layers.append(layer(ends, {"type": "line", "color": ACCENT, "strokeWidth": 2.5}))
-    drawn = [_drawn(plan, q, y) for q in profile.points]
+        through = [{"x": a, "y": y.at(b)} for a, b in line]
+        layers.append(layer(through, mark("line", color=ACCENT, strokeWidth=2.5), **spot))
     if any(q.used > 0 for q in profile.points):
-        dots = [d for d, q in zip(drawn, profile.points, strict=True) if q.used > 0]
-        tooltip = [{"field": f, "type": "nominal"} for f in ("pair", "policy allows", "used")]
-        layers.append(layer(dots, {"type": "line", "color": INK, "strokeWidth": 1.4}))
-        layers.append(layer(dots, {"type": "circle", "size": 22, "color": INK, "opacity": 1}, tooltip=tooltip))
-        none = [d for d, q in zip(drawn, profile.points, strict=True) if q.used <= 0]
-        if none:
-            hollow = {"type": "point", "filled": True, "fill": "white", "stroke": INK, "size": 22, "strokeWidth": 1.2}
-            layers.append(layer(none, hollow, tooltip=tooltip))
+        used = [_drawn(plan, q, y) for q in profile.points if q.used > 0]
+        unused = [_drawn(plan, q, y) for q in profile.points if q.used <= 0]
+        told = pointed_at("pair", "policy allows", "used")
+        hollow = mark("point", filled=True, fill="white", stroke=INK, size=22, strokeWidth=1.2)
+        layers += [
+            layer(used, mark("line", color=INK, strokeWidth=1.4), **spot),
+            layer(used, mark("circle", size=22, color=INK, opacity=1), **spot, tooltip=told),
+            *with_values([layer(unused, hollow, **spot, tooltip=told)]),
+        ]
     layers += _labels(plan, profile, x, y, line, alone=alone)
-    view: dict[str, Any] = {"width": width, "height": y.pixels if profile.points or not alone else 40, "layer": layers}
-    if not alone:
-        view["title"] = {"text": clean(profile.name), "fontSize": 12, "offset": 6}
-    return view
+    drawn = view(width, y.pixels if profile.points or not alone else 40, layers)
+    return {**drawn, **heading("" if alone else clean(profile.name))}
 
 
-def _drawn(plan: Plan, point: Point, y: Log) -> dict[str, Any]:
+def _drawn(plan: Plan, point: Point, y: Log) -> Spec:
     words = clean(pair_words(plan.metric, point.pair), 90)
     allows, used = digits(point.policy), digits(point.used)
     return {"x": point.x, "y": y.at(point.used), "pair": words, "policy allows": allows, "used": used}
@@ -128,7 +116,7 @@ def _under(line: Sequence[tuple[float, float]], worst: float) -> list[tuple[floa
 
 def _labels(
     plan: Plan, profile: Profile, x: Log, y: Log, line: Sequence[tuple[float, float]], *, alone: bool
-) -> list[dict[str, Any]]:
+) -> list[Spec]:
     """What the lines are, on a picture of its own; in one of many only what cannot be drawn."""
     if not profile.points:
         text = "public: no limit" if profile.public else "nothing to tell apart"
@@ -255,4 +243,4 @@ def _reading(plan: Plan, every: Sequence[Profile], shown: Sequence[Profile]) -> 
         parts.append(f"The plan may use {digits(100 * float(plan.share))} % of the policy")
     if len(shown) < len(every):
         parts.append(f"{len(shown)} of {len(every)} panels shown")
-    return ". ".join(parts) + "." if parts else "Nothing to compare."
+    return sentences(parts) if parts else "Nothing to compare."

@@ -2,13 +2,15 @@
 
 import math
 from statistics import median_low
-from typing import Any
 
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.channels import Spec, on, quantitative, span
 from dxprivacy.plots.error_rows import ErrorRow, answer_rows
+from dxprivacy.plots.layers import Tip, empty, layer, mark, pictured, tips, view
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import require_plan
-from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, Log, Tip, clean, headed, tips, written
+from dxprivacy.plots.style import ACCENT, INK, clean
 from dxprivacy.wording import digits, plural, times
 
 BINS = 40
@@ -26,15 +28,11 @@ def gain_picture(plan: Plan) -> Picture:
     require_plan(plan)
     rows = answer_rows(plan)
     compared = [r for r in rows if r.strict and not r.silent and 0 < r.least_gain < math.inf]
-    title = headed(_finding(compared), _reading(plan, rows, compared))
-    spec: dict[str, Any] = {"description": "Noise saved", "title": title, "config": CONFIG}
-    if not compared:
-        nothing = written("no noise to compare", 8, 20, color=GREY)
-        return Picture.of({**spec, "width": _WIDE, "height": 40, "layer": [nothing]})
-    return Picture.of({**spec, "width": _WIDE, "height": _TALL, "layer": _layers(compared)})
+    drawn = view(_WIDE, _TALL, _layers(compared)) if compared else empty("no noise to compare", _WIDE)
+    return pictured("Noise saved", _finding(compared), _reading(plan, rows, compared), drawn)
 
 
-def _layers(compared: list[ErrorRow]) -> list[dict[str, Any]]:
+def _layers(compared: list[ErrorRow]) -> list[Spec]:
     gains = [r.least_gain for r in compared]
     log = Log.over([1.0, *gains], _WIDE, room=0.03)
     edges = [log.low * (log.high / log.low) ** (k / BINS) for k in range(BINS + 1)]
@@ -42,29 +40,18 @@ def _layers(compared: list[ErrorRow]) -> list[dict[str, Any]]:
     for gain in gains:
         counts[min(int(BINS * log.pixel(gain) / _WIDE), BINS - 1)] += 1
     bars = [{"lo": edges[k], "hi": edges[k + 1], "n": n} for k, n in enumerate(counts) if n]
-    x = {"type": "quantitative", "scale": log.scale, "axis": log.axis("times less noise than plain DP (log)")}
+    x = log.channel("times less noise than plain DP (log)")
     top = max(counts)
-    y = {
-        "field": "n",
-        "type": "quantitative",
-        "scale": {"domain": [0, 1.08 * top], "nice": False},
-        "axis": {"title": "answers", "format": ",d", "tickCount": min(4, top)},
-    }
+    axis = {"title": "answers", "format": ",d", "tickCount": min(4, top)}
+    y = quantitative("n", scale=span(0, 1.08 * top), axis=axis)
     least, most = min(compared, key=lambda r: r.least_gain), max(compared, key=lambda r: r.least_gain)
     named = [Tip(f"{clean(least.label, 30)}: {times(least.least_gain)}", log.pixel(least.least_gain), ACCENT)]
     if most.least_gain > 1.02 * least.least_gain:
         named.append(Tip(f"{clean(most.label, 30)}: {times(most.least_gain)}", log.pixel(most.least_gain), ACCENT))
+    bar = mark("bar", color=ACCENT, stroke="white", strokeWidth=0.6)
     return [
-        {
-            "data": {"values": bars},
-            "mark": {"type": "bar", "color": ACCENT, "stroke": "white", "strokeWidth": 0.6},
-            "encoding": {"x": {**x, "field": "lo"}, "x2": {"field": "hi"}, "y": y, "y2": {"datum": 0}},
-        },
-        {
-            "data": {"values": [{"x": 1}]},
-            "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
-            "encoding": {"x": {**x, "field": "x"}},
-        },
+        layer(bars, bar, x=on(x, "lo"), x2={"field": "hi"}, y=y, y2={"datum": 0}),
+        layer([{"x": 1}], mark("rule", color=INK, strokeWidth=1.5), x=on(x, "x")),
         *tips(named, _WIDE),
     ]
 

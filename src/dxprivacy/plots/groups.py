@@ -48,16 +48,11 @@ class Groups:
         """Whether any group holds several values."""
         return len(self.starts) < self.size
 
-    def single(self, k: int) -> bool:
-        """Whether a group holds one value only."""
-        return (self.starts[k + 1] if k + 1 < len(self.starts) else self.size) - self.starts[k] == 1
-
     @cached_property
     def _edges(self) -> Ints:
         return np.array(self.starts, dtype=np.int64)
 
     def find(self, values: Ints) -> Ints:
-        """The group of each value."""
         return (np.searchsorted(self._edges, values, side="right") - 1).astype(np.int64)
 
 

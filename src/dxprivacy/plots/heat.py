@@ -4,10 +4,12 @@ The table is symmetric and both halves are drawn, so that a pair is found from e
 shows their worst one; it is named when pointed at.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import SupportsInt
 
+from dxprivacy.plots.channels import Spec, itself, nominal, pointed_at
+from dxprivacy.plots.layers import heading, layer, mark, view
 from dxprivacy.plots.ramp import FILL, NOTHING, Ramp
 from dxprivacy.plots.style import INK, PALE, clean
 
@@ -31,7 +33,7 @@ class Cell:
 class Panel:
     """A part of a picture, with the width that it takes up, labels included."""
 
-    view: dict[str, Any]
+    view: Spec
     width: float
 
 
@@ -44,57 +46,35 @@ def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *,
     both = [c for c in cells if c.a != c.b]
     rows = [_row(c.a, c.b, c, labels, ramp) for c in cells] + [_row(c.b, c.a, c, labels, ramp) for c in both]
     order = list(labels)
-    x = {
-        "field": "a",
-        "type": "nominal",
-        "sort": order,
-        "scale": {"domain": order},
-        "axis": {
-            "orient": "top",
-            "title": None,
-            "labelAngle": 0 if flat else -90,
-            "grid": False,
-            **({} if flat else {"labelAlign": "left", "labelBaseline": "middle"}),
-        },
+    upright = {} if flat else {"labelAlign": "left", "labelBaseline": "middle"}
+    above = {"orient": "top", "title": None, "labelAngle": 0 if flat else -90, "grid": False, **upright}
+    square = {
+        "x": nominal("a", sort=order, scale={"domain": order}, axis=above),
+        "y": nominal("b", sort=order, scale={"domain": order}, axis={"title": None, "grid": False}),
     }
-    y = {
-        "field": "b",
-        "type": "nominal",
-        "sort": order,
-        "scale": {"domain": order},
-        "axis": {"title": None, "grid": False},
-    }
-    tooltip = [{"field": "pair", "type": "nominal"}, {"field": "v", "type": "nominal"}]
-    square = {"type": "rect", "strokeWidth": 1.2}
-    border = {"field": "s", "type": "nominal", "scale": None}
-    layers: list[dict[str, Any]] = [
-        {
-            "data": {"values": rows},
-            "mark": square,
-            "encoding": {"x": x, "y": y, "fill": FILL, "stroke": border, "tooltip": tooltip},
-        }
-    ]
+    told = pointed_at("pair", "v")
+    layers = [layer(rows, mark("rect", strokeWidth=1.2), **square, fill=FILL, stroke=itself("s"), tooltip=told)]
     if outlined := [row for row in rows if row["o"]]:
-        frame = {"type": "rect", "fill": None, "stroke": INK, "strokeWidth": 1.8}
-        layers.append({"data": {"values": outlined}, "mark": frame, "encoding": {"x": x, "y": y}})
+        layers.append(layer(outlined, mark("rect", fill=None, stroke=INK, strokeWidth=1.8), **square))
     if many <= _NUMBERED:
-        ink = {"field": "i", "type": "nominal", "scale": None}
-        text = {"field": "v", "type": "nominal"}
-        mark = {"type": "text", "fontSize": 11 if size > 30 else 10, "baseline": "middle"}
-        layers.append(
-            {"data": {"values": rows}, "mark": mark, "encoding": {"x": x, "y": y, "text": text, "color": ink}}
-        )
+        number = mark("text", fontSize=11 if size > 30 else 10, baseline="middle")
+        layers.append(layer(rows, number, **square, text=nominal("v"), color=itself("i")))
     title = clean(name) + (f"  {about}" if about else "")
-    view = {
-        "title": {"text": title, "fontSize": 12, "offset": 6},
-        "width": size * many,
-        "height": size * many,
-        "layer": layers,
-    }
-    return Panel(view, size * many + longest * _PER_CHARACTER + 10)
+    drawn = {**heading(title), **view(size * many, size * many, layers)}
+    return Panel(drawn, size * many + longest * _PER_CHARACTER + 10)
 
 
-def _row(a: int, b: int, cell: Cell, labels: Sequence[str], ramp: Ramp) -> dict[str, Any]:
+def presence(value: float, text: str, ramp: Ramp) -> Panel:
+    """The smallest table: whether somebody is in the data at all."""
+    return heat("presence", ("anyone", "absent"), [Cell(0, 1, value, text, pair="anyone – absent")], ramp)
+
+
+def pair_of(label: Callable[[int], str], a: SupportsInt, b: SupportsInt) -> str:
+    """Two values by their names."""
+    return clean(f"{label(int(a))} – {label(int(b))}", 80)
+
+
+def _row(a: int, b: int, cell: Cell, labels: Sequence[str], ramp: Ramp) -> Spec:
     return {
         "a": labels[a],
         "b": labels[b],
@@ -107,9 +87,9 @@ def _row(a: int, b: int, cell: Cell, labels: Sequence[str], ramp: Ramp) -> dict[
     }
 
 
-def packed(panels: Sequence[Panel], wide: float = 690) -> list[dict[str, Any]]:
+def packed(panels: Sequence[Panel], wide: float = 690) -> list[Spec]:
     """Panels side by side as long as they fit, then in the next row."""
-    rows: list[list[dict[str, Any]]] = []
+    rows: list[list[Spec]] = []
     room = 0.0
     for panel in panels:
         if not rows or panel.width > room:

@@ -73,13 +73,15 @@ def verbatim(text: str) -> str:
 
 
 def drawn(picture: Picture) -> str:
-    """A picture as SVG (needs the extra `plots`).
-
-    Several pictures on a page must not share names inside: the browser would take the first one's clipping for all.
-    """
-    own = f"p{hashlib.sha256(picture.text.encode('utf-8', 'replace')).hexdigest()[:8]}-"
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}", picture.to_svg())
+    """A picture as SVG (needs the extra `plots`)."""
+    own = f"p{hashlib.sha256(picture.text.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    svg = with_own_names(picture.to_svg(), own)
     return f'<figure role="img" aria-label="{escaped(picture.title)}">{svg}</figure>'
+
+
+def with_own_names(svg: str, own: str) -> str:
+    """Pictures on one page must not share names inside: the browser would take the first one's clipping for all."""
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}-", svg)
 
 
 _STYLE = """

@@ -4,7 +4,7 @@ It is kept as JSON text, so that it cannot be changed afterwards, and holds fini
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,12 @@ class Picture:
 
     def __repr__(self) -> str:
         return f"Picture({self.title!r})"
+
+
+def require(value: object, kind: type | tuple[type, ...], needed: str, hints: Sequence[str] = ()) -> None:
+    """Our error for anything else than what a picture or a page is made of."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{needed} is needed, not a {type(value).__name__}", hints=hints)
 
 
 def _joined(title: Any, part: str) -> str:

@@ -2,24 +2,24 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.channels import Spec, in_rows, nominal, quantitative
 from dxprivacy.plots.error_rows import PANELS, ErrorRow, Panel, answer_rows, panels
-from dxprivacy.plots.picture import Picture
-from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK, PALE, TINT, WIDTH, Log, Tip, clean, headed, tips
+from dxprivacy.plots.layers import Tip, heading, layer, mark, several, tips, view, with_values
+from dxprivacy.plots.picture import Picture, require
+from dxprivacy.plots.style import ACCENT, GREY, INK, PALE, TINT, WIDTH, clean
 from dxprivacy.wording import digits, plural, times
 
 STEP = 20
+_Number = Callable[[ErrorRow], float | None]
+_Text = Callable[[ErrorRow], str]
 
 
 def require_plan(plan: object) -> None:
     """Our error for anything else."""
-    if not isinstance(plan, Plan):
-        raise UsageError(
-            f"a plan is needed, not a {type(plan).__name__}", hints=["dx.plots.plan(session.plan(…))", "dx.plan(Q, d)"]
-        )
+    require(plan, Plan, "a plan", hints=["dx.plots.plan(session.plan(…))", "dx.plan(Q, d)"])
 
 
 def plan_picture(plan: Plan) -> Picture:
@@ -45,97 +45,57 @@ def plan_picture(plan: Plan) -> Picture:
         last = following is None or (following.kind, following.unit) != (panel.kind, panel.unit)
         labels = _tips(plan, panel.rows, log) if not k else []
         views.append(_view(panel, log, _axis_title(plan, panel) if last else None, labels))
-    return Picture.of(
-        {
-            "description": "Error per question",
-            "title": headed(_finding(rows), _reading(plan, shown, len(every) - len(shown))),
-            "spacing": 22,
-            "vconcat": views,
-            "resolve": {"scale": {"x": "independent", "y": "independent"}},
-            "config": CONFIG,
-        }
-    )
+    title, reading = _finding(rows), _reading(plan, shown, len(every) - len(shown))
+    return several(views, title, reading, description="Error per question", spacing=22)
 
 
 def _numbers(rows: Sequence[ErrorRow]) -> list[float]:
     return [x for r in rows for x in (r.least, r.middle, r.most, r.strict, r.loose, r.target) if x]
 
 
-def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> dict[str, Any]:
+def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> Spec:
     """One panel: rows from top to bottom, every mark in its own layer."""
     rows = panel.rows
-    order = [r.label for r in rows]
     noisy = [r for r in rows if not r.silent]
-    axis = log.axis(axis_title) if _numbers(rows) else None
+    down = in_rows([r.label for r in rows])
+    across = quantitative("x", scale=log.scale, axis=log.axis(axis_title) if _numbers(rows) else None)
 
-    def layer(
-        which: Sequence[ErrorRow],
-        mark: dict[str, Any],
-        x: Callable[[ErrorRow], float],
-        **more: Callable[[ErrorRow], Any],
-    ) -> dict[str, Any]:
-        values = [{"q": r.label, "x": log.at(x(r)), **{k: f(r) for k, f in more.items()}} for r in which]
-        encoding: dict[str, Any] = {
-            "y": {"field": "q", "type": "nominal", "sort": order, "axis": {"title": None, "grid": False}},
-            "x": {"field": "x", "type": "quantitative", "scale": log.scale, "axis": axis},
-        }
-        if "x2" in more:
-            encoding["x2"] = {"field": "x2"}
-        if "t" in more:
-            encoding["text"] = {"field": "t", "type": "nominal"}
-        return {"data": {"values": values}, "mark": mark, "encoding": encoding}
+    def marks(
+        of: Sequence[ErrorRow], look: Spec, x: _Number, x2: _Number | None = None, t: _Text | None = None
+    ) -> Spec:
+        values: list[Spec] = [{"q": r.label, "x": log.at(x(r) or 0)} for r in of]
+        more: Spec = {}
+        for value, row in zip(values, of, strict=True):
+            if x2 is not None:
+                value["x2"], more["x2"] = log.at(x2(row) or 0), {"field": "x2"}
+            if t is not None:
+                value["t"], more["text"] = t(row), nominal("t")
+        return layer(values, look, y=down, x=across, **more)
 
+    worst_case = mark("tick", orient="vertical", size=STEP, thickness=5, color=PALE, opacity=1)
+    asked = mark("tick", orient="vertical", size=STEP - 6, thickness=1.5, color=INK, opacity=1)
+    way = mark("rule", color=PALE, strokeWidth=1.2)
+    spread = mark("rule", color=TINT, strokeWidth=8, opacity=1)
+    as_strict = mark("point", filled=True, fill="white", stroke=GREY, size=55, strokeWidth=1.6)
+    ours = mark("circle", color=ACCENT, size=75, opacity=1)
+    gain = mark("text", align="left", dx=9, color=GREY)
+    nothing = mark("text", align="left", dx=2, color=ACCENT, fontWeight="bold")
     layers = [
-        layer(
-            [r for r in rows if r.loose],
-            {"type": "tick", "orient": "vertical", "size": STEP, "thickness": 5, "color": PALE, "opacity": 1},
-            lambda r: r.loose or 0,
-        ),
-        layer(
-            [r for r in rows if r.target],
-            {"type": "tick", "orient": "vertical", "size": STEP - 6, "thickness": 1.5, "color": INK, "opacity": 1},
-            lambda r: r.target or 0,
-        ),
-        layer(
-            [r for r in noisy if r.strict],
-            {"type": "rule", "color": PALE, "strokeWidth": 1.2},
-            lambda r: r.middle,
-            x2=lambda r: log.at(r.strict or 0),
-        ),
-        layer(
-            [r for r in noisy if r.most > r.least],
-            {"type": "rule", "color": TINT, "strokeWidth": 8, "opacity": 1},
-            lambda r: r.least,
-            x2=lambda r: log.at(r.most),
-        ),
-        layer(
-            [r for r in rows if r.strict],
-            {"type": "point", "filled": True, "fill": "white", "stroke": GREY, "size": 55, "strokeWidth": 1.6},
-            lambda r: r.strict or 0,
-        ),
-        layer(
-            [r for r in noisy if r.middle > 0],
-            {"type": "circle", "color": ACCENT, "size": 75, "opacity": 1},
-            lambda r: r.middle,
-        ),
-        layer(
-            rows,
-            {"type": "text", "align": "left", "dx": 9, "color": GREY},
-            lambda r: max([r.most, r.strict or 0, r.target or 0, r.loose or 0]),
-            t=_gain,
-        ),
-        layer(
-            [r for r in rows if r.middle <= 0],
-            {"type": "text", "align": "left", "dx": 2, "color": ACCENT, "fontWeight": "bold"},
-            lambda _: log.low,
-            t=lambda r: "no noise" if r.silent else "± 0",
-        ),
+        marks([r for r in rows if r.loose], worst_case, lambda r: r.loose),
+        marks([r for r in rows if r.target], asked, lambda r: r.target),
+        marks([r for r in noisy if r.strict], way, lambda r: r.middle, x2=lambda r: r.strict),
+        marks([r for r in noisy if r.most > r.least], spread, lambda r: r.least, x2=lambda r: r.most),
+        marks([r for r in rows if r.strict], as_strict, lambda r: r.strict),
+        marks([r for r in noisy if r.middle > 0], ours, lambda r: r.middle),
+        marks(rows, gain, lambda r: max([r.most, r.strict or 0, r.target or 0, r.loose or 0]), t=_gain),
+        marks([r for r in rows if r.middle <= 0], nothing, lambda _: log.low, t=_silence),
     ]
-    full = [each for each in layers if each["data"]["values"]]
-    view: dict[str, Any] = {"width": WIDTH, "height": STEP * len(rows), "layer": [*full, *tips(labels, WIDTH)]}
-    if panel.name:
-        view["title"] = {"text": panel.name, "fontSize": 12, "offset": 6}
-    return view
+    drawn = view(WIDTH, STEP * len(rows), [*with_values(layers), *tips(labels, WIDTH)])
+    return {**drawn, **heading(panel.name)}
+
+
+def _silence(row: ErrorRow) -> str:
+    return "no noise" if row.silent else "± 0"
 
 
 def _gain(row: ErrorRow) -> str:

@@ -5,29 +5,22 @@ to its neighbours.  How many places lie outside the map is said in words.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.points import Points
-from dxprivacy.metrics import (
-    Capped,
-    Constant,
-    Graph,
-    GreatCircle,
-    Metric,
-    Places,
-    Scaled,
-    Together,
-    WithOther,
-)
+from dxprivacy.metrics import Capped, Constant, Graph, GreatCircle, Metric, Places, Scaled, Together, WithOther
 from dxprivacy.metrics.distances import RADIUS_KM
+from dxprivacy.plots.channels import Spec, nominal, on, quantitative, span
 from dxprivacy.plots.heat import Panel
+from dxprivacy.plots.layers import bordered, heading, layer, mark, view
 from dxprivacy.plots.plane import WIDE, Plane, plane_of, ring_around, rounded, with_all
 from dxprivacy.plots.ramp import EPSILON, FILL
-from dxprivacy.plots.ruler import bare
+from dxprivacy.plots.ruler import bare, to_other
 from dxprivacy.plots.style import ACCENT, GREY, INK, PALE, clean
 from dxprivacy.wording import digits
 
@@ -63,36 +56,28 @@ def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around
     middle = _middle(plane, metric) if around is None else around
     if around is not None and not plane.inside[around]:
         plane = with_all(plane)
-    x, y = _scales(plane)
-    layers = [_dots(plane, x, y)]
+    spot = _spot(plane)
     levels = _levels(metric, places, plane) if places is not None else []
-    note = ""
     found: tuple[float, ...] = ()
     if levels and places is not None:
-        layers += _rings(attribute, places, plane, middle, levels, (x, y))
+        layers = [_dots(plane, spot), *_rings(attribute, places, plane, middle, levels, spot)]
         note = f"Bold rings: ε {digits(levels[0][0])}; every place has such rings. "
     else:
-        layers, found = _shaded(attribute, metric, plane, middle, (x, y)), _from(metric, middle, attribute.listed)
+        found = _from(metric, middle, attribute.listed)
+        layers = _shaded(attribute, metric, plane, middle, found, spot)
         note = f"Shades: ε from {clean(attribute.label(middle), 30)}; lines: one step of the policy. "
-    layers += _closest(attribute, metric, plane, (x, y))
-    wide, tall = plane.size
-    view = {
-        "title": {"text": _title(attribute, bool(levels)), "fontSize": 12, "offset": 8},
-        "width": wide,
-        "height": tall,
-        "layer": layers,
-        "view": {"stroke": PALE},
-    }
+    layers += _closest(attribute, metric, plane, spot)
+    drawn = {**heading(_title(attribute, bool(levels)), 8), **view(*plane.size, layers), "view": {"stroke": PALE}}
     away = int((~plane.inside).sum())
     left_out = f"{away:,} of {attribute.listed:,} places lie outside and are not drawn. " if away else ""
-    return Mapped(Panel(view, WIDE + 10), found, (note + _other(attribute, metric) + left_out).strip())
+    return Mapped(Panel(drawn, WIDE + 10), found, (note + _other(attribute, metric) + left_out).strip())
 
 
 def _other(attribute: Points, metric: Metric) -> str:
     """How far missing and invalid entries are from every place."""
-    if not attribute.has_other:
+    away = to_other(metric, attribute)
+    if away is None:
         return ""
-    away = float(metric.pairwise(np.zeros(1, dtype=np.int64), np.array([attribute.listed]))[0])
     return f"“other” has {'no limit' if math.isinf(away) else f'ε {digits(away)}'} to every place. "
 
 
@@ -148,30 +133,20 @@ def _middle(plane: Plane, metric: Metric) -> int:
     return int(np.where(plane.inside, away, np.inf).argmin())
 
 
-def _scales(plane: Plane) -> tuple[dict[str, Any], dict[str, Any]]:
-    def scale(k: int, field: str) -> dict[str, Any]:
-        domain = [float(plane.low[k]), float(plane.high[k])]
-        return {
-            "field": field,
-            "type": "quantitative",
-            "axis": None,
-            "scale": {"domain": domain, "nice": False, "zero": False},
-        }
-
-    return scale(0, "x"), scale(1, "y")
+def _spot(plane: Plane) -> Spec:
+    """Where a place with fields `x` and `y` is drawn."""
+    low, high = plane.low.tolist(), plane.high.tolist()
+    return {
+        field: quantitative(field, axis=None, scale=span(low[k], high[k], zero=False)) for k, field in enumerate("xy")
+    }
 
 
-def _dots(plane: Plane, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
+def _dots(plane: Plane, spot: Spec) -> Spec:
     drawn = np.flatnonzero(plane.inside)
     if len(drawn) > _DOTS:
         drawn = drawn[np.linspace(0, len(drawn) - 1, _DOTS).astype(np.int64)]
     values = [{"x": a, "y": b} for a, b in rounded(plane.spots[drawn])]
-    size = 12 if len(drawn) > 300 else 22
-    return {
-        "data": {"values": values},
-        "mark": {"type": "circle", "size": size, "color": GREY, "opacity": 0.7},
-        "encoding": {"x": x, "y": y},
-    }
+    return layer(values, mark("circle", size=12 if len(drawn) > 300 else 22, color=GREY, opacity=0.7), **spot)
 
 
 def _levels(metric: Metric, places: Places, plane: Plane) -> list[tuple[float, float]]:
@@ -186,64 +161,33 @@ def _levels(metric: Metric, places: Places, plane: Plane) -> list[tuple[float, f
     return fit[:3]
 
 
-def _rings(
-    attribute: Points,
-    places: Places,
-    plane: Plane,
-    middle: int,
-    levels: list[tuple[float, float]],
-    scales: tuple[dict[str, Any], dict[str, Any]],
-) -> list[dict[str, Any]]:
-    x, y = scales
+def _rings(attribute: Points, places: Places, plane: Plane, middle: int, levels: list[tuple[float, float]],
+           spot: Spec) -> list[Spec]:  # fmt: skip
+    """All rings around the middle, the smallest around some others, with their names."""
     others = _spread(plane, middle)
-    lines: list[dict[str, Any]] = []
+    lines: list[Spec] = []
     labels, centres = [], []
     for k, (epsilon, radius) in enumerate(levels):
         ring = ring_around(attribute.coordinates[middle], radius, plane, places)
         lines += [{"x": a, "y": b, "r": k, "k": n, "w": 2.4 - 0.7 * k} for n, (a, b) in enumerate(ring)]
-        top = max(ring, key=lambda spot: spot[1])
+        top = max(ring, key=lambda p: p[1])
         distance = f" at {digits(radius)} {places.unit}".rstrip() if k == len(levels) - 1 else ""
         labels.append({"x": top[0], "y": top[1], "t": f"ε {digits(epsilon)}{distance}"})
-    for place in others:
-        ring = ring_around(attribute.coordinates[place], levels[0][1], plane, places)
-        lines += [{"x": a, "y": b, "r": f"p{place}", "k": n, "w": 2.4} for n, (a, b) in enumerate(ring)]
     for place in (middle, *others):
         ring = ring_around(attribute.coordinates[place], levels[0][1], plane, places)
-        spot = plane.spots[place]
-        bottom = min(b for _, b in ring)
-        centres.append({"x": float(spot[0]), "y": float(spot[1]), "b": bottom, "t": clean(attribute.label(place), 24)})
-    width = {"field": "w", "type": "quantitative", "scale": None}
-    line = {"type": "line", "color": ACCENT, "clip": True}
-    order = {"field": "k", "type": "quantitative"}
-    above = {"type": "text", "baseline": "bottom", "dy": -3, "color": ACCENT, "fontWeight": "bold", "clip": True}
-    below = {"type": "text", "baseline": "top", "dy": 4, "color": INK}
+        if place != middle:
+            lines += [{"x": a, "y": b, "r": f"p{place}", "k": n, "w": 2.4} for n, (a, b) in enumerate(ring)]
+        x, y = plane.spots[place].tolist()
+        centres.append({"x": x, "y": y, "b": min(b for _, b in ring), "t": clean(attribute.label(place), 24)})
+    drawn = {"detail": nominal("r"), "order": quantitative("k"), "strokeWidth": quantitative("w", scale=None)}
+    above = {"baseline": "bottom", "dy": -3, "color": ACCENT, "fontWeight": "bold", "clip": True}
+    below = {"baseline": "top", "dy": 4, "color": INK}
     return [
-        {
-            "data": {"values": lines},
-            "mark": line,
-            "encoding": {
-                "x": x,
-                "y": y,
-                "detail": {"field": "r", "type": "nominal"},
-                "order": order,
-                "strokeWidth": width,
-            },
-        },
-        {
-            "data": {"values": centres},
-            "mark": {"type": "circle", "size": 40, "color": ACCENT, "opacity": 1},
-            "encoding": {"x": x, "y": y},
-        },
-        *_words(labels, above, {"x": x, "y": y}),
-        *_words(centres, below, {"x": x, "y": {**y, "field": "b"}}),
+        layer(lines, mark("line", color=ACCENT, clip=True), **spot, **drawn),
+        layer(centres, mark("circle", size=40, color=ACCENT, opacity=1), **spot),
+        *bordered(labels, above, **spot),
+        *bordered(centres, below, x=spot["x"], y=on(spot["y"], "b")),
     ]
-
-
-def _words(values: list[dict[str, Any]], mark: dict[str, Any], at: dict[str, Any]) -> list[dict[str, Any]]:
-    """Text with a white border, which can be read above dots and rings."""
-    encoding = {**at, "text": {"field": "t", "type": "nominal"}}
-    border = {**mark, "stroke": "white", "strokeWidth": 3, "color": "white"}
-    return [{"data": {"values": values}, "mark": m, "encoding": encoding} for m in (border, mark)]
 
 
 def _spread(plane: Plane, middle: int) -> list[int]:
@@ -269,69 +213,39 @@ def _from(metric: Metric, middle: int, listed: int) -> tuple[float, ...]:
     return tuple(metric.pairwise(np.full(listed, middle, dtype=np.int64), others).tolist())
 
 
-def _shaded(
-    attribute: Points,
-    metric: Metric,
-    plane: Plane,
-    middle: int,
-    scales: tuple[dict[str, Any], dict[str, Any]],
-) -> list[dict[str, Any]]:
+def _shaded(attribute: Points, metric: Metric, plane: Plane, middle: int, epsilons: Sequence[float],
+            spot: Spec) -> list[Spec]:  # fmt: skip
     """Places shaded by their ε from the middle one, with the steps of the metric if it has any."""
-    x, y = scales
-    epsilons = _from(metric, middle, attribute.listed)
     drawn = [k for k in np.flatnonzero(plane.inside).tolist() if k != middle][:_DOTS]
     spots = rounded(plane.spots)
     dots = [{"x": spots[k][0], "y": spots[k][1], "c": EPSILON.shade(epsilons[k])} for k in drawn]
     centre = [{"x": spots[middle][0], "y": spots[middle][1], "t": clean(attribute.label(middle), 30)}]
-    layers: list[dict[str, Any]] = []
+    layers: list[Spec] = []
     if isinstance(graph := bare(metric), Graph):
         ends = list(zip(graph.edges[0].tolist(), graph.edges[1].tolist(), strict=True))
         if len(ends) > _EDGES:
             ends = [pair for pair in ends if middle in pair]
         steps = [{"x": spots[a][0], "y": spots[a][1], "x2": spots[b][0], "y2": spots[b][1]} for a, b in ends]
-        layers.append(
-            {
-                "data": {"values": steps},
-                "mark": {"type": "rule", "color": GREY, "strokeWidth": 0.6, "clip": True},
-                "encoding": {"x": x, "y": y, "x2": {"field": "x2"}, "y2": {"field": "y2"}},
-            }
-        )
-    dot = {"type": "circle", "size": 34, "stroke": GREY, "strokeWidth": 0.7, "opacity": 1}
-    layers += [
-        {"data": {"values": dots}, "mark": dot, "encoding": {"x": x, "y": y, "color": FILL}},
-        {
-            "data": {"values": centre},
-            "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 110, "color": INK, "opacity": 1},
-            "encoding": {"x": x, "y": y},
-        },
-        *_words(
-            centre, {"type": "text", "baseline": "top", "dy": 8, "color": INK, "fontWeight": "bold"}, {"x": x, "y": y}
-        ),
+        rule = mark("rule", color=GREY, strokeWidth=0.6, clip=True)
+        layers.append(layer(steps, rule, **spot, x2={"field": "x2"}, y2={"field": "y2"}))
+    diamond = mark("point", shape="diamond", filled=True, size=110, color=INK, opacity=1)
+    return [
+        *layers,
+        layer(dots, mark("circle", size=34, stroke=GREY, strokeWidth=0.7, opacity=1), **spot, color=FILL),
+        layer(centre, diamond, **spot),
+        *bordered(centre, {"baseline": "top", "dy": 8, "color": INK, "fontWeight": "bold"}, **spot),
     ]
-    return layers
 
 
-def _closest(
-    attribute: Points, metric: Metric, plane: Plane, scales: tuple[dict[str, Any], dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _closest(attribute: Points, metric: Metric, plane: Plane, spot: Spec) -> list[Spec]:
     """The two places that are protected best, where they are on the map."""
     near = metric.closest
     if near is None or max(near.pair) >= attribute.listed or not plane.inside[list(near.pair)].all():
         return []
-    x, y = scales
-    spot = plane.spots[near.pair[0]]
+    x, y = plane.spots[near.pair[0]].tolist()
     a, b = (clean(attribute.label(k), 24) for k in near.pair)
-    values = [{"x": float(spot[0]), "y": float(spot[1]), "t": f"{a} – {b}: ε {digits(near.distance)}"}]
-    left = float(spot[0]) > float((plane.low[0] + plane.high[0]) / 2)
-    text = {
-        "type": "text",
-        "align": "right" if left else "left",
-        "dx": -9 if left else 9,
-        "color": INK,
-        "fontStyle": "italic",
-    }
-    square = {"type": "point", "shape": "square", "size": 60, "stroke": INK, "strokeWidth": 1.4, "opacity": 1}
-    return [
-        {"data": {"values": values}, "mark": square, "encoding": {"x": x, "y": y}},
-        *_words(values, text, {"x": x, "y": y}),
-    ]
+    values = [{"x": x, "y": y, "t": f"{a} – {b}: ε {digits(near.distance)}"}]
+    left = x > float((plane.low[0] + plane.high[0]) / 2)
+    side = {"align": "right", "dx": -9} if left else {"align": "left", "dx": 9}
+    square = mark("point", shape="square", size=60, stroke=INK, strokeWidth=1.4, opacity=1)
+    return [layer(values, square, **spot), *bordered(values, {**side, "color": INK, "fontStyle": "italic"}, **spot)]

@@ -14,11 +14,13 @@ import numpy as np
 from dxprivacy.attributes.base import OTHER, Attribute
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import AttributeMax, Constant, Line, Matrix, Metric, Scaled, WithOther
+from dxprivacy.plots.channels import Spec, nominal, quantitative, span
 from dxprivacy.plots.groups import Groups, pairs_of
-from dxprivacy.plots.heat import Cell, Panel, heat
+from dxprivacy.plots.heat import Cell, Panel, heat, pair_of, presence
+from dxprivacy.plots.layers import Tip, heading, layer, mark, tips, view
 from dxprivacy.plots.ramp import EPSILON, FILL
-from dxprivacy.plots.ruler import Ruler, bare, ruler
-from dxprivacy.plots.style import INK, PALE, Tip, clean, tips
+from dxprivacy.plots.ruler import Ruler, apart, bare, ruler, to_other
+from dxprivacy.plots.style import INK, PALE, clean
 from dxprivacy.wording import digits
 
 BARS = 24
@@ -40,18 +42,16 @@ class Shown:
 
 def attribute_panel(attribute: Attribute, metric: Metric) -> Shown:
     """Against the difference where that is all that counts, otherwise as a table."""
-    own = ruler(metric, attribute)
-    if own is not None and isinstance(bare(metric), (Line, AttributeMax)):
-        d = metric.pairwise(np.zeros(1, dtype=np.int64), np.array([_steps(attribute)]))
-        if _steps(attribute) and 0 < d[0] < math.inf:
-            return _by_difference(attribute, metric, own)
+    own, steps = ruler(metric, attribute), _steps(attribute)
+    ordered = isinstance(bare(metric), (Line, AttributeMax)) and steps > 0
+    if own is not None and ordered and 0 < apart(metric, 0, steps) < math.inf:
+        return _by_difference(attribute, metric, own)
     return _table(attribute, metric)
 
 
 def presence_panel(epsilon: float) -> Shown:
     """Whether somebody is in the data at all."""
-    cells = [Cell(0, 1, epsilon, digits(epsilon), pair="anyone – absent")]
-    return Shown(heat("presence", ("anyone", "absent"), cells, EPSILON), (epsilon,))
+    return Shown(presence(epsilon, digits(epsilon), EPSILON), (epsilon,))
 
 
 def tightened(metric: Metric, u: Ints, v: Ints) -> "np.ndarray[Any, np.dtype[np.bool_]]":
@@ -96,7 +96,7 @@ def _table(attribute: Attribute, metric: Metric) -> Shown:
     framed = {tuple(sorted(pair)) for pair in zip(*ends, strict=True)}
     cells = []
     for (a, b), k in worst_of_cells(groups, u, v, d):
-        pair = clean(f"{attribute.label(int(u[k]))} – {attribute.label(int(v[k]))}", 80)
+        pair = pair_of(attribute.label, u[k], v[k])
         cells.append(Cell(a, b, float(d[k]), digits(float(d[k])), (a, b) in framed, pair))
     about = f"{listed:,} values in groups" if groups.coarse and not alike else ""
     outlined = any(cell.outlined for cell in cells)
@@ -146,68 +146,39 @@ def _by_difference(attribute: Attribute, metric: Metric, own: Ruler) -> Shown:
     marked = tightened(metric, zero, ends)
     one = float(own.lengths(np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64))[0])
     starts = np.append(one / 2, x[:-1] + one / 2)
-    bars: list[dict[str, Any]] = [
+    bars: list[Spec] = [
         {"x": float(a), "x2": float(b) + one / 2, "e": float(e), "c": EPSILON.shade(float(e)), "o": bool(o)}
         for a, b, e, o in zip(starts, x, d, marked, strict=True)
     ]
     unit = f", {clean(own.unit, 20)}" if own.unit else ""
     what = "largest difference of two series" if attribute.is_series else "difference of two values"
-    radius = _other(attribute, metric)
+    radius = to_other(metric, attribute)
     top = max(float(d.max()), radius or 0.0) * 1.06
-    across = {"type": "quantitative", "scale": {"domain": [0, float(x[-1]) + one / 2], "nice": False}}
-    encoding: dict[str, Any] = {
-        "x": {
-            **across,
-            "field": "x",
-            "axis": {"title": f"{what}{unit}", "tickCount": 5, "format": ",~r", "grid": False},
-        },
+    x_axis = {"title": f"{what}{unit}", "tickCount": 5, "format": ",~r", "grid": False}
+    y_axis = {"title": "ε", "tickCount": 4, "format": "~r"}
+    y = quantitative("e", scale=span(0, top), axis=y_axis)
+    spot = {
+        "x": {**quantitative(scale=span(0, float(x[-1]) + one / 2)), "field": "x", "axis": x_axis},
         "x2": {"field": "x2"},
-        "y": {
-            "field": "e",
-            "type": "quantitative",
-            "scale": {"domain": [0, top], "nice": False},
-            "axis": {"title": "ε", "tickCount": 4, "format": "~r"},
-        },
+        "y": y,
         "y2": {"datum": 0},
     }
-    bar = {"type": "rect", "stroke": PALE, "strokeWidth": 0.8}
-    layers: list[dict[str, Any]] = [
-        {"data": {"values": bars}, "mark": bar, "encoding": {**encoding, "color": FILL}},
-    ]
+    layers = [layer(bars, mark("rect", stroke=PALE, strokeWidth=0.8), **spot, color=FILL)]
     if outlined := [b for b in bars if b["o"]]:  # beyond some difference all are: one frame
         whole = {**outlined[0], "x2": outlined[-1]["x2"], "e": max(b["e"] for b in outlined)}
-        frame = {"type": "rect", "fill": None, "stroke": INK, "strokeWidth": 1.6}
-        layers.append({"data": {"values": [whole]}, "mark": frame, "encoding": encoding})
-    near = float(metric.pairwise(np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64))[0])
-    labels = [Tip(f"neighbours: ε {digits(near)}", 4, INK)]
+        layers.append(layer([whole], mark("rect", fill=None, stroke=INK, strokeWidth=1.6), **spot))
+    labels = [Tip(f"neighbours: ε {digits(apart(metric, 0, 1))}", 4, INK)]
     if steps > 1:
         labels.append(Tip(f"farthest: ε {digits(float(d[-1]))}", _WIDE - 20, INK))
     if radius is not None and math.isfinite(radius):
-        layers += _other_line(radius, encoding)
-    panel = {
-        "title": {"text": clean(attribute.name), "fontSize": 12, "offset": 6},
-        "width": _WIDE,
-        "height": _TALL,
-        "layer": [*layers, *tips(labels, _WIDE)],
-    }
+        layers += _other_line(radius, y)
+    panel = {**heading(clean(attribute.name)), **view(_WIDE, _TALL, [*layers, *tips(labels, _WIDE)])}
     found = (*(float(e) for e in d), *(() if radius is None else (radius,)))
     return Shown(Panel(panel, _WIDE + 45), found, bool(outlined), size > 1)
 
 
-def _other(attribute: Attribute, metric: Metric) -> float | None:
-    """How far `other` is from every listed value."""
-    if not attribute.has_other:
-        return None
-    return float(metric.pairwise(np.zeros(1, dtype=np.int64), np.array([attribute.listed]))[0])
-
-
-def _other_line(radius: float, encoding: dict[str, Any]) -> list[dict[str, Any]]:
-    y = {**encoding["y"], "field": "e"}
-    at = {"data": {"values": [{"e": radius, "t": f"“other”: ε {digits(radius)}"}]}}
-    rule = {"type": "rule", "color": INK, "strokeDash": [5, 4], "strokeWidth": 1.2}
-    text = {"type": "text", "align": "left", "baseline": "bottom", "dy": -3, "color": INK}
-    words = {"field": "t", "type": "nominal"}
-    return [
-        {**at, "mark": rule, "encoding": {"y": y}},
-        {**at, "mark": text, "encoding": {"y": y, "x": {"value": 5}, "text": words}},
-    ]
+def _other_line(radius: float, y: Spec) -> list[Spec]:
+    values = [{"e": radius, "t": f"“other”: ε {digits(radius)}"}]
+    rule = mark("rule", color=INK, strokeDash=[5, 4], strokeWidth=1.2)
+    text = mark("text", align="left", baseline="bottom", dy=-3, color=INK)
+    return [layer(values, rule, y=y), layer(values, text, y=y, x={"value": 5}, text=nominal("t"))]

@@ -14,11 +14,12 @@ from dxprivacy.errors import UsageError, did_you_mean
 from dxprivacy.metrics import AttributeMax, Metric, WithAbsent, along, present
 from dxprivacy.model.universe import Universe
 from dxprivacy.plots.heat import packed
-from dxprivacy.plots.picture import Picture
+from dxprivacy.plots.layers import several
+from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.policy_map import can_map, policy_map
 from dxprivacy.plots.policy_panels import Shown, attribute_panel, presence_panel
 from dxprivacy.plots.ramp import EPSILON
-from dxprivacy.plots.style import CONFIG, clean, headed
+from dxprivacy.plots.style import clean, sentences
 from dxprivacy.policy import Policy
 from dxprivacy.screens.plan import pair_words
 from dxprivacy.wording import digits, plural, short_pair
@@ -35,11 +36,8 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
     >>> policy_picture(metrics.constant(3, 1))
     Picture('Every two values have the same ε, 1')
     """
-    if not isinstance(policy, (Policy, Metric)):
-        raise UsageError(
-            f"a policy is needed, not a {type(policy).__name__}",
-            hints=['dx.plots.policy(dx.Policy.load("policy.toml"))', "dx.metrics.line(9, 1)"],
-        )
+    hints = ['dx.plots.policy(dx.Policy.load("policy.toml"))', "dx.metrics.line(9, 1)"]
+    require(policy, (Policy, Metric), "a policy", hints)
     metric = policy.metric if isinstance(policy, Policy) else policy
     attributes = metric.universe.attributes
     axes = along(metric)
@@ -60,17 +58,9 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
     if isinstance(metric, WithAbsent):
         shown.append(presence_panel(float(metric.radius)))
     found = [*(e for s in shown for e in s.found), *(e for m in maps for e in m.found)]
-    key = EPSILON.key(found)
-    views = [m.panel.view for m in maps] + packed([s.panel for s in shown])
-    return Picture.of(
-        {
-            "description": "What a policy allows between two records",
-            "title": headed(_finding(metric, axes), _reading(metric, shown, notes, len(every))),
-            "spacing": 24,
-            "vconcat": [*views, *([] if key is None else [key])],
-            "config": CONFIG,
-        }
-    )
+    views = [*(m.panel.view for m in maps), *packed([s.panel for s in shown]), EPSILON.key(found)]
+    title, reading = _finding(metric, axes), _reading(metric, shown, notes, len(every))
+    return several(views, title, reading, description="What a policy allows between two records", own_axes=False)
 
 
 def _as_one(metric: Metric) -> tuple[tuple[Metric, ...], tuple[Attribute, ...]]:
@@ -142,4 +132,4 @@ def _reading(metric: Metric, shown: Sequence[Shown], notes: Sequence[str], panel
     parts += [note.rstrip(".") for note in notes if note]
     if panels > PANELS:
         parts.append(f"{PANELS} of {plural(panels, 'attribute')} shown")
-    return ". ".join(parts) + "."
+    return sentences(parts)

@@ -14,7 +14,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.metrics import Metric, WithAbsent, along
-from dxprivacy.plots.moves import Moves, presence, sample
+from dxprivacy.plots.attribute_moves import Moves, presence, sample
 from dxprivacy.plots.ruler import BANDS, Ruler, bands, ruler
 
 PRESENCE = "presence"

@@ -6,8 +6,9 @@ Dark means the same everywhere: hard to tell apart, or nothing left to tell apar
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from dxprivacy.plots.channels import Spec, itself, nominal, on, quantitative, span
+from dxprivacy.plots.layers import layer, mark, view
 from dxprivacy.plots.style import GREY, INK
 
 SHADES = ("#06325a", "#0b5fa5", "#4b8bc4", "#8fb6da", "#c9dcee", "#eef3f8")
@@ -30,7 +31,6 @@ class Ramp:
     beyond: str = NOTHING
 
     def shade(self, x: float) -> str:
-        """The shade of a number."""
         if math.isinf(x):
             return self.beyond
         return self.shades[sum(x > limit * (1 + 1e-9) for limit in self.limits)]
@@ -39,7 +39,7 @@ class Ramp:
         """What can be read on it."""
         return "white" if self.shade(x) in SHADES[:3] else INK
 
-    def key(self, found: Sequence[float]) -> dict[str, Any] | None:
+    def key(self, found: Sequence[float]) -> Spec | None:
         """The classes that occur, with their names, in one line; None where there are none."""
         shades = {self.shade(x) for x in found}
         entries = [(s, n) for s, n in zip((*self.shades, self.beyond), self.names, strict=False) if s in shades]
@@ -50,32 +50,19 @@ class Ramp:
             swatches.append({"x": x, "x2": x + _SWATCH, "c": shade})
             words.append({"x": x + _SWATCH + 5, "t": name})
             x += _SWATCH + 20 + 6.0 * len(name)
-        at = {"type": "quantitative", "axis": None, "scale": {"domain": [0, x], "nice": False}}
+        across = quantitative(axis=None, scale=span(0, x))
         high = {"y": {"value": 0}, "y2": {"value": _SWATCH}}
-        return {
-            "width": x,
-            "height": _SWATCH,
-            "layer": [
-                {
-                    "data": {"values": swatches},
-                    "mark": {"type": "rect", "stroke": GREY, "strokeWidth": 0.6},
-                    "encoding": {"x": {**at, "field": "x"}, "x2": {"field": "x2"}, **high, "color": FILL},
-                },
-                {
-                    "data": {"values": words},
-                    "mark": {"type": "text", "align": "left", "baseline": "middle", "color": INK},
-                    "encoding": {
-                        "x": {**at, "field": "x"},
-                        "y": {"value": _SWATCH / 2},
-                        "text": {"field": "t", "type": "nominal"},
-                    },
-                },
-            ],
-        }
+        square = mark("rect", stroke=GREY, strokeWidth=0.6)
+        text = mark("text", align="left", baseline="middle", color=INK)
+        drawn = [
+            layer(swatches, square, x=on(across, "x"), x2={"field": "x2"}, **high, color=FILL),
+            layer(words, text, x=on(across, "x"), y={"value": _SWATCH / 2}, text=nominal("t")),
+        ]
+        return view(x, _SWATCH, drawn)
 
 
-FILL: dict[str, Any] = {"field": "c", "type": "nominal", "scale": None}
-"""An encoding: the field `c` is the colour itself."""
+FILL = itself("c")
+"""A channel: the field `c` is the colour itself."""
 
 EPSILON = Ramp(
     (0.1, 0.5, 1, 3, 6),

@@ -2,8 +2,8 @@
 
 import math
 
-from dxprivacy.errors import UsageError
 from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, verbatim, words
+from dxprivacy.plots.picture import require
 from dxprivacy.plots.policy_picture import policy_picture
 from dxprivacy.plots.report_parts import limit_words, proof_part, warning_list
 from dxprivacy.policy import Policy
@@ -13,8 +13,7 @@ from dxprivacy.wording import digits, plural
 
 def check_page(policy: Policy, *, command: str = "") -> str:
     """The whole page as text (needs the extra `plots`)."""
-    if not isinstance(policy, Policy):
-        raise UsageError(f"a policy is needed, not a {type(policy).__name__}")
+    require(policy, Policy, "a policy")
     found = check(policy)
     worst = math.inf if found.public else found.worst_case
     twice = f"{plural(len(found.warnings), 'thing')} to look at twice" if found.warnings else "nothing to look at twice"

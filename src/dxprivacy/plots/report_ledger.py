@@ -1,9 +1,9 @@
 """A ledger as one page (`dxp ledger --html`): what was released, what each pair has used, and what was promised."""
 
 from dxprivacy.accounting import max_ratio
-from dxprivacy.errors import UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.plots.page import escaped, listed, page, section, table, words
+from dxprivacy.plots.picture import require
 from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
 from dxprivacy.policy import Policy
 from dxprivacy.screens.ledger import ledger_to_dict
@@ -15,8 +15,7 @@ MOST_USED = 3
 
 def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
     """The whole page as text (needs the extra `plots`); checks the chain first."""
-    if not isinstance(ledger, Ledger):
-        raise UsageError(f"a ledger is needed, not a {type(ledger).__name__}")
+    require(ledger, Ledger, "a ledger")
     rows = ledger.verify()
     metric, so_far, count = ledger.metric, ledger.worst_case(), len(ledger.entries())
     note = "Of each pair’s ε, by all releases so far; the worst pair of each attribute."

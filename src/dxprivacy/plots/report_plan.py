@@ -8,13 +8,13 @@ answer.
 import math
 
 from dxprivacy.accounting.costs import SumCost
-from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
-from dxprivacy.plots.answers import release_picture
 from dxprivacy.plots.by_distance import trade_picture
 from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
+from dxprivacy.plots.picture import require
 from dxprivacy.plots.plan_error import plan_picture, require_plan
+from dxprivacy.plots.released_answers import release_picture
 from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
 from dxprivacy.policy import Policy
 from dxprivacy.release.release import TOO_FEW, Release
@@ -56,8 +56,7 @@ def plan_page(
 
 def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) -> str:
     """The whole page as text (needs the extra `plots`)."""
-    if not isinstance(release, Release):
-        raise UsageError(f"a release is needed, not a {type(release).__name__}")
+    require(release, Release, "a release")
     require_plan(plan)
     title = plan.title or f"Release {release.name}"
     answers = [

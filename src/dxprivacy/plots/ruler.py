@@ -49,6 +49,16 @@ def ruler(metric: Metric, attribute: Attribute | None) -> Ruler | None:
     return Ruler(unit, metric.universe.size, lambda i, j: np.abs(positions[i] - positions[j]) * step)
 
 
+def apart(metric: Metric, i: int, j: int) -> float:
+    """The ε of one pair, as it is drawn."""
+    return float(metric.pairwise(np.array([i]), np.array([j]))[0])
+
+
+def to_other(metric: Metric, attribute: Attribute) -> float | None:
+    """How far `other` is from every listed value, where there is an `other`."""
+    return apart(metric, 0, attribute.listed) if attribute.has_other else None
+
+
 def bare(metric: Metric) -> Metric:
     """What lies under `other`, absence, caps and factors."""
     while isinstance(metric, (WithOther, Capped, Scaled)):

@@ -15,8 +15,11 @@ import numpy as np
 
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import euclidean, line
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log, written
-from dxprivacy.research.drawing import Line, Straight, beside, dots, line_panel
+from dxprivacy.plots.axes import Log, Straight
+from dxprivacy.plots.channels import quantitative
+from dxprivacy.plots.layers import written
+from dxprivacy.plots.style import ACCENT, GREY, INK
+from dxprivacy.research.drawing import Line, beside, dots, line_panel
 from dxprivacy.research.experiment import SIZE, Experiment, Outcome, Settings, Table
 from dxprivacy.research.kernels import quantiles
 from dxprivacy.wording import digits, plural
@@ -87,11 +90,8 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
         Line("", [(a, least_ratio(a)) for a in steps], GREY, (6, 4)),
         Line("", [(p, q[2]) for p, q in by.items()], ACCENT, band=[(p, q[0], q[4]) for p, q in by.items()], dots=True),
     ]
-    marks = dots(
-        [(m.product, m.ratio) for m in two], x, y, x_title=None, y_title=None, size=45, filled=False, stroke=INK
-    )
-    for channel in ("x", "y"):
-        marks["encoding"][channel].pop("axis")
+    spot = {"x": quantitative("x", scale=x.scale), "y": quantitative("y", scale=y.scale)}
+    marks = dots([(m.product, m.ratio) for m in two], spot, size=45, filled=False, stroke=INK)
     words = [
         written("50 random points: median, 5 to 95 %", x.pixel(4), y.below_top(0.4), color=ACCENT),
         written("dashed: one pair decides, √(x² / (x² + 8))", x.pixel(4), y.below_top(0.32), color=GREY),

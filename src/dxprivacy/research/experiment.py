@@ -17,7 +17,7 @@ import numpy as np
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.plots import Picture
-from dxprivacy.research.names import FIGURES
+from dxprivacy.research.figures import FIGURES
 
 QUICK, FULL = 20, 200  # universes
 MOST = 100_000

@@ -14,7 +14,8 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
-from dxprivacy.plots.style import ACCENT, GREY, Log
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.style import ACCENT, GREY
 from dxprivacy.research.drawing import Spread, beside, spread_panel
 from dxprivacy.research.experiment import SIZE, Experiment, Outcome, Settings, Table
 from dxprivacy.research.kernels import Reach, improvement, quantiles
@@ -106,11 +107,7 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]
             a, b, c, d, e = found_at[family, kind]
             color = GREY if family == "plain DP" else ACCENT
             bars.append(Spread(family, (a, b, c, d, e), times(c), color))
-        panel = spread_panel(bars, x, x_title="factor (log)", title=name, step=24)
-        if number:
-            for layer in panel["layer"][1:]:
-                layer["encoding"]["y"]["axis"] = None
-        panels.append(panel)
+        panels.append(spread_panel(bars, x, x_title="factor (log)", title=name, step=24, labelled=not number))
     rough = [found_at[family, "uniform"][2] for family in FAMILIES[1:]]
     smooth = [found_at[family, "distance"][2] for family in FAMILIES[1:]]
     title = (

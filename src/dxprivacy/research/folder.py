@@ -16,7 +16,7 @@ from typing import Any
 from dxprivacy.errors import UsageError
 from dxprivacy.files.writing import PAGE, PICTURES, Kind, write_file
 from dxprivacy.research.experiment import Outcome, Settings
-from dxprivacy.research.names import NAMES
+from dxprivacy.research.figures import NAMES
 
 FORMAT = "dxprivacy reproduction 1"
 MANIFEST, REPORT = "manifest.json", "report.html"

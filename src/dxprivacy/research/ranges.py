@@ -13,7 +13,8 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.optimise.strategies import Problem, choose, limit
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.style import ACCENT, GREY, INK
 from dxprivacy.research.drawing import Line, Ticked, beside, line_panel
 from dxprivacy.research.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.wording import times

@@ -15,8 +15,9 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
 from dxprivacy.mechanisms.laplace.planner import chosen, prepare
 from dxprivacy.metrics import Metric, euclidean
+from dxprivacy.plots.axes import Straight
 from dxprivacy.plots.style import ACCENT, GREY
-from dxprivacy.research.drawing import Line, Straight, beside, line_panel
+from dxprivacy.research.drawing import Line, beside, line_panel
 from dxprivacy.research.experiment import SIZE, Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.research.kernels import quantiles
 from dxprivacy.wording import digits, plural, times

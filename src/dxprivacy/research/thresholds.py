@@ -12,7 +12,8 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import Metric, blowfish, smooth
-from dxprivacy.plots.style import GREY, Log
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.style import GREY
 from dxprivacy.research.drawing import RAMP, Line, Spread, Ticked, beside, line_panel, spread_panel
 from dxprivacy.research.experiment import Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.research.kernels import Reach, own_scales, quantiles

@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.metrics import Extreme, Metric, euclidean
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log, written
-from dxprivacy.research.drawing import Straight, beside, dots, encoded, histogram, view
+from dxprivacy.plots.axes import Log, Straight
+from dxprivacy.plots.channels import Spec
+from dxprivacy.plots.layers import bordered, layer, mark, written
+from dxprivacy.plots.style import ACCENT, GREY, INK
+from dxprivacy.research.drawing import beside, dots, histogram, panel
 from dxprivacy.research.experiment import SIDE, Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.research.kernels import Reach, improvement
 from dxprivacy.wording import digits, plural, times
@@ -85,41 +88,22 @@ def _conclude_points(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
     return Outcome(table, beside(title, subtitle, panels, spacing=34), found, {"least": low.mean, "most": high.mean})
 
 
-def _map(title: str, points: list[list[float]], m: Measured) -> dict[str, Any]:
+def _map(title: str, points: list[list[float]], m: Measured) -> Spec:
     axis = Straight(0, SIDE, 200, values=(0, 50, 100))
     pair = [points[k] for k in m.pair]
     middle = [sum(p[c] for p in pair) / 2 for c in (0, 1)]
     left = middle[0] > 0.6 * SIDE
     side = {"align": "right", "dx": -13} if left else {"align": "left", "dx": 13}
     up = {"dy": 12} if middle[1] > 0.9 * SIDE else {}
+    spot = {"x": axis.channel("u", "x"), "y": axis.channel("v", "y")}
+    label = [{"x": middle[0], "y": middle[1], "t": f"{digits(m.closest)} apart"}]
     layers = [
-        dots([(a, b) for a, b in points], axis, axis, x_title="u", y_title="v", color=GREY),
-        dots([(a, b) for a, b in pair], axis, axis, x_title="u", y_title="v", color=ACCENT, size=26),
-        dots(
-            [(middle[0], middle[1])],
-            axis,
-            axis,
-            x_title="u",
-            y_title="v",
-            size=330,
-            filled=False,
-            stroke=ACCENT,
-            strokeWidth=1.8,
-        ),
-        *(
-            {
-                "data": {"values": [{"x": middle[0], "y": middle[1], "t": f"{digits(m.closest)} apart"}]},
-                "mark": {"type": "text", "fontWeight": "bold", **look, **side, **up},
-                "encoding": {
-                    "x": encoded(axis, "u", "x"),
-                    "y": encoded(axis, "v", "y"),
-                    "text": {"field": "t", "type": "nominal"},
-                },
-            }
-            for look in ({"color": "white", "stroke": "white", "strokeWidth": 5}, {"color": ACCENT})
-        ),
+        dots(points, spot, color=GREY),
+        dots(pair, spot, color=ACCENT, size=26),
+        dots([middle], spot, size=330, filled=False, stroke=ACCENT, strokeWidth=1.8),
+        *bordered(label, {"fontWeight": "bold", "color": ACCENT, **side, **up}, width=5, **spot),
     ]
-    return view(title, axis.pixels, axis.pixels, layers)
+    return panel(title, axis.pixels, axis.pixels, layers)
 
 
 def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
@@ -153,28 +137,24 @@ def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome
     return Outcome(Table.of(names, rows), picture, found, facts)
 
 
-def _bars(bars: list[tuple[float, float, float]], settings: Settings) -> dict[str, Any]:
+def _bars(bars: list[tuple[float, float, float]], settings: Settings) -> Spec:
     x = Log(1.0, bars[-1][1] * 1.02, 280)
     top = max(n for *_, n in bars)
     y = Straight(0, top * 1.1, 230, 4, "~r")
     name = f"all {settings.universes * settings.queries:,} queries"
-    return view(
-        name, x.pixels, y.pixels, [histogram(bars, x, y, x_title="improvement factor (log)", y_title="% of queries")]
-    )
+    drawn = histogram(bars, x, y, x_title="improvement factor (log)", y_title="% of queries")
+    return panel(name, x.pixels, y.pixels, [drawn])
 
 
-def _by_closest(pieces: Sequence[Measured], middle: float) -> dict[str, Any]:
+def _by_closest(pieces: Sequence[Measured], middle: float) -> Spec:
     x = Log.over([m.closest for m in pieces], 280, room=0.04)
     y = Log.over([1.0, *(m.mean for m in pieces)], 230, room=0.04, apart=26)
     x_title, y_title = "distance of the closest pair (log)", "mean improvement factor (log)"
-    points = dots([(m.closest, m.mean) for m in pieces], x, y, x_title=x_title, y_title=y_title, color=ACCENT)
-    rule = {
-        "data": {"values": [{"y": middle}]},
-        "mark": {"type": "rule", "color": INK, "strokeDash": [4, 3]},
-        "encoding": {"y": encoded(y, y_title, "y")},
-    }
+    up = y.channel(y_title, "y")
+    points = dots([(m.closest, m.mean) for m in pieces], {"x": x.channel(x_title, "x"), "y": up}, color=ACCENT)
+    rule = layer([{"y": middle}], mark("rule", color=INK, strokeDash=[4, 3]), y=up)
     words = written(f"median {times(middle)}", x.pixels + 6, y.below_top(middle), baseline="middle", color=INK)
-    return view("each dot a universe", x.pixels, y.pixels, [rule, points, words])
+    return panel("each dot a universe", x.pixels, y.pixels, [rule, points, words])
 
 
 EXPERIMENTS = (

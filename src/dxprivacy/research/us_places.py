@@ -14,8 +14,11 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import euclidean
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log, written
-from dxprivacy.research.drawing import Straight, dots, encoded, histogram, stacked, upright, view
+from dxprivacy.plots.axes import Log, Straight
+from dxprivacy.plots.channels import Spec
+from dxprivacy.plots.layers import bordered, several, written
+from dxprivacy.plots.style import ACCENT, GREY, INK
+from dxprivacy.research.drawing import dots, histogram, panel, upright
 from dxprivacy.research.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.research.kernels import Reach, improvement
 from dxprivacy.research.universes import BINS, closest
@@ -131,60 +134,40 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
         "(asked of an online service). These are the places that public data gives."
     )
     facts = {f"{what}_{m.size}": getattr(m, what) for m in pieces for what in ("mean", "elevation", "closest")}
-    return Outcome(Table.of(names, rows), stacked(title, subtitle, panels), found, facts)
+    return Outcome(Table.of(names, rows), several(panels, title, subtitle, spacing=22), found, facts)
 
 
-def _map(full: Places, pieces: Sequence[Measured]) -> dict[str, Any]:
+def _map(full: Places, pieces: Sequence[Measured]) -> Spec:
     x = Straight(-162, -66, _WIDE, values=(-160, -140, -120, -100, -80), style="d")
     y = Straight(18, 63, 270, values=(20, 30, 40, 50, 60), style="d")
-    titles = {"x_title": "longitude, degrees", "y_title": "latitude, degrees"}
+    spot = {"x": x.channel("longitude, degrees", "x"), "y": y.channel("latitude, degrees", "y")}
     marks = [(m.at[0][1], m.at[0][0]) for m in pieces]
     layers = [
-        dots([(b, a) for a, b in full.degrees.tolist()], x, y, color=GREY, size=7, **titles),
-        dots(marks, x, y, color=ACCENT, size=200, filled=False, stroke=ACCENT, strokeWidth=1.6, **titles),
+        dots([(b, a) for a, b in full.degrees.tolist()], spot, color=GREY, size=7),
+        dots(marks, spot, color=ACCENT, size=200, filled=False, stroke=ACCENT, strokeWidth=1.6),
     ]
     places_for = {0: ("right", -12, 0), 1: ("right", 42, -36), 2: ("right", -14, 0)}
     for k, m in enumerate(pieces):
         align, dx, dy = places_for[m.dropped]
         text = {"t": f"{k + 1}: {' – '.join(m.pair)}", "x": marks[k][0], "y": marks[k][1]}
-        for look in ({"color": "white", "stroke": "white", "strokeWidth": 4}, {"color": ACCENT}):
-            layers.append(
-                {
-                    "data": {"values": [text]},
-                    "mark": {"type": "text", "align": align, "dx": dx, "dy": dy, "fontWeight": "bold", **look},
-                    "encoding": {
-                        "x": encoded(x, titles["x_title"], "x"),
-                        "y": encoded(y, titles["y_title"], "y"),
-                        "text": {"field": "t", "type": "nominal"},
-                    },
-                }
-            )
-    return view(
-        f"{len(full.names)} places; ringed: the closest pairs of the three variants", x.pixels, y.pixels, layers
-    )
+        look = {"align": align, "dx": dx, "dy": dy, "fontWeight": "bold", "color": ACCENT}
+        layers += bordered([text], look, width=4, **spot)
+    title = f"{len(full.names)} places; ringed: the closest pairs of the three variants"
+    return panel(title, x.pixels, y.pixels, layers)
 
 
-def _variant(m: Measured, x: Log, *, last: bool) -> dict[str, Any]:
-    bars = [(a, b, n) for a, b, n in zip(BINS, BINS[1:], m.counts, strict=False)]
+def _variant(m: Measured, x: Log, *, last: bool) -> Spec:
     total = sum(m.counts)
-    shares = [(a, b, 100 * n / total) for a, b, n in bars]
+    shares = [(a, b, 100 * n / total) for a, b, n in zip(BINS, BINS[1:], m.counts, strict=False)]
     y = Straight(0, max(n for *_, n in shares) * 1.15, 84, 2, "~r")
     dropped = f"without {' and '.join(DROPPED[: m.dropped])}" if m.dropped else "all"
     name = f"{m.dropped + 1}. {m.size} places, {dropped}: closest pair {digits(m.closest)}° apart"
     rule = upright(x, x.at(m.elevation), color=ACCENT, strokeWidth=2.5)
-    words = written(
-        f"mean elevation: {times(m.elevation)}",
-        x.pixel(m.elevation) - 6,
-        12,
-        align="right",
-        color=ACCENT,
-        fontWeight="bold",
-    )
+    at, bold = x.pixel(m.elevation) - 6, {"color": ACCENT, "fontWeight": "bold"}
+    words = written(f"mean elevation: {times(m.elevation)}", at, 12, align="right", **bold)
     mean = written(f"mean {times(m.mean)}, largest {times(m.most)}", x.pixel(m.most) + 12, 62, color=INK)
-    title = "improvement factor (log)" if last else None
-    return view(
-        name, x.pixels, y.pixels, [histogram(shares, x, y, x_title=title, y_title="% of queries"), rule, words, mean]
-    )
+    bars = histogram(shares, x, y, x_title="improvement factor (log)" if last else None, y_title="% of queries")
+    return panel(name, x.pixels, y.pixels, [bars, rule, words, mean])
 
 
 EXPERIMENTS = (

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from dxprivacy.research.experiment import Settings
+from dxprivacy.research.figures import NAMES
 from dxprivacy.research.folder import ENDINGS
-from dxprivacy.research.names import NAMES
-from dxprivacy.research.run import reproduce
+from dxprivacy.research.reproducing import reproduce
 
 FEW = ("--universes", "2", "--quick")
 SETTINGS = Settings(universes=2, quick=True)

@@ -10,10 +10,10 @@ from pictured import marks, numbers, texts
 import dxprivacy as dx
 from dxprivacy.accounting.costs import LaplaceCost, SumCost
 from dxprivacy.errors import UsageError
+from dxprivacy.plots.attribute_moves import Moves
 from dxprivacy.plots.budget_panels import percent_up
 from dxprivacy.plots.budget_picture import used_picture
 from dxprivacy.plots.groups import Groups
-from dxprivacy.plots.moves import Moves
 
 HEAD = 'title = "T"\ndataset = "d"\n'
 SEX = '[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'

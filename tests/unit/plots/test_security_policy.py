@@ -64,8 +64,8 @@ def pages(tmp_path_factory):
         ledger = dx.plots.ledger_page(session.ledger, policy)
     other = make_plan(["prefixes age"], policy.metric, share="20%", title=policy.title, dataset=policy.dataset)
     from dxprivacy.research.experiment import Settings
+    from dxprivacy.research.figures_page import report_page
     from dxprivacy.research.folder import Folder
-    from dxprivacy.research.report import report_page
 
     return {
         "check": dx.plots.check_page(policy),

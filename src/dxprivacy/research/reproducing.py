@@ -18,9 +18,9 @@ from typing import Any
 from dxprivacy.errors import Unexpected
 from dxprivacy.plots.rendering import require_rendering
 from dxprivacy.research.experiment import Settings, experiment, measure
+from dxprivacy.research.figures import chosen
+from dxprivacy.research.figures_page import report_page
 from dxprivacy.research.folder import REPORT, Finished, Folder
-from dxprivacy.research.names import chosen
-from dxprivacy.research.report import report_page
 
 Progress = Callable[[str, int, int], None]
 """Told which figure is at work, how many pieces are done, and how many there are."""

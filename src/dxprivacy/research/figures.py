@@ -22,10 +22,10 @@ FIGURES = (
     Figure("fig2", "us_places", "Fig. 2: US places, random queries and mean elevation"),
     Figure("fig3", "thresholds", "Fig. 3: error under Blowfish and smooth thresholds against ε"),
     Figure("fig4", "thresholds", "Fig. 4: improvement factors under Blowfish and smooth thresholds"),
-    Figure("baselines", "baselines", "new: both ways to compare with plain DP"),
+    Figure("baselines", "plain_dp", "new: both ways to compare with plain DP"),
     Figure("gain", "families", "new: improvement factors by family of metrics and kind of query"),
     Figure("bias", "bias", "new: what bias gains with few records"),
-    Figure("mwem", "synthetic", "new: MWEM under d_X, against plain DP and a direct fit"),
+    Figure("mwem", "mwem_errors", "new: MWEM under d_X, against plain DP and a direct fit"),
     Figure("ranges", "ranges", "new: the matrix mechanism on all ranges of a line"),
 )
 NAMES = tuple(figure.name for figure in FIGURES)

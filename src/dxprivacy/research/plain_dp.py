@@ -14,8 +14,9 @@ import numpy as np
 from dxprivacy.accounting import largest_loss
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.metrics import euclidean
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log
-from dxprivacy.research.drawing import Line, Straight, beside, line_panel
+from dxprivacy.plots.axes import Log, Straight
+from dxprivacy.plots.style import ACCENT, GREY, INK
+from dxprivacy.research.drawing import Line, beside, line_panel
 from dxprivacy.research.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.research.kernels import quantiles
 from dxprivacy.research.strategies import certified_scales, random_matrix

@@ -4,12 +4,12 @@ Pictures are drawn into the page as SVG: no script, nothing to load, and it prin
 """
 
 import html
-import re
 
 from dxprivacy.plots.document import document
+from dxprivacy.plots.page import with_own_names
 from dxprivacy.research.experiment import experiment
+from dxprivacy.research.figures import NAMES
 from dxprivacy.research.folder import Folder
-from dxprivacy.research.names import NAMES
 from dxprivacy.research.us_places import ATTRIBUTION
 from dxprivacy.wording import plural
 
@@ -39,7 +39,7 @@ def report_page(folder: Folder) -> str:
         parts += [
             f'<section id="{name}"><h2>{html.escape(about.title)}</h2>',
             f"<p><em>{html.escape(about.question)}</em></p>",
-            _own_ids(svg, name),
+            with_own_names(svg[svg.index("<svg") :], name),
             "<dl>",
             f"<dt>The paper</dt><dd>{html.escape(about.claim or 'says nothing about this; it is new.')}</dd>",
             f"<dt>Ours</dt><dd>{html.escape(folder.finished[name].found)}</dd>",
@@ -48,13 +48,6 @@ def report_page(folder: Folder) -> str:
             "</dl></section>",
         ]
     return document("The paper's experiments, run again", _STYLE, "\n".join(parts))
-
-
-def _own_ids(svg: str, name: str) -> str:
-    """Pictures on one page must not share names of their parts."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
-    return re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
 
 
 _STYLE = """

@@ -16,7 +16,8 @@ from dxprivacy.mechanisms.direct.run import direct
 from dxprivacy.mechanisms.mwem.by_hand import mwem
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.metrics import Metric, constant, euclidean
-from dxprivacy.plots.style import ACCENT, GREY, INK, Log
+from dxprivacy.plots.axes import Log
+from dxprivacy.plots.style import ACCENT, GREY, INK
 from dxprivacy.research.drawing import Line, Ticked, beside, line_panel
 from dxprivacy.research.experiment import SIDE, Experiment, Outcome, Settings, Table
 from dxprivacy.research.kernels import quantiles

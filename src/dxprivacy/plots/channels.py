@@ -1,0 +1,44 @@
+"""Channels: which field of the values says where a mark stands, or how it looks.
+
+Each is a plain piece of Vega-Lite with its keys in the order in which they are given (see `layers`).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+Spec = dict[str, Any]
+
+
+def quantitative(field: str = "", **how: Any) -> Spec:
+    """A number on a scale; without a field, for `on` to name one later."""
+    return {**({"field": field} if field else {}), "type": "quantitative", **how}
+
+
+def nominal(field: str, **how: Any) -> Spec:
+    """A word: a label, a text, one of several."""
+    return {"field": field, "type": "nominal", **how}
+
+
+def on(channel: Spec, field: str) -> Spec:
+    """The same channel for another field."""
+    return {**channel, "field": field}
+
+
+def itself(field: str) -> Spec:
+    """The field holds the colour, or the width, as it is drawn."""
+    return nominal(field, scale=None)
+
+
+def in_rows(order: Sequence[str]) -> Spec:
+    """Labels in rows, from top to bottom."""
+    return nominal("q", sort=list(order), axis={"title": None, "grid": False})
+
+
+def pointed_at(*fields: str) -> list[Spec]:
+    """What is told about a mark under the pointer."""
+    return [nominal(field) for field in fields]
+
+
+def span(low: float, high: float, **how: Any) -> Spec:
+    """A scale from here to there, and no farther."""
+    return {"domain": [low, high], "nice": False, **how}
