@@ -113,11 +113,9 @@ class LaplaceCost(RowsCost):
 
     @property
     def alternatives(self) -> tuple[Terms, ...]:
-        """Only one: all terms together."""
         return (self.terms,)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Approximate losses of many pairs."""
         return self.workload.loads(i, j, self._weights)
 
     def _sums(self, i: Ints, j: Ints) -> Ints:
@@ -162,7 +160,6 @@ class SelectionCost(RowsCost):
 
     @cached_property
     def terms(self) -> Terms:
-        """One, of all blocks."""
         return (Term(self.parts),)
 
     @cached_property
@@ -171,7 +168,6 @@ class SelectionCost(RowsCost):
         return tuple((Term((part,)),) for part in self.parts)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Approximate losses of many pairs."""
         return self.terms[0].pairwise(i, j)
 
     def keys(self, i: Ints, j: Ints) -> Ints:

@@ -84,7 +84,6 @@ class AsWritten:
 
     @property
     def weights(self) -> Floats:
-        """One."""
         return np.ones(self.rows.rows)
 
     def exact(self, i: int, j: int, *, largest: bool) -> Fraction:
@@ -115,12 +114,10 @@ class _AnyDifference(Rows):
         return self._axes
 
     def moving(self, axis: int) -> Ints:
-        """Each value by itself."""
         n = self.universe.shape[axis]
         return np.arange(n, dtype=np.int64) if axis in self._axes else np.zeros(n, dtype=np.int64)
 
     def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002
-        """No context makes a difference."""
         return np.zeros(self.universe.shape[axis], dtype=np.int64)
 
     def differs(self, i: Ints, j: Ints) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -133,15 +130,12 @@ class _AnyDifference(Rows):
         return out
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """The weight, or nothing."""
         return np.where(self.differs(i, j), weights[0], 0.0)
 
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """Likewise."""
         return self.loads(i, j, weights)
 
     def reach(self, weights: Floats) -> float:
-        """The weight."""
         return float(weights[0])
 
     def ends(self, *, absent: bool) -> None:
@@ -169,7 +163,6 @@ class Rounding:
 
     @property
     def weights(self) -> Floats:
-        """All of it."""
         return np.array([float(self._most)])
 
     def exact(self, i: int, j: int, *, largest: bool) -> Fraction:  # noqa: ARG002

@@ -77,7 +77,6 @@ class PulledBack(Block):
 
     @property
     def width(self) -> int:
-        """As before."""
         return self.inner.width
 
     def _deciding(self, axis: int) -> list[int]:
@@ -89,7 +88,6 @@ class PulledBack(Block):
         return self._joint(axis, {old: self.inner.moving(old) for old in self._deciding(axis)})
 
     def context(self, axis: int, *, uniform: bool) -> Ints:
-        """Likewise."""
         return self._joint(axis, {old: self.inner.context(old, uniform=uniform) for old in self._deciding(axis)})
 
     def _joint(self, axis: int, classes: dict[int, Ints]) -> Ints:
@@ -97,15 +95,12 @@ class PulledBack(Block):
         return joint_classes([c.astype(np.int64) for c in seen], self.universe.shape[axis])
 
     def differences(self, i: Ints, j: Ints) -> Differences:
-        """Those of the old records."""
         return self.inner.differences(self.by.cells(i), self.by.cells(j))
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """Those of the old records."""
         return self.inner.loads(self.by.cells(i), self.by.cells(j), weights)
 
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """Those of the old records."""
         return self.inner.peaks(self.by.cells(i), self.by.cells(j), weights)
 
     def ends(self, *, absent: bool) -> None:
@@ -116,14 +111,12 @@ class PulledBack(Block):
         return self.inner.summit(weights)
 
     def answer(self, counts: Ints) -> Ints:
-        """The old histogram's answer."""
         old = np.zeros(self.by.old.size, dtype=np.int64)
         np.add.at(old, self.by.cells(np.arange(self.universe.size, dtype=np.int64)), counts)
         return self.inner.answer(old)
 
     @property
     def largest(self) -> int:
-        """As before: an upper bound."""
         return self.inner.largest
 
     @property
@@ -136,16 +129,13 @@ class PulledBack(Block):
         return self.inner.reach(weights)
 
     def parts(self) -> tuple[Ints, ...]:
-        """The old rows, and the map."""
         sources = np.array([-1 if s is None else s for s in self.by.sources], dtype=np.int64)
         return (*self.inner.parts(), sources, *self.by.values)
 
     def columns(self, cells: Ints) -> Ints:
-        """Old columns, chosen by the map."""
         return self.inner.columns(self.by.cells(cells))
 
     def _row(self, k: int) -> "PulledBack":
-        """The old row."""
         return PulledBack(self.inner.row(k), self.by)
 
 

@@ -51,12 +51,10 @@ class Dates(Attribute):
 
     @cached_property
     def codec(self) -> codecs.Days:
-        """As a day."""
         return codecs.Days(self.first, self.last, self.timezone, self.format)
 
     @property
     def listed(self) -> int:
-        """How many days there are."""
         return (self.last - self.first).days + 1
 
     def day(self, index: int) -> date:
@@ -64,11 +62,9 @@ class Dates(Attribute):
         return self.codec.day(index)
 
     def label(self, index: int) -> str:
-        """The day, as 2026-01-31."""
         return self.day(index).isoformat() if index < self.listed else OTHER
 
     def find(self, value: object) -> int:
-        """The index of a day."""
         if self.has_other and value == OTHER:
             return self.listed
         day = as_date(value) or DateFormat.of(self.format).read(str(value))
@@ -77,7 +73,6 @@ class Dates(Attribute):
         return (day - self.first).days
 
     def spec(self) -> dict[str, Any]:
-        """First and last day."""
         return self._base_spec() | {
             "range": [self.first.isoformat(), self.last.isoformat()],
             "timezone": self.timezone,
@@ -85,25 +80,20 @@ class Dates(Attribute):
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """First and last day."""
         first, last = spec["range"]
         return {"first": first, "last": last, "timezone": spec["timezone"]}
 
     def order(self, fact: Property | None = None) -> order.Scale | None:
-        """By the calendar."""
         return order.Days(self.name, self.first, self.listed) if fact is None else super().order(fact)
 
     @property
     def needed(self) -> str:
-        """A day, and which."""
         return f"a day from {self.first} to {self.last}{self._written}"
 
     def coarse(self, most: int) -> list[int]:
-        """By months, quarters or years."""
         return calendar_starts([self.day(k) for k in range(self.listed)], most) or super().coarse(most)
 
     def stretch(self, first: int, last: int) -> str:
-        """`2026-01`, `2026 Q1`, `2026`."""
         return "" if first == last else days_words(self.day(first), self.day(last))
 
 

@@ -48,15 +48,12 @@ class Integers(Attribute):
 
     @property
     def listed(self) -> int:
-        """How many numbers there are."""
         return self.high - self.low + 1
 
     def label(self, index: int) -> str:
-        """The number."""
         return str(self.low + index) if index < self.listed else OTHER
 
     def find(self, value: object) -> int:
-        """The index of a number."""
         if self.has_other and value == OTHER:
             return self.listed
         text = as_text(value).strip()
@@ -69,12 +66,10 @@ class Integers(Attribute):
 
     @cached_property
     def codec(self) -> WholeNumbers:
-        """As a whole number."""
         return WholeNumbers(self.low, self.high, self.clamp, self.format)
 
     @property
     def clamps(self) -> bool:
-        """As declared."""
         return self.clamp
 
     def beyond(self, value: object) -> bool:
@@ -84,12 +79,10 @@ class Integers(Attribute):
 
     @cached_property
     def numbers(self) -> tuple[Fraction, ...]:
-        """The numbers themselves."""
         return tuple(Fraction(v) for v in range(self.low, self.high + 1))
 
     @property
     def span(self) -> tuple[Fraction, Fraction]:
-        """The first and the last."""
         return Fraction(self.low), Fraction(self.high)
 
     @property
@@ -98,11 +91,9 @@ class Integers(Attribute):
         return self.clamp
 
     def range_words(self, low: Fraction, high: Fraction) -> str:
-        """`65 or more`."""
         return range_words((low, high), self.span, clamp=self.clamp)
 
     def value_words(self, index: int) -> str:
-        """As a range of one number."""
         number = Fraction(self.low + index)
         return self.range_words(number, number) if index < self.listed else OTHER
 
@@ -119,19 +110,16 @@ class Integers(Attribute):
         return tuple(dict.fromkeys(f"{x}..{y}" if x < y else f"{x}" for x, y in ends if x <= y))
 
     def spec(self) -> dict[str, Any]:
-        """Name and range."""
         outside = {"outside": "clamp"} if self.clamp else {}
         return self._base_spec() | {"range": [self.low, self.high]} | outside
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """The range."""
         low, high = spec["range"]
         return {"low": low, "high": high, "clamp": spec.get("outside") == "clamp"}
 
     @property
     def needed(self) -> str:
-        """A whole number, and which."""
         return f"a whole number{'' if self.clamp else f' from {self.low:,} to {self.high:,}'}{self._written}"
 
     @property
@@ -141,12 +129,10 @@ class Integers(Attribute):
 
     @property
     def neighbours(self) -> str:
-        """Neighbouring years, say."""
         return self.unit or "values"
 
     @property
     def length_unit(self) -> str:
-        """As declared."""
         return self.unit
 
     def coarse(self, most: int) -> list[int]:
@@ -154,5 +140,4 @@ class Integers(Attribute):
         return round_starts(float(self.low), 1.0, self.listed, most) or super().coarse(most)
 
     def stretch(self, first: int, last: int) -> str:
-        """`10 – 19`."""
         return "" if first == last else f"{self.label(first)} – {self.label(last)}"

@@ -72,7 +72,6 @@ class Numbers(Attribute):
 
     @cached_property
     def codec(self) -> NumbersInCells:
-        """As a number, in cells."""
         return NumbersInCells(self.low, self.high, self.step, self.clamp, self.format)
 
     @property
@@ -82,7 +81,6 @@ class Numbers(Attribute):
 
     @property
     def listed(self) -> int:
-        """How many cells there are."""
         return self.codec.listed
 
     def start(self, index: int) -> Fraction:
@@ -90,7 +88,6 @@ class Numbers(Attribute):
         return self.low + index * self.step
 
     def label(self, index: int) -> str:
-        """From where to where."""
         if index >= self.listed:
             return OTHER
         return f"{number_text(self.start(index))} to {number_text(self.start(index + 1))}"
@@ -100,7 +97,6 @@ class Numbers(Attribute):
         return self.codec.place(number)
 
     def find(self, value: object) -> int:
-        """The cell of a number."""
         if value == OTHER:
             index = self.listed
         else:
@@ -126,7 +122,6 @@ class Numbers(Attribute):
 
     @property
     def clamps(self) -> bool:
-        """As declared."""
         return self.clamp
 
     def beyond(self, value: object) -> bool:
@@ -139,7 +134,6 @@ class Numbers(Attribute):
             return False  # no number at all
 
     def spec(self) -> dict[str, Any]:
-        """Range, step, and what happens outside."""
         return self._base_spec() | {
             "range": [str(self.low), str(self.high)],
             "step": str(self.step),
@@ -149,7 +143,6 @@ class Numbers(Attribute):
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Range, step, and what happens outside."""
         low, high = (Fraction(x) for x in spec["range"])
         counts = {"cell_value": spec["cell_value"]} if "cell_value" in spec else {}
         return {"low": low, "high": high, "step": Fraction(spec["step"]), "clamp": spec["outside"] == "clamp", **counts}
@@ -161,37 +154,30 @@ class Numbers(Attribute):
 
     @property
     def unit_step(self) -> Fraction:
-        """The width of a cell."""
         return self.step
 
     def order(self, fact: Property | None = None) -> Scale | None:
-        """Cells, which no edge may cut."""
         if fact is not None:
             return super().order(fact)
         return Cells(self.name, tuple(self.start(k) for k in range(self.listed)), step=self.step)
 
     @property
     def needed(self) -> str:
-        """A number, and which."""
         ends = f"a number from {number_text(self.low)} to {number_text(self.high)}"
         return f"{'a finite number' if self.clamp else ends}{self._written}"
 
     @property
     def length_unit(self) -> str:
-        """As declared."""
         return self.unit
 
     @property
     def counts_as(self) -> str:
-        """`the middle of its step of 1000`."""
         return f"the {_COUNTS_AS[self.cell_value]} of its step of {number_text(self.step)}"
 
     def range_words(self, low: Fraction, high: Fraction) -> str:
-        """`0 to below 2000`."""
         return range_words((low, high), self.span, clamp=self.clamp, half_open=True)
 
     def value_words(self, index: int) -> str:
-        """All of a cell."""
         return self.range_words(self.start(index), self.start(index + 1)) if index < self.listed else OTHER
 
     def coarse(self, most: int) -> list[int]:

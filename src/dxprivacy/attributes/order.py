@@ -65,7 +65,6 @@ class Singles(Scale):
     example: str = "0,18,65"
 
     def read(self, written: End) -> Fraction:
-        """A number."""
         if isinstance(written, date):
             raise QuestionError(f"{self.name} holds numbers, not dates", hints=[f"{self.name}=18..65"])
         return Fraction(exact(written, what=f"an edge of {self.name}"))
@@ -88,7 +87,6 @@ class Singles(Scale):
         return f"{number_text(low)} to {number_text(high)}"
 
     def inside(self, low: End, high: End) -> list[int]:
-        """The numbers between the two."""
         first, last = self.read(low), self.read(high)
         return [k for k, v in enumerate(self.starts) if first <= v <= last]
 
@@ -117,7 +115,6 @@ class Cells(Singles):
     example: str = "0,20000,50000"
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
-        """`0 to 10000`; the last one is open."""
         return f"{number_text(low)}+" if high is None else f"{number_text(low)} to {number_text(high)}"
 
     def require_end(self, edge: Fraction) -> None:
@@ -137,7 +134,6 @@ class Cells(Singles):
         return low < edge < self.starts[-1] + self.step and (edge - low) % self.step != 0
 
     def inside(self, low: End, high: End) -> list[int]:
-        """The cells between the two."""
         first, last = self.read(low), self.read(high)
         self.require_end(first)
         self.require_end(last)
@@ -177,7 +173,6 @@ class ColumnOfCells(Cells):
         return replace(self, starts=self.middles)._by_width(width)
 
     def places(self, edges: Sequence[Fraction]) -> list[int]:
-        """By the cells' middles."""
         return [sum(e <= v for e in edges) - 1 for v in self.middles]
 
 
@@ -196,11 +191,9 @@ class Days(Scale):
 
     @cached_property
     def starts(self) -> tuple[Fraction, ...]:  # type: ignore[override]
-        """0, 1, 2, ..."""
         return tuple(Fraction(k) for k in range(self.listed))
 
     def read(self, written: End) -> Fraction:
-        """A day."""
         day = as_date(written)
         if day is None:
             shown = number_text(written) if isinstance(written, Fraction) else str(written)[:40]
@@ -210,7 +203,6 @@ class Days(Scale):
         return Fraction((day - self.first).days)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
-        """First and last day."""
         if high is None:
             return f"{self._day(low)}+"
         first, last = max(low, Fraction(0)), min(high - 1, Fraction(self.listed - 1))
@@ -220,7 +212,6 @@ class Days(Scale):
         return (self.first + timedelta(days=int(at))).isoformat()
 
     def inside(self, low: End, high: End) -> list[int]:
-        """The days between the two."""
         first, last = self.read(low), self.read(high)
         return [k for k in range(self.listed) if first <= k <= last]
 

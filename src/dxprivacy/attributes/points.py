@@ -40,17 +40,14 @@ class Points(Attribute):
 
     @property
     def listed(self) -> int:
-        """How many points there are."""
         return len(self.ids)
 
     @property
     def properties(self) -> Mapping[str, Property]:
-        """The further columns, by name."""
         return {fact.name: fact for fact in self.facts}
 
     @property
     def declared(self) -> Sequence[Property]:
-        """The further columns."""
         return self.facts
 
     @cached_property
@@ -92,12 +89,10 @@ class Points(Attribute):
         return ListedTexts(self.ids)
 
     def with_units(self, units: Mapping[str, str]) -> Self:
-        """Also those of its properties."""
         facts = tuple(replace(fact, unit=units.get(f"{self.name}.{fact.name}", "")) for fact in self.facts)
         return replace(super().with_units(units), facts=facts)
 
     def spec(self) -> dict[str, Any]:
-        """Name, points and properties."""
         return self._base_spec() | {
             "ids": list(self.ids),
             "coordinates": [[c.hex() for c in row] for row in self.coordinates.tolist()],
@@ -106,7 +101,6 @@ class Points(Attribute):
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Points and properties."""
         rows = [[float.fromhex(c) for c in row] for row in spec["coordinates"]]
         facts = tuple(Property(name, tuple(entries)) for name, entries in spec["properties"])
         return {"ids": tuple(spec["ids"]), "coordinates": np.array(rows, dtype=np.float64), "facts": facts}

@@ -54,22 +54,18 @@ class Series(Attribute):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """All its columns."""
         return self.columns
 
     @property
     def each_entry(self) -> Integers | Numbers:
-        """A single entry."""
         return self.entry
 
     @property
     def codec(self) -> Codec:
-        """That of a single entry."""
         return self.entry.codec
 
     @property
     def listed(self) -> int:
-        """How many series there are."""
         return int(self.entry.listed ** len(self.columns))
 
     def entries(self, index: int) -> tuple[int, ...]:
@@ -81,7 +77,6 @@ class Series(Attribute):
         return tuple(reversed(out))
 
     def label(self, index: int) -> str:
-        """The entries, with commas."""
         if index >= self.listed:
             return OTHER
         return ", ".join(self.entry.label(k) for k in self.entries(index))
@@ -118,7 +113,6 @@ class Series(Attribute):
 
     @property
     def properties(self) -> Mapping[str, Property]:
-        """Each entry, and their total."""
         return self._properties
 
     def entry_of(self, fact: Property | None) -> Attribute | None:
@@ -140,20 +134,16 @@ class Series(Attribute):
 
     @property
     def clamps(self) -> bool:
-        """Where its entries do."""
         return self.entry.clamps
 
     def beyond(self, value: object) -> bool:
-        """If one of its entries is."""
         return any(map(self.entry.beyond, _entries_given(value)))
 
     def spec(self) -> dict[str, Any]:
-        """Columns and entries."""
         return self._base_spec() | {"columns": list(self.columns), "entry": self.entry.spec()}
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Columns and entries."""
         kinds: dict[str, type[Integers | Numbers]] = {"integers": Integers, "numbers": Numbers}
         entry = spec["entry"]
         return {"columns": tuple(spec["columns"]), "entry": kinds[entry["kind"]].from_spec(entry)}
@@ -168,10 +158,8 @@ class Series(Attribute):
 
     @property
     def needed(self) -> str:
-        """The same of every entry."""
         return f"in every column {self.entry.needed}"
 
     @property
     def length_unit(self) -> str:
-        """As declared."""
         return self.unit

@@ -32,11 +32,9 @@ class Values(Attribute):
 
     @property
     def listed(self) -> int:
-        """How many values are listed."""
         return len(self.values)
 
     def label(self, index: int) -> str:
-        """The value itself."""
         return self.values[index] if index < len(self.values) else OTHER
 
     @cached_property
@@ -44,7 +42,6 @@ class Values(Attribute):
         return {value: k for k, value in enumerate(self.values)} | ({OTHER: self.listed} if self.has_other else {})
 
     def find(self, value: object) -> int:
-        """The index of a value."""
         try:
             return self._position[as_text(value)]
         except KeyError:
@@ -52,14 +49,11 @@ class Values(Attribute):
 
     @cached_property
     def codec(self) -> ListedTexts:
-        """By its text."""
         return ListedTexts(self.values)
 
     def spec(self) -> dict[str, Any]:
-        """Name and values."""
         return self._base_spec() | {"values": list(self.values)}
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """The values."""
         return {"values": tuple(spec["values"])}

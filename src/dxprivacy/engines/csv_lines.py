@@ -44,11 +44,9 @@ class CsvFile(LineFile):
         self._positions(universe)
 
     def begin(self, handle: BinaryIO) -> None:
-        """Read the header."""
         self._header(handle)
 
     def entries(self, lines: Sequence[str], universe: Universe) -> list[Entries]:
-        """The fields that the attributes read."""
         positions = [position for read in self._positions(universe) for position in read]
         rows = _split(lines, self._delimiter, max(positions) + 1)
         return [[row[position] for row in rows] for position in positions]

@@ -36,7 +36,6 @@ class JsonLines(LineFile):
             pass
 
     def columns(self) -> list[Column]:
-        """Refused: only rows would tell."""
         raise DataError(
             "JSON lines name their columns in every row, and no row may be read for that",
             where=self.name,

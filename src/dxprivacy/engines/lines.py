@@ -49,7 +49,6 @@ class LineFile(PlacedSource):
         """The entries of many lines, a list for each column in the order in which the attributes read them."""
 
     def rows(self) -> int:
-        """The number of lines."""
         with self.open() as handle:
             self.begin(handle)
             breaks, last = 0, b"\n"

@@ -36,23 +36,18 @@ class Scaled(Metric):
 
     @property
     def tick(self) -> Fraction | None:
-        """The base's tick, scaled."""
         return None if self.base.tick is None else self.base.tick * self.factor
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """As in the base."""
         return self.base.ticks(i, j)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """As in the base."""
         return self.base.keys(i, j)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Scaled."""
         return np.asarray(self.base.pairwise(i, j) * float(self.factor))
 
     def exact(self, i: int, j: int) -> Exact:
-        """Scaled."""
         return self.base.exact(i, j) * self.factor
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
@@ -61,12 +56,10 @@ class Scaled(Metric):
 
     @property
     def generator_count(self) -> int:
-        """As in the base."""
         return self.base.generator_count
 
     @property
     def axes(self) -> tuple[Metric, ...] | None:
-        """The attributes' metrics, each scaled."""
         axes = self.base.axes
         if axes is None or len(axes) == 1:
             return None if axes is None else (self,)
@@ -74,24 +67,20 @@ class Scaled(Metric):
 
     @cached_property
     def closest(self) -> Extreme | None:
-        """The base's."""
         return self._scaled(self.base.closest)
 
     @cached_property
     def farthest(self) -> Extreme | None:
-        """The base's."""
         return self._scaled(self.base.farthest)
 
     @cached_property
     def has_infinite(self) -> bool:
-        """As in the base."""
         return self.base.has_infinite
 
     def _scaled(self, extreme: Extreme | None) -> Extreme | None:
         return None if extreme is None else Extreme(extreme.distance * float(self.factor), extreme.pair)
 
     def spec(self) -> dict[str, Any]:
-        """Base and factor."""
         return {"kind": self.kind, "factor": str(self.factor), "base": self.base.spec()}
 
 
@@ -123,11 +112,9 @@ class Together(Metric):
 
     @property
     def tick(self) -> Fraction | None:
-        """A tick common to all parts."""
         return self._common
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """Put together in the common tick."""
         common = self._common
         if common is None:
             return super().ticks(i, j)
@@ -138,21 +125,17 @@ class Together(Metric):
         return np.where(infinite, np.int64(-1), whole)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """The parts' keys side by side."""
         return np.hstack([p.keys(i, j) for p in self.parts])
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Put together."""
         rows = [p.pairwise(i, j) for p in self.parts]
         return np.asarray(np.sum(rows, axis=0) if self.how == "sum" else np.max(rows, axis=0), dtype=np.float64)
 
     def exact(self, i: int, j: int) -> Exact:
-        """Put together."""
         values = [p.exact(i, j) for p in self.parts]
         return sum(values, Fraction(0)) if self.how == "sum" else max(values)
 
     def spec(self) -> dict[str, Any]:
-        """The parts."""
         return {"kind": self.kind, "how": self.how, "parts": [p.spec() for p in self.parts]}
 
 
@@ -171,7 +154,6 @@ class AttributeMax(AttributeSum):
         return (self,) if len(self.universe.attributes) == 1 else None
 
     def exact(self, i: int, j: int) -> Exact:
-        """The largest."""
         parts = zip(self._axes, self._grid.strides, strict=True)
         return max(m.exact(i // s % m.universe.size, j // s % m.universe.size) for m, s in parts)
 
@@ -195,7 +177,6 @@ class AttributeMax(AttributeSum):
 
     @property
     def generator_count(self) -> int:
-        """King's moves, or all pairs."""
         n = self.universe.size
         return n * 3 ** len(self._axes) // 2 if self._is_grid else n * (n - 1) // 2
 
@@ -239,7 +220,6 @@ class Capped(Metric):
         return self._common
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """At most the cap."""
         common = self._common
         if common is None or self.base.tick is None:
             return super().ticks(i, j)
@@ -248,11 +228,9 @@ class Capped(Metric):
         return np.where(t < 0, cap, np.minimum(t * np.int64(self.base.tick / common), cap))
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """At most the cap."""
         return np.minimum(self.base.pairwise(i, j), float(self.cap))
 
     def exact(self, i: int, j: int) -> Exact:
-        """At most the cap."""
         return min(self.base.exact(i, j), self.cap)
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
@@ -277,11 +255,9 @@ class Capped(Metric):
 
     @cached_property
     def has_infinite(self) -> bool:
-        """Never: the cap is finite."""
         return False
 
     def spec(self) -> dict[str, Any]:
-        """Base and cap."""
         return {"kind": self.kind, "cap": str(self.cap), "base": self.base.spec()}
 
 
@@ -300,23 +276,18 @@ class Restricted(Metric):
 
     @property
     def tick(self) -> Fraction | None:
-        """As in the base."""
         return self.base.tick
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """As in the base."""
         return self.base.ticks(self.cells[i], self.cells[j])
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """As in the base."""
         return self.base.keys(self.cells[i], self.cells[j])
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """As in the base."""
         return self.base.pairwise(self.cells[i], self.cells[j])
 
     def exact(self, i: int, j: int) -> Exact:
-        """As in the base."""
         return self.base.exact(int(self.cells[i]), int(self.cells[j]))
 
     def spec(self) -> dict[str, Any]:

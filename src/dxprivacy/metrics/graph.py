@@ -64,18 +64,15 @@ class Graph(Matrix):
         return cls(universe, _shortest_paths(n, first, second, weights), tick, (first, second))
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """The edges."""
         first, second = self.edges
         for a in range(0, len(first), block):
             yield first[a : a + block], second[a : a + block]
 
     @property
     def generator_count(self) -> int:
-        """The edges."""
         return len(self.edges[0])
 
     def spec(self) -> dict[str, Any]:
-        """The edges, sorted."""
         lengths = self._table[self.edges]
         rows = sorted(zip(self.edges[0].tolist(), self.edges[1].tolist(), lengths.tolist(), strict=True))
         return {"kind": self.kind, "tick": str(self.tick), "edges": rows}

@@ -71,21 +71,17 @@ class Matrix(Metric):
 
     @property
     def tick(self) -> Fraction | None:
-        """The common tick of all entries."""
         return self._tick
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """Entries of the table."""
         t = self._table[i, j]
         return np.where(t >= _FAR, np.int64(-1), t)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Entries times the tick."""
         t = self._table[i, j]
         return np.where(t >= _FAR, np.inf, t * float(self._tick))
 
     def exact(self, i: int, j: int) -> Exact:
-        """Entry times the tick."""
         return _value(self._table[i, j], self._tick)
 
     def spec(self) -> dict[str, Any]:

@@ -65,7 +65,6 @@ class WithOther(Metric):
         return outside, np.where(outside, 0, i), np.where(outside, 0, j)
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """Exact distances in the common tick."""
         tick, base_tick = self._common, self.base.tick
         if tick is None or base_tick is None:
             return super().ticks(i, j)
@@ -121,7 +120,6 @@ class WithOther(Metric):
 
     @cached_property
     def has_infinite(self) -> bool:
-        """Whether some difference is public."""
         return self.radius == math.inf
 
     @property
@@ -133,7 +131,6 @@ class WithOther(Metric):
         )
 
     def spec(self) -> dict[str, Any]:
-        """Base and radius."""
         return {"kind": self.kind, "radius": str(self.radius), "base": self.base.spec()}
 
 
@@ -160,7 +157,6 @@ class WithAbsent(WithOther):
 
     @property
     def by_attribute(self) -> tuple[Metric, ...] | None:
-        """The base's."""
         return self.base.by_attribute
 
     @cached_property
@@ -171,7 +167,6 @@ class WithAbsent(WithOther):
 
     @cached_property
     def identical(self) -> tuple[tuple[int, int], ...]:
-        """The base's."""
         return self.base.identical
 
 

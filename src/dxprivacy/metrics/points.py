@@ -73,7 +73,6 @@ class Places(Metric):
         return self._cache[pair]
 
     def spec(self) -> dict[str, Any]:
-        """Coordinates and price."""
         rows = [[c.hex() for c in row] for row in self._rows]
         return {"kind": self.kind, "per_unit": str(self.per_unit), "coordinates": rows}
 
@@ -105,11 +104,9 @@ class Euclidean(Places):
         return np.asarray(((self._lattice[i] - self._lattice[j]) ** 2).sum(axis=1))[:, None]
 
     def lengths(self, i: Ints, j: Ints) -> Floats:
-        """Euclidean lengths."""
         return distances.euclidean(self.coordinates[i], self.coordinates[j])
 
     def length_floor(self, i: int, j: int) -> Fraction:
-        """By integer square roots."""
         return distances.euclidean_floor(self._rows[i], self._rows[j])
 
 
@@ -132,7 +129,6 @@ class GreatCircle(Places):
             )
 
     def lengths(self, i: Ints, j: Ints) -> Floats:
-        """Kilometres."""
         return distances.great_circle(self.coordinates[i], self.coordinates[j]) * float(distances.RADIUS_KM)
 
     def length_floor(self, i: int, j: int) -> Fraction:
@@ -188,7 +184,6 @@ class Minkowski(Places):
         return Fraction(_root_floor(scaled.numerator // scaled.denominator, p)) / Fraction(2) ** bits
 
     def spec(self) -> dict[str, Any]:
-        """With p."""
         return super().spec() | {"p": "inf" if self.p == math.inf else str(int(self.p))}
 
 

@@ -32,12 +32,10 @@ class AttributeSum(Metric):
 
     @property
     def axes(self) -> tuple[Metric, ...]:
-        """The attributes' metrics."""
         return self._axes
 
     @property
     def by_attribute(self) -> tuple[Metric, ...]:
-        """The attributes' metrics."""
         return self._axes
 
     @cached_property
@@ -46,11 +44,9 @@ class AttributeSum(Metric):
 
     @property
     def tick(self) -> Fraction | None:
-        """A tick common to all attributes."""
         return self._common
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """The attributes' ticks, joined."""
         common = self._common
         if common is None:
             return super().ticks(i, j)
@@ -62,12 +58,10 @@ class AttributeSum(Metric):
         return np.where(infinite, np.int64(-1), total)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """The attributes' keys side by side."""
         along = self._grid.along
         return np.hstack([m.keys(along(a, i), along(a, j)) for a, m in enumerate(self._axes)])
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """The attributes' distances, joined."""
         along = self._grid.along
         total = np.zeros(len(i))
         for axis, metric in enumerate(self._axes):
@@ -75,7 +69,6 @@ class AttributeSum(Metric):
         return total
 
     def exact(self, i: int, j: int) -> Exact:
-        """Sums."""
         total: Exact = Fraction(0)
         for metric, stride in zip(self._axes, self._grid.strides, strict=True):
             n = metric.universe.size
@@ -97,13 +90,11 @@ class AttributeSum(Metric):
 
     @property
     def generator_count(self) -> int:
-        """Each attribute's, in every context."""
         size = self.universe.size
         return sum(m.generator_count * (size // m.universe.size) for m in self._axes)
 
     @cached_property
     def closest(self) -> Extreme | None:
-        """The closest pair within one attribute."""
         best: Extreme | None = None
         for axis, metric in enumerate(self._axes):
             near = metric.closest
@@ -130,7 +121,6 @@ class AttributeSum(Metric):
 
     @cached_property
     def identical(self) -> tuple[tuple[int, int], ...]:
-        """Identical values, attribute by attribute."""
         return tuple(self._lift(axis, pair) for axis, m in enumerate(self._axes) for pair in m.identical)
 
     def _lift(self, axis: int, pair: tuple[int, int]) -> tuple[int, int]:
@@ -138,7 +128,6 @@ class AttributeSum(Metric):
         return pair[0] * stride, pair[1] * stride
 
     def spec(self) -> dict[str, Any]:
-        """The attributes' sizes and metrics."""
         return {"kind": self.kind, "shape": list(self._grid.shape), "axes": [a.spec() for a in self._axes]}
 
 

@@ -31,44 +31,35 @@ class Constant(Metric):
 
     @property
     def tick(self) -> Fraction | None:
-        """Epsilon itself."""
         return Fraction(1) if self.epsilon in (0, math.inf) else Fraction(self.epsilon)
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """One tick for every two records."""
         return np.asarray((i != j) * np.int64(0 if self.epsilon == 0 else -1 if self.epsilon == math.inf else 1))
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Epsilon where the records differ."""
         return np.where(i != j, float(self.epsilon), 0.0)
 
     def exact(self, i: int, j: int) -> Exact:
-        """Epsilon where the records differ."""
         return self.epsilon if i != j else Fraction(0)
 
     @cached_property
     def closest(self) -> Extreme | None:
-        """Any pair."""
         ok = self.universe.size > 1 and 0 < self.epsilon < math.inf
         return Extreme(float(self.epsilon), (0, 1)) if ok else None
 
     @cached_property
     def farthest(self) -> Extreme | None:
-        """Any pair."""
         return self.closest
 
     @cached_property
     def has_infinite(self) -> bool:
-        """Whether everything is public."""
         return self.epsilon == math.inf and self.universe.size > 1
 
     @cached_property
     def identical(self) -> tuple[tuple[int, int], ...]:
-        """None, unless epsilon is 0."""
         return super().identical if self.epsilon == 0 else ()
 
     def spec(self) -> dict[str, Any]:
-        """Epsilon."""
         return {"kind": self.kind, "epsilon": str(self.epsilon)}
 
 
@@ -110,11 +101,9 @@ class Line(Metric):
 
     @property
     def tick(self) -> Fraction | None:
-        """What one step costs."""
         return Fraction(1) if self.per_unit in (0, math.inf) else Fraction(self.per_unit)
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        """The difference of the positions."""
         steps = self._steps(i, j)
         if self.per_unit == math.inf:
             return np.asarray(-np.sign(steps))
@@ -149,12 +138,10 @@ class Line(Metric):
 
     @property
     def generator_count(self) -> int:
-        """Neighbours."""
         return self.universe.size - 1
 
     @cached_property
     def farthest(self) -> Extreme | None:
-        """The two ends."""
         ends = (0, self.universe.size - 1) if self.consecutive else (self._order[0], self._order[-1])
         i, j = int(ends[0]), int(ends[1])
         d = float(self.exact(i, j))
@@ -162,7 +149,6 @@ class Line(Metric):
 
     @cached_property
     def has_infinite(self) -> bool:
-        """Whether everything is public."""
         return self.per_unit == math.inf and self.universe.size > 1
 
     def spec(self) -> dict[str, Any]:

@@ -135,12 +135,10 @@ class Linear(Recipe):
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """One."""
         return (self.row,)
 
     @property
     def single(self) -> int:
-        """Its row."""
         return self.row
 
     @property
@@ -149,7 +147,6 @@ class Linear(Recipe):
         return self.per_record
 
     def moved(self, rows: int) -> "Linear":
-        """Its row further down."""
         return replace(self, row=self.row + rows)
 
     def hidden(self, records: int | None) -> float:
@@ -178,7 +175,6 @@ class Linear(Recipe):
         )
 
     def steps_within(self, within: float, records: int | None) -> dict[int, tuple[float, float]]:
-        """What rounding leaves of it."""
         unit, bias = self._per_step(records)
         return {self.row: ((within - bias) / unit * (1 + 1e-12), COVERAGE)}
 
@@ -195,7 +191,6 @@ class Linear(Recipe):
         return float(value), float(low), float(high)
 
     def value(self, rows: Sequence[float], records: float) -> float:
-        """Factor times row."""
         return rows[self.row] * float(self.factor) / (max(records, 1e-300) if self.per_record else 1.0)
 
     def guess(self, spread: Sequence[float], records: int | None) -> float:
@@ -225,17 +220,14 @@ class Ratio(Recipe):
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Sum and count."""
         return self.top, self.bottom
 
     @property
     def single(self) -> None:
-        """It is two."""
         return
 
     @property
     def is_mean(self) -> bool:
-        """Always."""
         return True
 
     @property
@@ -248,11 +240,9 @@ class Ratio(Recipe):
         return max(float((records or 0) * self.part), 1.0)
 
     def moved(self, rows: int) -> "Ratio":
-        """Both rows further down."""
         return replace(self, top=self.top + rows, bottom=self.bottom + rows)
 
     def hidden(self, records: int | None) -> float:  # noqa: ARG002
-        """As of one record."""
         return float(max(self.below, self.above))
 
     def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
@@ -298,7 +288,6 @@ class Ratio(Recipe):
         return min(max(value, float(self.low)), float(self.high))
 
     def guess(self, spread: Sequence[float], records: int | None) -> float:  # noqa: ARG002
-        """Half of its range."""
         return self.reach
 
     def vague(self, low: float, high: float) -> bool:

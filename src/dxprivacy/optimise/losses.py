@@ -47,11 +47,9 @@ class Squared(Loss):
     name, power = "l2", 2
 
     def total(self, scales: Floats, weights: Floats) -> float:
-        """The sum of a s^2."""
         return loss_of(1.0 / scales, weights, 2)
 
     def times(self, loss: float, least: float, weight: float) -> float:  # noqa: ARG002
-        """Of the errors, not their squares."""
         return float((loss / least) ** 0.5) if least else 1.0
 
 
@@ -61,11 +59,9 @@ class Absolute(Loss):
     name, power, absolute = "l1", 1, True
 
     def total(self, scales: Floats, weights: Floats) -> float:
-        """The sum of a s."""
         return loss_of(1.0 / scales, weights, 1)
 
     def size(self, variances: Floats, sizes: Floats, moved: Floats) -> Floats:  # noqa: ARG002
-        """Mean size and shift add up."""
         return sizes + moved
 
 
@@ -75,7 +71,6 @@ class Largest(Loss):
     name = "linf"
 
     def total(self, scales: Floats, weights: Floats) -> float:  # noqa: ARG002
-        """The largest s."""
         return float(scales.max(initial=0.0))
 
 
@@ -85,11 +80,9 @@ class Geometric(Loss):
     name, power = "geomean", 0
 
     def total(self, scales: Floats, weights: Floats) -> float:
-        """The sum of a log s."""
         return loss_of(1.0 / scales, weights, 0)
 
     def gap(self, loss: float, floor: float, weight: float) -> float:
-        """A difference of logarithms, per weight."""
         return gap_of(loss, floor, weight, 0)
 
     def unit(self, loss: float, weight: float) -> float:  # noqa: ARG002
@@ -97,7 +90,6 @@ class Geometric(Loss):
         return weight
 
     def times(self, loss: float, least: float, weight: float) -> float:
-        """The ratio of the means."""
         return math.exp((loss - least) / weight) if weight else 1.0
 
 

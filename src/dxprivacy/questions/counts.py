@@ -18,7 +18,6 @@ class Count(Question):
     takes_of = False
 
     def rows_on(self, universe: Universe) -> Workload:
-        """A row for each group."""
         found = Grouped.of(self, universe)
         found.require_unit("")
         labels = found.labels

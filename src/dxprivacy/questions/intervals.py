@@ -29,11 +29,9 @@ class Intervals(Question):
         """The intervals, by their first and last value."""
 
     def grouped(self) -> tuple[str, ...]:
-        """What is ordered."""
         return (self.of,)
 
     def rows_on(self, universe: Universe) -> Workload:
-        """A row for each interval."""
         grouping = group(self.of, universe)
         spans = self.spans(len(grouping.labels))
         groups = grouping.groups
@@ -52,7 +50,6 @@ class Prefixes(Intervals):
     ask = "prefixes"
 
     def spans(self, values: int) -> list[tuple[int, int]]:
-        """As many as there are values."""
         return [(0, k) for k in range(values)]
 
 
@@ -63,7 +60,6 @@ class Ranges(Intervals):
     ask = "ranges"
 
     def spans(self, values: int) -> list[tuple[int, int]]:
-        """All of them."""
         if values > MAX_RANGES:
             raise QuestionError(
                 f"all ranges of {values:,} values are too many",

@@ -19,11 +19,9 @@ class Marginals(Question):
     whole = True
 
     def names(self, universe: Universe) -> list[str]:
-        """All attributes."""
         return list(universe.names)
 
     def rows_on(self, universe: Universe) -> Workload:
-        """Table after table."""
         order = int(self.of) if re.fullmatch("[0-9]{1,9}", self.of) else 0  # isdigit() is also true of ²
         if not 1 <= order <= len(universe.attributes):
             raise QuestionError(

@@ -44,14 +44,12 @@ class Matrix(Asked):
         return announced(Workload(universe, (block,), answers), str(self), self.weight)
 
     def rows_only(self) -> "Matrix":
-        """Without target and weight."""
         return replace(self, within=None, weight=Fraction(1))
 
     def __str__(self) -> str:
         return f"{self.whole.shape[0]} explicit rows"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: the non-zero entries."""
         from scipy.sparse import coo_array
 
         entries = coo_array(self.whole)

@@ -63,7 +63,6 @@ class _AmongAnswers(Pick):
     questions: Stack
 
     def require_honest(self, universe: Universe) -> None:
-        """As the questions do."""
         self.questions.require_honest(universe)
 
 
@@ -108,7 +107,6 @@ class Largest(_AmongAnswers):
         return "largest " + " + ".join(q.name for q in self.questions.questions)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {"choose": "largest", "questions": self.questions.to_dict()}
 
 
@@ -147,7 +145,6 @@ class Closest(_AmongAnswers):
         return f"closest of {len(self.targets):,} guesses"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         targets = [[label, [str(v) for v in values]] for label, values in self.targets]
         return {"choose": "closest", "questions": self.questions.to_dict(), "targets": targets}
 
@@ -185,7 +182,6 @@ class Quantile(Pick):
         return f"median {self.of}" if self.at == Fraction(1, 2) else f"quantile {number_text(self.at)} of {self.of}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {"choose": "quantile", "of": self.of, "at": str(self.at)}
 
 
@@ -234,7 +230,6 @@ class BinEdges(Pick):
         return f"{self.bins} bins of {self.of}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {"choose": "bins", "of": self.of, "bins": self.bins}
 
 

@@ -74,16 +74,13 @@ class Question(Asked):
         return self.by
 
     def names(self, universe: Universe) -> list[str]:  # noqa: ARG002
-        """Groups and conditions."""
         specs = [re.split(r"[/\[]", spec)[0].strip() for spec in self.grouped()]
         return specs + [name for name, _ in self.where]
 
     def rows_only(self) -> Self:
-        """Its parts that make rows."""
         return replace(self, within=None, unit="", weight=Fraction(1), title="")
 
     def untargeted(self) -> Self:
-        """Without target."""
         return replace(self, within=None, unit="")
 
     def weighted(self, weight: Number) -> Self:
@@ -124,7 +121,6 @@ class Question(Asked):
         return " ".join(words)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         out: dict[str, Any] = {"ask": self.ask}
         if self.of:
             out["of"] = self.of

@@ -47,7 +47,6 @@ class Tally(Asked):
     over: tuple[Groups, ...]
 
     def on(self, universe: Universe) -> Workload:
-        """These rows over a universe."""
         factors: dict[int, Factor] = {}
         sizes: dict[int, int] = {}
         rows = 1
@@ -68,7 +67,6 @@ class Tally(Asked):
         return "tally of " + ", ".join(names)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         parts = [{"of": p.of, "groups": list(p.groups), "weights": list(p.weights)} for p in self.over]
         return {"ask": "tally", "over": parts}
 
@@ -87,7 +85,6 @@ class Steps(Asked):
         return cls(of, np.diff(rows, axis=1, prepend=0), factor)
 
     def on(self, universe: Universe) -> Workload:
-        """These rows over a universe."""
         rows = np.cumsum(self.jumps, axis=1, dtype=np.int64)
         return _rows(universe, AlongAxis(universe, universe.axis(self.of), rows, unit=self.factor), str(self))
 
@@ -136,7 +133,6 @@ class Picked(Asked):
         return f"row {self.row + 1} of {self.question}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {"ask": "row", "of": self.question.to_dict(), "row": self.row}
 
 

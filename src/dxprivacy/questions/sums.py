@@ -26,15 +26,12 @@ class OfNumbers(Question):
 
     @property
     def measure(self) -> str:
-        """As it is asked."""
         return self.ask
 
     def of_numbers(self) -> str:
-        """What is added up."""
         return self.of
 
     def names(self, universe: Universe) -> list[str]:
-        """What is added up, too."""
         return [*super().names(universe), self.of]
 
     @abstractmethod
@@ -88,11 +85,9 @@ class Sum(OfNumbers):
     missing_as = ZERO
 
     def is_ratio(self, filtered: bool) -> bool:  # noqa: ARG002
-        """Never."""
         return False
 
     def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:  # noqa: ARG002
-        """The rows themselves."""
         return [Linear(k, weights.unit, weights.bias, False, *ref.hides) for k in range(sums.rows)]
 
 

@@ -30,7 +30,6 @@ class Ticked(Log):
 
     @property
     def ticks(self) -> tuple[float, ...]:
-        """Those given."""
         return self.given
 
 

@@ -98,7 +98,6 @@ class Table(Block):
             self.weights[axis] = [w if c else 0 for w, c in zip(weights[axis], counts, strict=True)]
 
     def column(self, values: Sequence[int]) -> Column:
-        """One entry, or none."""
         row, amount = self.first, 1
         for axis in self.axes:
             amount *= self.weights[axis][values[axis]]
@@ -108,7 +107,6 @@ class Table(Block):
         return {row: amount}
 
     def moving(self, axis: int, value: int) -> object:
-        """Group and weight."""
         return (self.groups[axis][value], self.weights[axis][value]) if axis in self.groups else None
 
     def context(self, axis: int, value: int, uniform: bool) -> object:
@@ -166,7 +164,6 @@ class Table(Block):
                 yield self.first + row, high - low
 
     def row(self, k: int) -> "Table":
-        """One group of each attribute."""
         groups = {}
         for axis in self.axes:
             wanted = k // self.strides[axis] % self.sizes[axis]
@@ -188,19 +185,15 @@ class Along(Block):
         return {g: {self.first + k: 1 for k, (a, b) in enumerate(self.spans) if a <= g <= b} for g in set(self.groups)}
 
     def column(self, values: Sequence[int]) -> Column:
-        """The intervals that hold its group."""
         return self._rows_of[self.groups[values[self.axis]]]
 
     def moving(self, axis: int, value: int) -> object:
-        """The group."""
         return self.groups[value] if axis == self.axis else None
 
     def context(self, axis: int, value: int, uniform: bool) -> object:  # noqa: ARG002
-        """Never a context."""
         return self.moving(axis, value)
 
     def arrays(self) -> Iterator[Sequence[int]]:
-        """Rows and attribute; then the matrix."""
         yield [self.rows, self.axis]
         yield array("q", (int(a <= g <= b) for a, b in self.spans for g in self.groups))
 
@@ -213,7 +206,6 @@ class Along(Block):
                 yield self.first + k, 1
 
     def row(self, k: int) -> "Along":
-        """One interval."""
         return Along(self.axis, self.groups, self.spans[k : k + 1])
 
 
@@ -234,7 +226,6 @@ class Stepped(Block):
         ]
 
     def column(self, values: Sequence[int]) -> Column:
-        """Its value's entries."""
         return self._rows_of[values[self.axis]]
 
     @cached_property
@@ -243,15 +234,12 @@ class Stepped(Block):
         return [known.setdefault(column, len(known)) for column in zip(*self.matrix, strict=True)]
 
     def moving(self, axis: int, value: int) -> object:
-        """Equal entries in all rows."""
         return self._classes[value] if axis == self.axis else None
 
     def context(self, axis: int, value: int, uniform: bool) -> object:  # noqa: ARG002
-        """Never a context."""
         return self.moving(axis, value)
 
     def arrays(self) -> Iterator[Sequence[int]]:
-        """Rows and attribute; then the matrix."""
         yield [self.rows, self.axis]
         yield [x for row in self.matrix for x in row]
 
@@ -263,7 +251,6 @@ class Stepped(Block):
                 yield self.first + k, max(ends) - min(ends)
 
     def row(self, k: int) -> "Stepped":
-        """The same attribute."""
         return Stepped(self.axis, self.matrix[k : k + 1], self.unit)
 
 
@@ -279,7 +266,6 @@ class Explicit(Block):
         self.universe, self.columns = universe, columns
 
     def column(self, values: Sequence[int]) -> Column:
-        """The cell's entries."""
         found = self.columns.get(self.universe.cell(values), {})
         return {self.first + row: amount for row, amount in found.items()}
 
@@ -295,11 +281,9 @@ class Explicit(Block):
         return {key: frozenset(entries) for key, entries in found.items()}
 
     def moving(self, axis: int, value: int) -> object:
-        """Equal slices."""
         return self._slices.get((axis, value), frozenset())
 
     def context(self, axis: int, value: int, uniform: bool) -> object:  # noqa: ARG002  (rows overlap)
-        """Equal slices."""
         return self.moving(axis, value)
 
     def arrays(self) -> Iterator[Sequence[int]]:
@@ -322,7 +306,6 @@ class Explicit(Block):
                 yield self.first + row, max(found) - min(found)
 
     def row(self, k: int) -> "Explicit":
-        """Its entries only."""
         columns = {cell: {0: column[k]} for cell, column in self.columns.items() if k in column}
         return Explicit(self.universe, 1, columns, self.unit, self.bias)
 

@@ -21,25 +21,21 @@ class WithOther(Distance):
         self._last, self._float = base.size, float(radius)
 
     def about(self, i: int, j: int) -> float:
-        """min(base, 2 radius), or the radius."""
         if i == self._last or j == self._last:
             return self._float
         return min(self.base.about(i, j), 2 * self._float)
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
-        """min(base, 2 radius), or the radius."""
         if self.size - 1 in (i, j):
             return self.radius, self.radius
         low, high = self.base.between(i, j)
         return min(low, 2 * self.radius), min(high, 2 * self.radius)
 
     def pairs(self, classes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The base's, and the star."""
         yield from self.base.pairs(classes[:-1])
         yield from ((cell, self.size - 1) for cell in range(self.size - 1))
 
     def pair_count(self, classes: Sequence[int]) -> int:
-        """Both."""
         return self.base.pair_count(classes[:-1]) + self.size - 1
 
     @cached_property
@@ -69,30 +65,24 @@ class Scaled(Distance):
         self._float = float(factor)
 
     def about(self, i: int, j: int) -> float:
-        """Scaled."""
         return self.base.about(i, j) * self._float
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
-        """Scaled."""
         low, high = self.base.between(i, j)
         return low * self.factor, high * self.factor
 
     def pairs(self, classes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The base's."""
         return self.base.pairs(classes)
 
     def pair_count(self, classes: Sequence[int]) -> int:
-        """The base's."""
         return self.base.pair_count(classes)
 
     @property
     def axes(self) -> Sequence[Distance] | None:
-        """The base's, scaled."""
         return None if self.base.axes is None else [Scaled(a, self.factor) for a in self.base.axes]
 
     @cached_property
     def largest(self) -> float:
-        """Scaled."""
         return self.base.largest * float(self.factor)
 
 
@@ -104,11 +94,9 @@ class Joined(Distance):
         self.how, self.parts = how, parts
 
     def about(self, i: int, j: int) -> float:
-        """Joined."""
         return float(_join(self.how, [p.about(i, j) for p in self.parts]))
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
-        """Joined."""
         ends = [p.between(i, j) for p in self.parts]
         return _join(self.how, [e[0] for e in ends]), _join(self.how, [e[1] for e in ends])
 
@@ -132,19 +120,16 @@ class Product(Distance):
         return out[::-1]
 
     def about(self, i: int, j: int) -> float:
-        """Joined over the digits that differ."""
         digits = zip(self.parts, self._digits(i), self._digits(j), strict=True)
         return float(_join(self.how, [0.0, *(p.about(u, v) for p, u, v in digits if u != v)]))
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
-        """Joined over the digits that differ."""
         digits = zip(self.parts, self._digits(i), self._digits(j), strict=True)
         ends = [(_ZERO, _ZERO), *(p.between(u, v) for p, u, v in digits if u != v)]
         return _join(self.how, [e[0] for e in ends]), _join(self.how, [e[1] for e in ends])
 
     @property
     def axes(self) -> Sequence[Distance] | None:
-        """The parts, if they add up."""
         return self.parts if self.how == "sum" else None
 
     @cached_property
@@ -174,7 +159,6 @@ class Product(Distance):
                     yield cell, other
 
     def pair_count(self, classes: Sequence[int]) -> int:
-        """At most."""
         return (
             self.size * 3 ** len(self.parts) // 2
             if self.how == "max" and self._is_grid
@@ -183,11 +167,9 @@ class Product(Distance):
 
     @cached_property
     def largest(self) -> float:
-        """Joined."""
         return float(_join(self.how, [p.largest for p in self.parts]))
 
     def _least(self) -> float | None:
-        """Of a sum, within one digit."""
         if self.how != "sum":
             return super()._least()
         return min((x for x in (p.least for p in self.parts) if x is not None), default=None)
@@ -201,9 +183,7 @@ class Restricted(Distance):
         self.base, self.cells = base, cells
 
     def about(self, i: int, j: int) -> float:
-        """The base's."""
         return self.base.about(self.cells[i], self.cells[j])
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
-        """The base's."""
         return self.base.between(self.cells[i], self.cells[j])

@@ -191,7 +191,6 @@ class Along(Direction):
         return self.loss.column(self._record(context, value), self.touching)
 
     def cell(self, context: Sequence[int], value: int) -> int:
-        """Of the whole universe."""
         return self.loss.universe.cell(self._record(context, value))
 
     def bound(self, near: dict[tuple[int, int], Near]) -> Tightest:
@@ -253,17 +252,13 @@ class Anywhere(Direction):
         self.number(frozenset(column.items()) for column in self._columns)
 
     def contexts(self) -> Sequence[Sequence[int]]:
-        """None besides the cell itself."""
         return [()]
 
     def column(self, context: Sequence[int], value: int) -> Column:  # noqa: ARG002
-        """Of the cell."""
         return self._columns[value]
 
     def cell(self, context: Sequence[int], value: int) -> int:  # noqa: ARG002
-        """The cell."""
         return self.cells[value]
 
     def bound(self, near: dict[tuple[int, int], Near]) -> Tightest:
-        """There is none."""
         raise Undecided(f"{len(near):,} pairs of records are too many to verify", where="certificate")

@@ -80,28 +80,23 @@ class Constant(Distance):
         self._float = float(epsilon)
 
     def about(self, i: int, j: int) -> float:  # noqa: ARG002
-        """Epsilon."""
         return self._float
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:  # noqa: ARG002
-        """Epsilon."""
         return self.epsilon, self.epsilon
 
     def pairs(self, classes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """One cell of each class."""
         first: dict[int, int] = {}
         for cell in range(self.size):
             first.setdefault(classes[cell], cell)
         return combinations(sorted(first.values()), 2)
 
     def pair_count(self, classes: Sequence[int]) -> int:
-        """By classes."""
         count = len(set(classes))
         return count * (count - 1) // 2
 
     @cached_property
     def largest(self) -> float:
-        """Epsilon."""
         return float(self.epsilon) if self.size > 1 else 0.0
 
     def _least(self) -> float | None:
@@ -117,27 +112,22 @@ class Line(Distance):
         self._price = float(per_unit)
 
     def about(self, i: int, j: int) -> float:
-        """Steps times price."""
         steps = abs(self.positions[i] - self.positions[j])
         return steps * self._price if steps else 0.0
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
-        """Steps times price."""
         steps = abs(self.positions[i] - self.positions[j])
         value = steps * self.per_unit if steps else _ZERO
         return value, value
 
     def pairs(self, classes: Sequence[int]) -> Iterator[tuple[int, int]]:  # noqa: ARG002
-        """Neighbours."""
         return pairwise(sorted(range(self.size), key=self.positions.__getitem__))
 
     def pair_count(self, classes: Sequence[int]) -> int:  # noqa: ARG002
-        """Neighbours."""
         return self.size - 1
 
     @cached_property
     def largest(self) -> float:
-        """From end to end."""
         steps = max(self.positions) - min(self.positions)
         return float(steps * self.per_unit) if steps else 0.0
 
@@ -155,12 +145,10 @@ class Table(Distance):
         return self.rows[a][b - a - 1]
 
     def about(self, i: int, j: int) -> float:
-        """Ticks times tick."""
         ticks = self._ticks(i, j)
         return math.inf if ticks < 0 else ticks * self._float
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
-        """Ticks times tick."""
         ticks = self._ticks(i, j)
         value: Exact = math.inf if ticks < 0 else ticks * self.tick
         return value, value
@@ -205,21 +193,17 @@ class Graph(Distance):
         return self._found[start]
 
     def about(self, i: int, j: int) -> float:
-        """Ticks times tick."""
         return float(self.between(i, j)[0])
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
-        """Ticks times tick."""
         ticks = self._from(min(i, j)).get(max(i, j))
         value: Exact = math.inf if ticks is None else ticks * self.tick
         return value, value
 
     def pairs(self, classes: Sequence[int]) -> Iterator[tuple[int, int]]:  # noqa: ARG002
-        """The edges."""
         return iter(self.edges)
 
     def pair_count(self, classes: Sequence[int]) -> int:  # noqa: ARG002
-        """The edges."""
         return len(self.edges)
 
 

@@ -51,11 +51,9 @@ class Itself(Way):
     """What was asked is what is counted."""
 
     def laws(self) -> list[Law]:
-        """Laplace."""
         return [Laplace(s) for s in self.scales]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:  # noqa: ARG002
-        """The same."""
         return list(noisy)
 
 
@@ -72,11 +70,9 @@ class RowForRow(Way):
         return [mine / theirs for mine, theirs in zip(*units, strict=True)]
 
     def laws(self) -> list[Law]:
-        """Laplace, on another grid."""
         return [Laplace(s, step) for s, step in zip(self.scales, self._steps(), strict=True)]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:  # noqa: ARG002
-        """The same, on another grid."""
         return [z * step for z, step in zip(noisy, self._steps(), strict=True)]
 
     def shifts(self) -> list[float]:
@@ -126,7 +122,6 @@ class LeastSquares(Way):
         return [Blend(v, *least) if v > 0 else Laplace(0.0) for v, least in zip(spreads, leasts, strict=True)]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
-        """Estimates."""
         return self._solved.estimates(noisy, records)
 
 
@@ -143,13 +138,11 @@ class Reconstructed(LeastSquares):
         self._back.check(self._solved)
 
     def laws(self) -> list[Law]:
-        """Blends."""
         spreads = self._back.spreads(self._noises)
         together = zip(spreads, self._solved.leasts, strict=True)
         return [Blend(v, *least) if v > 0 else Laplace(0.0) for v, least in together]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
-        """Products; what is exact is whole."""
         found, spreads = self._back.estimates(noisy, records), self._back.spreads(self._noises)
         return [float(x) if v > 0 else x for x, v in zip(found, spreads, strict=True)]
 

@@ -60,7 +60,6 @@ class PointOrder(Order):
         self._all_whole = all(x.denominator == 1 for x in numbers)
 
     def read(self, written: str | End) -> Fraction:
-        """A number."""
         found = decimal(written) if isinstance(written, str) else written
         if not isinstance(found, Fraction):
             raise refuse(f"{str(written)[:40]!r} is no number", self.where)
@@ -74,7 +73,6 @@ class PointOrder(Order):
         return _span(low, high)
 
     def steps(self, width: str) -> tuple[list[int], list[str]]:
-        """By multiples of the width."""
         size = decimal(width)
         if size is None or size <= 0:
             raise refuse(f"groups by steps of {width[:40]!r}", self.where)
@@ -100,22 +98,18 @@ class CellOrder(PointOrder):
         self.name, self.low, self.high, self.step = name, low, high, step
 
     def read(self, written: str | End) -> Fraction:
-        """An edge between cells."""
         edge = super().read(written)
         self.require_end(edge)
         return edge
 
     def require_end(self, edge: Fraction) -> None:
-        """Refuse what lies inside a cell."""
         if self.low < edge < self.high and (edge - self.low) % self.step:
             raise refuse(f"{number_text(edge)} lies inside a cell of {self.name}", self.where)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
-        """From edge to edge."""
         return _span(low, high)
 
     def inside(self, low: End, high: End) -> list[int]:
-        """Cells that lie between the ends."""
         first, last = self.read(low), self.read(high)
         return [k for k, x in enumerate(self.starts) if first <= x and x + self.step <= last]
 
@@ -124,7 +118,6 @@ class ColumnOrder(PointOrder):
     """A column of a series in cells, by their middles: questions of version 0.1.0 may cut cells."""
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
-        """From edge to edge."""
         return _span(low, high)
 
 
@@ -141,15 +134,12 @@ class DayOrder(Order):
         return [Fraction(k) for k in range(self.listed)]
 
     def read(self, written: str | End) -> Fraction:
-        """A day."""
         found = days.day(written) if isinstance(written, str) else written
         if not isinstance(found, date):
             raise refuse(f"{str(written)[:40]!r} is no day", self.where)
         return Fraction((found - self.first).days)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
-        """The first and the last day."""
-
         def shown(at: Fraction) -> str:
             return (self.first + timedelta(days=int(at))).isoformat()
 

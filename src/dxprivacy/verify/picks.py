@@ -66,7 +66,6 @@ class Largest(_OfQuestions):
     members = ("questions",)
 
     def bind(self) -> None:
-        """Each answer is a candidate."""
         asked = self.asked()
         asks = [question["ask"] for question in self.questions]
         if len(set(asks) - {"matrix", "tally", "steps", "row"}) > 1:

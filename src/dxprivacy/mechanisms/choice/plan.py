@@ -41,7 +41,6 @@ class Choice(ChoiceFacts, Planned[ChoiceRelease]):
 
     @property
     def reserved(self) -> SelectionCost:
-        """The cost of its one step."""
         return self.cost
 
     def rehearse(self, records: int, booking: Booking) -> None:

@@ -56,16 +56,13 @@ class DirectFit(Planned[Made]):
 
     @property
     def certificate(self) -> Certificate:
-        """That of the plan."""
         return self.plan.certificate
 
     @property
     def reserved(self) -> LaplaceCost:
-        """That of the plan."""
         return self.plan.reserved
 
     def essence(self) -> dict[str, Any]:
-        """That of the plan."""
         return self.plan.essence()
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,7 +70,6 @@ class DirectFit(Planned[Made]):
         return self.plan.to_dict()
 
     def rehearse(self, records: int, booking: Booking) -> None:
-        """As the plan."""
         self.plan.rehearse(records, booking)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:

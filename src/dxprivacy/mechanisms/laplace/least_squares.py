@@ -277,11 +277,9 @@ class _AsItIs(_Part):
             raise NotCertified("too many cells for least squares", hints=['method="optimal"'])
 
     def variances(self) -> Floats:
-        """The same."""
         return self.noises
 
     def estimate(self, noisy: Ints, records: int) -> Floats:  # noqa: ARG002
-        """The same."""
         return noisy[self.counted_rows].astype(np.float64)
 
 
@@ -315,7 +313,6 @@ class _Tables(_Part):
         return out
 
     def estimate(self, noisy: Ints, records: int) -> Floats:
-        """Each cell in its row."""
         mine = noisy[self.counted_rows]
         given = [mine[start + rows] for start, rows in zip(self._counted_starts, self._order, strict=False)]
         out = np.zeros(len(self.asked_rows))
@@ -338,15 +335,12 @@ class _Cells(_Part):
         self._back, self._constant = least_squares(wanted, counted, noises)
 
     def back(self) -> tuple[Floats, Floats]:
-        """As they were found."""
         return self._back, self._constant
 
     def variances(self) -> Floats:
-        """Of weighted sums of independent noises."""
         return np.asarray(self._back**2 @ self.noises, dtype=np.float64)
 
     def estimate(self, noisy: Ints, records: int) -> Floats:
-        """Weighted sums."""
         return np.asarray(self._back @ noisy[self.counted_rows] + self._constant * records, dtype=np.float64)
 
 

@@ -80,11 +80,9 @@ class RowForRow(Measured):
         return tuple(mine / theirs for mine, theirs in zip(self.workload.units, self.asked.units, strict=True))
 
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
-        """Laplace noise, on another grid."""
         return tuple(Laplace(s, step) for s, step in zip(scales, self._steps, strict=True))
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
-        """The counted rows themselves."""
         return [z * step for z, step in zip(noisy.tolist(), self._steps, strict=True)]
 
     @cached_property

@@ -42,7 +42,6 @@ class Plan(PlanFacts, Planned[Release]):
 
     @property
     def reserved(self) -> LaplaceCost:
-        """The cost of its one step."""
         return self.cost
 
     def rehearse(self, records: int, booking: Booking) -> None:

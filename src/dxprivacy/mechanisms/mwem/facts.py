@@ -57,7 +57,6 @@ class MwemFacts(Facts):
 
     @property
     def granted(self) -> Fraction:
-        """Every step stays within its part."""
         return self.part
 
     @property
@@ -161,7 +160,6 @@ class MwemFacts(Facts):
         )
 
     def essence(self) -> dict[str, Any]:
-        """For JSON: what was decided."""
         return {
             "method": "mwem",
             "name": self.name,

@@ -141,7 +141,6 @@ class SmallDbFacts(Facts):
         )
 
     def essence(self) -> dict[str, Any]:
-        """For JSON: the public facts."""
         return {
             "mechanism": "smalldb",
             "name": self.name,

@@ -61,7 +61,6 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
         json_text(self.essence())
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:  # noqa: ARG002
-        """One choice among all small databases."""
         small = small_database(self, count, noise, spend)
         released = bounded_rows(self.workload, small.answers, self.bounds)
         return Made(small_histogram(small), released, {"plan": self.essence()})

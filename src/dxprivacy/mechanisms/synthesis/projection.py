@@ -161,7 +161,6 @@ class _Table(_Part):
         return table.reshape(-1)
 
     def spread(self, residuals: Floats) -> Floats:
-        """Each group to its values."""
         table = residuals.reshape([fold.groups for fold in self._folds])
         for position, fold in enumerate(self._folds):
             table = fold.unfold(table, position)
@@ -225,7 +224,6 @@ class _Small(_Part):
         return np.asarray(self._matrix @ table)
 
     def spread(self, residuals: Floats) -> Floats:
-        """Transposed."""
         return np.asarray(residuals @ self._matrix)
 
 
@@ -243,11 +241,9 @@ class _Columns(_Part):
         return self._matrix.T
 
     def answers(self, table: Floats) -> Floats:
-        """Matrix times histogram."""
         return np.asarray(self._matrix @ table.reshape(-1))
 
     def spread(self, residuals: Floats) -> Floats:
-        """Transposed."""
         return np.asarray(self._transposed @ residuals).reshape(self._shape)
 
 
@@ -264,12 +260,10 @@ class _Any(_Part):
         return [np.arange(a, min(a + step, cells), dtype=np.int64) for a in range(0, cells, step)]
 
     def answers(self, table: Floats) -> Floats:
-        """Column by column."""
         y = table.reshape(-1)
         return np.asarray(sum((self.block.columns(c) @ y[c] for c in self._pieces()), np.zeros(self.rows)))
 
     def spread(self, residuals: Floats) -> Floats:
-        """Column by column."""
         parts = [residuals @ self.block.columns(c) for c in self._pieces()]
         return np.concatenate(parts).reshape(self.block.universe.shape)
 

@@ -27,12 +27,10 @@ class AlongAxis(Block):
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The one attribute."""
         return (self.axis,)
 
     @cached_property
     def largest(self) -> int:
-        """The largest absolute entry."""
         return largest_entry(self.matrix)
 
     @cached_property
@@ -41,7 +39,6 @@ class AlongAxis(Block):
         return np.asarray(np.abs(self.matrix).max(axis=1, initial=0), dtype=np.int64)
 
     def moving(self, axis: int) -> Ints:
-        """Values with equal columns."""
         if axis != self.axis:
             return np.zeros(self.universe.shape[axis], dtype=np.int64)
         return classes_of_rows(np.ascontiguousarray(self.matrix.T))
@@ -51,7 +48,6 @@ class AlongAxis(Block):
         return self.moving(axis)
 
     def differences(self, i: Ints, j: Ints) -> Differences:
-        """Differences of columns."""
         amounts = np.abs(self.columns(i) - self.columns(j))
         row, pair = np.nonzero(amounts)
         return pair, row, amounts[row, pair]
@@ -62,13 +58,11 @@ class AlongAxis(Block):
         return np.vstack([self.matrix.T, np.zeros((1, self.rows))]).astype(np.float64)
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """All rows at once."""
         if not np.isfinite(weights).all():
             return super().loads(i, j, weights)
         return dense_loads(self._floats, self._lines(i), self._lines(j), weights)
 
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """All rows at once."""
         if not np.isfinite(weights).all():
             return super().peaks(i, j, weights)
         return dense_loads(self._floats, self._lines(i), self._lines(j), weights, largest=True)
@@ -109,9 +103,7 @@ class AlongAxis(Block):
         return float(sum(w * s for w, s in zip(weights.tolist(), spread, strict=True) if s))
 
     def parts(self) -> tuple[Ints, ...]:
-        """The attribute and the matrix."""
         return np.array([self.rows, self.axis], dtype=np.int64), self.matrix.ravel()
 
     def _row(self, k: int) -> "AlongAxis":
-        """The same attribute."""
         return AlongAxis(self.universe, self.axis, self.matrix[k : k + 1], unit=self.unit)

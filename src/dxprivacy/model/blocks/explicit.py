@@ -29,7 +29,6 @@ class MatrixRows(Rows):
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """All attributes."""
         return tuple(range(len(self.universe.attributes)))
 
     def moving(self, axis: int) -> Ints:
@@ -58,7 +57,6 @@ class MatrixRows(Rows):
         return classes_of_rows(np.ascontiguousarray(self._codes.T))
 
     def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002  (rows overlap: scales never help)
-        """Values with equal slices."""
         return self.moving(axis)
 
     def entries_apart(self, i: Ints, j: Ints) -> tuple[Ints, Ints, Any]:
@@ -81,7 +79,6 @@ class MatrixRows(Rows):
         )
 
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """Likewise."""
         if self._dense_floats(weights):
             return dense_loads(self._floats, i, j, weights, largest=True)
         pair, row, amount = self.entries_apart(i, j)
@@ -133,7 +130,6 @@ class Explicit(MatrixRows, Block):
 
     @cached_property
     def largest(self) -> int:
-        """The largest absolute entry."""
         return largest_entry(self.matrix.data if self.sparse else self.matrix)
 
     @cached_property
@@ -143,11 +139,9 @@ class Explicit(MatrixRows, Block):
         return np.asarray(most.toarray() if self.sparse else most, dtype=np.int64).ravel()
 
     def differences(self, i: Ints, j: Ints) -> Differences:
-        """Differences of columns."""
         return self.entries_apart(i, j)
 
     def answer(self, counts: Ints) -> Ints:
-        """Matrix times histogram, in 64-bit integers."""
         return np.asarray(self.matrix @ counts, dtype=np.int64)
 
     def parts(self) -> tuple[Ints, ...]:
@@ -162,7 +156,6 @@ class Explicit(MatrixRows, Block):
         return np.array([self.rows], dtype=np.int64), row, column, amount
 
     def columns(self, cells: Ints) -> Ints:
-        """Some of the matrix."""
         some = self.matrix[:, cells]
         return np.asarray(some.todense() if self.sparse else some, dtype=np.int64)
 
@@ -171,7 +164,6 @@ class Explicit(MatrixRows, Block):
         return Explicit(self.universe, self.matrix[k : k + 1], unit=self.unit, bias=self.bias)
 
     def dense(self) -> Ints:
-        """The matrix."""
         return np.asarray(self.matrix.todense() if self.sparse else self.matrix, dtype=np.int64)
 
 

@@ -64,24 +64,20 @@ class OneHot(Block):
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The attributes with a factor."""
         return self._axes
 
     @property
     def width(self) -> int:
-        """One."""
         return 1
 
     @cached_property
     def largest(self) -> int:
-        """The product of the largest weights."""
         out = 1
         for factor in self.factors.values():
             out *= largest_entry(factor.values)
         return out
 
     def moving(self, axis: int) -> Ints:
-        """Same group and weight."""
         if axis not in self.factors:
             return np.zeros(self.universe.shape[axis], dtype=np.int64)
         if axis not in self._moving:
@@ -210,7 +206,6 @@ class OneHot(Block):
         return (shape, *(x for a in self._axes for x in (self.factors[a].groups, self.factors[a].values)))
 
     def columns(self, cells: Ints) -> Ints:
-        """At most one entry each."""
         row, value = self.place(cells)
         out = np.zeros((self.rows, len(cells)), dtype=np.int64)
         counted = np.flatnonzero(value)
@@ -218,7 +213,6 @@ class OneHot(Block):
         return out
 
     def _row(self, k: int) -> "OneHot":
-        """One group of each factor."""
         factors = {}
         for axis, factor in self.factors.items():
             inside = factor.groups == k // self._strides[axis] % self.sizes[axis]

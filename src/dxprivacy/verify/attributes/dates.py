@@ -25,7 +25,6 @@ class Dates(Attribute):
         self._read = days.reader(spec.get("format", ""), where)
 
     def label(self, index: int) -> str:
-        """The day."""
         return self.day(index).isoformat()
 
     def day(self, index: int) -> datetime.date:
@@ -39,5 +38,4 @@ class Dates(Attribute):
         return index if 0 <= index < self.listed else None
 
     def order(self, where: str) -> DayOrder:
-        """Counted from the first one."""
         return DayOrder(where, self.first, self.listed)

@@ -28,7 +28,6 @@ class Integers(Ranged):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """Both included."""
         return Fraction(self.low), Fraction(self.high)
 
     @cached_property
@@ -37,11 +36,9 @@ class Integers(Ranged):
         return [Fraction(v) for v in range(self.low, self.high + 1)]
 
     def label(self, index: int) -> str:
-        """The number."""
         return str(self.low + index)
 
     def place(self, written: str) -> int | None:
-        """Sign and digits."""
         if not re.fullmatch("[+-]?[0-9]{1,24}", written.strip()):
             return None
         value = int(written)

@@ -49,7 +49,6 @@ class Numbers(Ranged):
         return [self.low + (k + _CELL_VALUES[self.cell_value]) * self.step for k in range(self.listed)]
 
     def hides(self, name: str) -> tuple[Fraction, Fraction]:  # noqa: ARG002
-        """To the ends of a cell."""
         below = _CELL_VALUES[self.cell_value] * self.step
         return below, self.step - below
 
@@ -58,11 +57,9 @@ class Numbers(Ranged):
         return [float(self.low + k * self.step) for k in range(self.listed + 1)]
 
     def label(self, index: int) -> str:
-        """Its two ends."""
         return f"{number_text(self.low + index * self.step)} to {number_text(self.low + (index + 1) * self.step)}"
 
     def place(self, written: str) -> int | None:
-        """The cell of a decimal number."""
         read = decimal(written)
         if read is None:
             return None
@@ -72,10 +69,8 @@ class Numbers(Ranged):
         return min(bisect_right(self._edges, x) - 1, self.listed - 1) if first <= x <= last else None
 
     def order(self, where: str) -> CellOrder:
-        """By the cells' lower ends."""
         return CellOrder(where, self.name, self.low, self.high, self.step)
 
     @property
     def cells(self) -> "Numbers":
-        """Its own."""
         return self

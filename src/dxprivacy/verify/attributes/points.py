@@ -42,7 +42,6 @@ class Points(Attribute):
         return out
 
     def label(self, index: int) -> str:
-        """The name, or the id."""
         return self._labels[index]
 
     @cached_property
@@ -51,11 +50,9 @@ class Points(Attribute):
         return by_label | {key: k for k, key in enumerate(self.ids)}
 
     def place(self, written: str) -> int | None:
-        """An id, or a label."""
         return self._at.get(written)
 
     def unit_of(self, fact: str) -> str:
-        """Each property has its own."""
         return f"{self.name}.{fact}"
 
 

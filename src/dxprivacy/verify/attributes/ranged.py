@@ -22,7 +22,6 @@ class Ranged(Attribute):
 
     @property
     def range(self) -> str:
-        """Both ends."""
         return "..".join(map(number_text, self.ends))
 
     def told(self, name: str, condition: Condition, where: str) -> str | None:

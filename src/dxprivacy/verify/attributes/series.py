@@ -43,16 +43,13 @@ class Series(Attribute):
 
     @property
     def clamp(self) -> bool:  # type: ignore[override]
-        """Where its entries do."""
         return self.entry.clamp
 
     @property
     def cells(self) -> Cells | None:
-        """Those of its entries."""
         return self.entry.cells
 
     def together(self, name: str) -> int:
-        """All, for the total."""
         return len(self.columns) if name == "total" else 1
 
     def entry_of(self, column: str) -> Ranged | None:
@@ -71,11 +68,9 @@ class Series(Attribute):
         return [self._entries(index)[at] for index in range(self.listed)]
 
     def label(self, index: int) -> str:
-        """The entries' labels."""
         return ", ".join(self.entry.label(k) for k in self._entries(index))
 
     def place(self, written: str) -> int | None:
-        """Entries with commas, perhaps in brackets."""
         given = [self.entry.place(part.strip()) for part in written.strip("[]()").split(",")]
         index = 0
         for k in given:
@@ -86,7 +81,6 @@ class Series(Attribute):
 
     @cached_property
     def properties(self) -> Sequence[Property]:  # type: ignore[override]
-        """The total, and each column."""
         numbers = self.entry.numbers
         rows = [[numbers[k] for k in self._entries(index)] for index in range(self.listed)]
         columns = [Property(name, [number_text(row[c]) for row in rows]) for c, name in enumerate(self.columns)]

@@ -19,9 +19,7 @@ class Values(Attribute):
             raise refuse("lists a value twice", where)
 
     def label(self, index: int) -> str:
-        """The text."""
         return self.values[index]
 
     def place(self, written: str) -> int | None:
-        """Equal text."""
         return self._at.get(written)

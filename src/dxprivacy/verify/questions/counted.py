@@ -22,7 +22,6 @@ class _Counted(Question):
         """The rows."""
 
     def bound(self) -> Asked:
-        """Numbered rows."""
         block = self.block()
         labels = [f"row {k + 1}" for k in range(block.rows)]
         return self.asked([block], labels, [{} for _ in labels], each_row(block))
@@ -40,11 +39,9 @@ class Tally(_Counted):
     needed = ("over",)
 
     def words(self, *, goals: bool = True) -> str:  # noqa: ARG002
-        """Of which attributes."""
         return "tally of " + ", ".join(("±" if min(p["weights"]) < 0 else "") + p["of"] for p in self.data["over"])
 
     def block(self) -> Table:
-        """Rows as for counts."""
         groups: dict[int, list[int]] = {}
         weights: dict[int, list[int]] = {}
         for part in reading.items(self.data["over"], self.where):
@@ -68,11 +65,9 @@ class Steps(_Counted):
     needed = ("of", "shape", "rows", "values", "jumps", "factor")
 
     def words(self, *, goals: bool = True) -> str:  # noqa: ARG002
-        """How many, along which attribute."""
         return f"{self.data['shape'][0]} rows along {self.data['of']}"
 
     def block(self) -> Stepped:
-        """Sums of jumps."""
         data, where = self.data, self.where
         axis = self.axis(data["of"])
         shape = reading.each(data["shape"], where, lambda x, w: reading.whole(x, w, 1, MOST_ROWS))

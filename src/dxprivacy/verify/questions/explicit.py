@@ -14,11 +14,9 @@ class ExplicitRows(Question):
     optional = ("within", "weight")
 
     def words(self, *, goals: bool = True) -> str:  # noqa: ARG002
-        """How many."""
         return f"{self.data['shape'][0]} explicit rows"
 
     def bound(self) -> Asked:
-        """Row by row."""
         data, where, size = self.data, self.where, self.universe.cells
         shape = reading.each(data["shape"], where, lambda x, w: reading.whole(x, w, 1, 1 << 31))
         if len(shape) != 2 or shape[1] != size:

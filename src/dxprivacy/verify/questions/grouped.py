@@ -91,7 +91,6 @@ class Count(_Grouped):
     optional = ("by", "where", *Worded.optional)
 
     def bound(self) -> Asked:
-        """A row for each group."""
         found = self.grouped()
         self.require_unit("")
         block = Table(found.groups, found.ones, found.sizes)
@@ -113,7 +112,6 @@ class _OfNumbers(_Grouped):
 
     @property
     def touched(self) -> list[str]:
-        """The numbers too."""
         return [*super().touched, self.of]
 
     def numbers_of(self) -> tuple[Named, Sequence[Fraction], str]:
@@ -157,11 +155,9 @@ class Sum(_OfNumbers):
     missing_is = "zero"
 
     def missing_said(self, of: Named, value: Fraction, unit: str) -> list[str]:
-        """As nothing."""
         return missing_in_sums(of, value, unit) if self.missing else super().missing_said(of, value, unit)
 
     def bound(self) -> Asked:
-        """A row for each group."""
         found = self.grouped()
         of, numbers, unit = self.numbers_of()
         counted = of.attribute.in_sums(numbers, zero=bool(self.missing))
@@ -179,7 +175,6 @@ class Mean(_OfNumbers):
     missing_is = "left out"
 
     def missing_said(self, of: Named, value: Fraction, unit: str) -> list[str]:
-        """Left out."""
         return missing_in_means(of, value, unit) if self.missing else super().missing_said(of, value, unit)
 
     def bound(self) -> Asked:

@@ -23,11 +23,9 @@ class _Intervals(Worded):
 
     @property
     def touched(self) -> list[str]:
-        """What the groups are of."""
         return [bare(self.of)]
 
     def bound(self) -> Asked:
-        """A row for each."""
         grouping = group(self.of, self.universe, self.where, edition=self.edition)
         spans = self.spans(len(grouping.labels))
         block = Along(grouping.axis, grouping.groups, spans)
@@ -42,7 +40,6 @@ class Prefixes(_Intervals):
     ask = "prefixes"
 
     def spans(self, groups: int) -> list[tuple[int, int]]:
-        """All up to each."""
         return [(0, k) for k in range(groups)]
 
 
@@ -52,7 +49,6 @@ class Ranges(_Intervals):
     ask = "ranges"
 
     def spans(self, groups: int) -> list[tuple[int, int]]:
-        """From each to each."""
         if groups > _MOST_RANGES:
             raise refuse("asks for too many ranges", self.where)
         return [(a, b) for a in range(groups) for b in range(a, groups)]

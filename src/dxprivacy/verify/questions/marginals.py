@@ -19,7 +19,6 @@ class Marginals(Worded):
 
     @property
     def touched(self) -> list[str]:
-        """All attributes."""
         return self.universe.names
 
     def bound(self) -> Asked:

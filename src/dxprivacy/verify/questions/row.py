@@ -24,7 +24,6 @@ class OneRow(Question):
         self.whole = read_question(of, universe, where, KINDS, edition=edition, units=units)
 
     def words(self, *, goals: bool = True) -> str:  # noqa: ARG002
-        """Which row, counted from 1."""
         return f"row {self.data['row'] + 1} of {self.whole.words()}"
 
     def bound(self) -> Asked:

@@ -58,7 +58,6 @@ class Mwem(Run):
         check_number(data["promise"], self.records)
 
     def checks(self) -> Iterator[Check]:
-        """Besides the answers, rounds and measurements."""
         yield from super().checks()
         yield Check(
             "rounds", f"{self.rounds:,}, with {len(self.measured):,} measurements in {len(self.entries):,} entries"

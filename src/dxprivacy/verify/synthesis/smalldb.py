@@ -71,7 +71,6 @@ class SmallDb(Run):
                 raise refuse("its interval is not that of its bound", f"answer {k + 1}")
 
     def checks(self) -> Iterator[Check]:
-        """Besides the answers, size and bounds."""
         yield from super().checks()
         yield Check("bounds", f"{self.size:,} records stand for {self.records:,}; every interval is that of its bound")
 
