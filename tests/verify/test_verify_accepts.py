@@ -51,7 +51,7 @@ def released(plan, rng, records=1000):
     """As a session would release it: where the number of records is private, the declared most counts."""
     records = plan.metric.universe.max_records or records
     z = np.array([rng.randint(-50, 2000) if s else 0 for s in plan.scales])
-    if plan.measured is not None:  # rows without noise must agree with one another
+    if not plan.measured.as_asked:  # rows without noise must agree with one another
         x = np.bincount(
             [rng.randrange(plan.metric.universe.cells) for _ in range(records)], minlength=plan.metric.universe.size
         )

@@ -77,7 +77,7 @@ class Ours:
     share: Fraction
     records: int | None
     scales: Sequence[float]
-    measured: Measured | None
+    measured: Measured
     laws: Sequence[Law]
     errors: Sequence[ErrorOf]
     ratio: float  # of the policy, all questions together
@@ -133,7 +133,7 @@ def baselines(ours: Ours) -> Baselines:
             loose = ours.worst_epsilon * losses[a.number] / together
             for k, error in zip(a.answers, plain.errors(loose / plain.epsilon), strict=True):
                 worst[k] = error
-        scales = plain.found.scales if plain.found.measured is None else ()
+        scales = plain.found.scales if plain.found.measured.as_asked else ()
         found[a.number] = PlainQuestion(plain.epsilon, near.pair, plain.gain, tuple(a.rows), scales)
     nothing = PlainQuestion(math.inf, None, math.inf)
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
@@ -154,7 +154,7 @@ def _questions(ours: Ours) -> list[_Alone]:
 
 def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | None:
     """What a question costs by itself; None where other rows are counted, which serve all questions."""
-    if ours.measured is not None or len(ours.questions.questions) == 1:
+    if not ours.measured.as_asked or len(ours.questions.questions) == 1:
         return None
     return LaplaceCost(alone.workload, [ours.scales[r] for r in alone.rows])
 
@@ -194,7 +194,7 @@ class _Counted:
     """What plain DP counts, with which noise."""
 
     scales: tuple[float, ...]
-    measured: Measured | None = None
+    measured: Measured
 
     def times(self, factor: float) -> "_Counted":
         """With so many times the noise."""
@@ -238,25 +238,27 @@ class _Plain:
     def _other_way(self, found: Candidate) -> bool:
         """Whether it counts rows that were not asked for, or moves answers on purpose, where our plan does not."""
         theirs, ours = found.measured, self.ours.measured
-        if theirs is None:
+        if theirs.as_asked:
             return False
-        return ours is None or (theirs.shifts is not None and ours.shifts is None)
+        return ours.as_asked or (theirs.shifts is not None and ours.shifts is None)
 
     def _with_one_scale(self, epsilon: float) -> _Counted:
         """The asked rows, or where our plan counts others for this question alone, the better of both."""
         ours = self.ours
         if self.alone.workload.universe.absent is not None:
-            return _Counted(simplest(self.task).scales)
+            return self._simplest()
         alike = np.array(self.task.even_scales)
-        simple = _Counted(
-            tuple((alike * (largest_loss(LaplaceCost(self.alone.workload, alike))[0] / epsilon)).tolist())
-        )
-        if ours.measured is None or len(ours.questions.questions) > 1:
+        most = largest_loss(LaplaceCost(self.alone.workload, alike))[0] / epsilon
+        simple = _Counted(tuple((alike * most).tolist()), self.task.as_asked)
+        if ours.measured.as_asked or len(ours.questions.questions) > 1:
             return simple
         one = np.ones(ours.measured.workload.rows)
         most = largest_loss(LaplaceCost(ours.measured.workload, one))[0] / epsilon
         other = _Counted(tuple((one * most).tolist()), ours.measured)
         return other if most and self._loss(other) < self._loss(simple) else simple
+
+    def _simplest(self) -> _Counted:
+        return _Counted(simplest(self.task).scales, self.task.as_asked)
 
     def _loss(self, found: Noisy) -> float:
         return self.task.loss_of(self.task.effective(found))
@@ -266,8 +268,8 @@ class _Plain:
         if not 0 < times < math.inf:
             return tuple(ErrorOf(math.inf, math.inf, math.inf) for _ in self.alone.answers)
         found = self.found
-        if times != 1 and found.measured is not None and found.measured.shifts is not None:
-            found = _Counted(simplest(self.task).scales)  # a bias is for one epsilon only
+        if times != 1 and found.measured.shifts is not None:
+            found = self._simplest()  # a bias is for one epsilon only
         return self.task.errors(found.times(1 / times))
 
     @cached_property
@@ -278,7 +280,7 @@ class _Plain:
     def _size(self, row: int) -> float:
         """The scale whose noise would err as much as what a row of ours gets."""
         ours = self.ours
-        if ours.measured is None:
+        if ours.measured.as_asked:
             return ours.scales[row]
         moved = 0.0 if ours.measured.shifts is None else ours.measured.shifts[row] * (ours.records or 0)
         return math.sqrt((ours.laws[row].variance + moved**2) / 2)

@@ -19,7 +19,6 @@ from dxprivacy.files.formats import WITH_RECONSTRUCTION, Format
 from dxprivacy.mechanisms.facts import Facts
 from dxprivacy.mechanisms.laplace.baselines import Baselines, Ours, baselines
 from dxprivacy.mechanisms.laplace.expected import all_expected
-from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.metrics import Metric
@@ -58,7 +57,7 @@ class PlanFacts(Facts):
     rows: int | None
     title: str = ""
     dataset: str = ""
-    measured: Measured | None = None  # what is counted instead of the rows that were asked for
+    measured: Measured  # what is counted, and how what was asked follows from it
     about: str = ""  # in words: which strategy, and how good it is
     planner: str = "auto"  # the method that was asked for, by which plain DP is planned for comparison as well
     proof: Proof | None = field(default=None, repr=False)  # where planning has just computed it
@@ -70,12 +69,12 @@ class PlanFacts(Facts):
     @property
     def counted(self) -> Workload:
         """The rows that get noise."""
-        return self.workload if self.measured is None else self.measured.workload
+        return self.measured.workload
 
     @property
     def counted_questions(self) -> Stack:
         """The questions that are put to the data: those that were asked, or others in their place."""
-        return self.questions if self.measured is None else self.measured.questions
+        return self.measured.put(self.questions)
 
     @cached_property
     def cost(self) -> LaplaceCost:
@@ -85,16 +84,16 @@ class PlanFacts(Facts):
     @cached_property
     def laws(self) -> tuple[Law, ...]:
         """The law of the noise in each row that was asked for."""
-        return laplace_laws(self.scales) if self.measured is None else self.measured.laws(self.scales)
+        return self.measured.laws(self.scales)
 
     def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
         """The rows that were asked for, from noisy counts: post-processing."""
-        return noisy.tolist() if self.measured is None else self.measured.estimate(noisy, self.scales, records)
+        return self.measured.estimate(noisy, self.scales, records)
 
     @property
     def reconstruction(self) -> WayBack | None:
         """The way from counted rows to those that were asked for, where the plan's file carries it."""
-        return None if self.measured is None else self.measured.reconstruction(self.scales)
+        return self.measured.reconstruction(self.scales)
 
     def format(self, of: Format) -> str:
         """The version of a file that holds this plan, or its release."""
@@ -102,12 +101,12 @@ class PlanFacts(Facts):
 
     def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
         """The released value of an answer and its 95 % interval, from estimated rows."""
-        shifts = None if self.measured is None else self.measured.shifts
+        shifts = self.measured.shifts
         return answer.recipe.interval(rows, self.laws, records, 0.0 if shifts is None else shifts[answer.rows[0]])
 
     def is_exact(self, answer: Answer) -> bool:
         """Whether an answer has no noise, and nothing else moves it: shift, rounding, or cells that hide a part."""
-        shifts = None if self.measured is None else self.measured.shifts
+        shifts = self.measured.shifts
         recipe = answer.recipe
         return not (recipe.below or recipe.above or recipe.bias) and all(
             self.laws[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows
@@ -123,7 +122,7 @@ class PlanFacts(Facts):
     @cached_property
     def errors(self) -> tuple[ErrorOf, ...]:
         """Expected error per answer."""
-        shifts = None if self.measured is None else self.measured.shifts
+        shifts = self.measured.shifts
         return all_expected(self.workload, self.laws, self.rows, shifts)
 
     @cached_property
@@ -180,7 +179,7 @@ class PlanFacts(Facts):
                 "scales": [s.hex() for s in self.scales],
                 "share": str(self.share),
                 "rows": self.rows,
-                **({} if self.measured is None else {"measured": [self.measured.how, self.measured.workload.digest]}),
+                **({} if self.measured.as_asked else {"measured": [self.measured.how, self.measured.workload.digest]}),
             }
         )
 
@@ -197,7 +196,7 @@ class PlanFacts(Facts):
             "scales": [s.hex() for s in self.scales],
             "certificate": self.certificate.to_dict(),
             "worst_case_epsilon": finite(self.worst_epsilon),
-            **({} if self.measured is None else {"measured": self.measured.to_dict() | self._carried()}),
+            **({} if self.measured.as_asked else {"measured": self.measured.to_dict() | self._carried()}),
         }
 
     def _carried(self) -> dict[str, Any]:

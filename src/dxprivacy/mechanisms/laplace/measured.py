@@ -1,7 +1,7 @@
 """What a plan counts in place of the rows that were asked for, and how the answers follow from it.
 
 Privacy depends on the counted rows and their scales alone; the way back to the rows that were asked for is
-post-processing.  A plan that counts just what was asked has none of this.
+post-processing.  A plan that counts just what was asked has nothing to work out (`AsAsked`).
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves, representatives
-from dxprivacy.mechanisms.laplace.laws import Laplace
+from dxprivacy.mechanisms.laplace.laws import Laplace, laplace_laws
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
@@ -26,11 +26,16 @@ MOST_RECORDS = 1 << 16  # that rows tell apart, to compare them record by record
 class Measured(ABC):
     """Other rows, and the way back.  `asked` are the rows that were asked for."""
 
+    as_asked: ClassVar[bool] = False  # whether what is counted is what was asked for
     how: ClassVar[str]
     note: ClassVar[str]  # what a reader of the answers must know
 
     def __init__(self, asked: Workload, questions: Stack) -> None:
         self.asked, self.questions = asked, questions
+
+    def put(self, asked: Stack) -> Stack:  # noqa: ARG002
+        """The questions that are put to the data where these were asked."""
+        return self.questions
 
     @cached_property
     def workload(self) -> Workload:
@@ -61,6 +66,37 @@ class Measured(ABC):
     def to_dict(self) -> dict[str, Any]:
         """For JSON: enough to make it again."""
         return {"how": self.how, "questions": self.questions.to_dict(), "workload": self.workload.digest}
+
+
+class AsAsked(Measured):
+    """The rows that were asked for themselves: nothing has to be worked out."""
+
+    as_asked = True
+    how, note = "", ""
+
+    def __init__(self, asked: Workload) -> None:
+        super().__init__(asked, Stack(()))
+
+    def put(self, asked: Stack) -> Stack:
+        """As they were asked."""
+        return asked
+
+    @property
+    def workload(self) -> Workload:
+        """As they were asked."""
+        return self.asked
+
+    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """That of the noise that is drawn."""
+        return laplace_laws(scales)
+
+    def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
+        """As they came out."""
+        return list(noisy.tolist())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nothing has to be said."""
+        return {}
 
 
 class RowForRow(Measured):

@@ -33,7 +33,7 @@ def notes(plan: PlanFacts) -> list[str]:
     found |= dict.fromkeys(_sizes(plan))
     if plan.metric.universe.absent is not None:
         found["how many records there are is private too: “count” is answered with noise"] = None
-    if plan.measured is not None:
+    if plan.measured.note:
         found[plan.measured.note] = None
     return list(found)
 

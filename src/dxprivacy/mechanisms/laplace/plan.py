@@ -16,7 +16,7 @@ from dxprivacy.files.writing import write_file
 from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
-from dxprivacy.mechanisms.laplace.measured import Measured, RowForRow
+from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured, RowForRow
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.mechanisms.laplace.run import noisy_rows, public_records
 from dxprivacy.mechanisms.noise import Noise
@@ -47,7 +47,7 @@ class Plan(PlanFacts, Planned[Release]):
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse what cannot be released, from public numbers."""
         require_room(self.counted.largest, records, where="release")
-        if self.measured is not None and self.measured.shifts is not None and records > (self.rows or 0):
+        if self.measured.shifts is not None and records > (self.rows or 0):
             raise UsageError(
                 f"the plan moves answers on purpose, for {self.rows or 0:,} records, and there are {records:,}",
                 hints=[(f"--rows {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
@@ -167,8 +167,8 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     if not 0 < share <= 1:
         raise UsageError("the plan file is damaged: its share is not between 0 and 1")
     workload = questions.on(metric.universe)
-    measured = None if put is None else measure(given.get("how"), workload, put)
-    if len(scales) != (workload if measured is None else measured.workload).rows:
+    measured = AsAsked(workload) if put is None else measure(given.get("how"), workload, put)
+    if len(scales) != measured.workload.rows:
         raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
     plan = Plan(
         questions=questions,
@@ -184,7 +184,7 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         about=about,
     )
     plan.certificate.require(at_most=share)
-    if plan.measured is not None:
+    if not plan.measured.as_asked:
         _ = plan.errors  # refuses what does not follow from the counted rows
         if data["format"] == PLAN.numbered(WITH_RECONSTRUCTION):
             plan.measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)

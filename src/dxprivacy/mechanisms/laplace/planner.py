@@ -103,7 +103,6 @@ def finish(
     asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "", planner: str = "auto"
 ) -> Plan:
     """Certified scales as a plan."""
-    counted = task.workload if found.measured is None else found.measured.workload
     plan = Plan(
         questions=asked,
         workload=task.workload,
@@ -117,9 +116,9 @@ def finish(
         measured=found.measured,
         about=_said(found.about, task.watch),
         planner=planner,
-        proof=Proof(LaplaceCost(counted, found.scales), found.certificate),
+        proof=Proof(LaplaceCost(found.measured.workload, found.scales), found.certificate),
     )
-    if plan.measured is not None:
+    if not plan.measured.as_asked:
         _ = plan.errors  # refuses what does not follow from the counted rows
     return plan
 

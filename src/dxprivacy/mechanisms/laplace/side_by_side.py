@@ -79,12 +79,12 @@ def compare_methods(task: Task) -> list[Compared]:
             continue
         found[maker.name] = (candidate, time.perf_counter() - start)
         floor = bound if floor is None else floor
-    direct = [c for c, _ in found.values() if c.measured is None]
+    direct = [c for c, _ in found.values() if c.measured.as_asked]
     simplest = direct[0]
     for candidate in direct[1:]:
         if task.better(task.merit(candidate), task.merit(simplest)):
             simplest = candidate
-    best = preferred(task, simplest, [c for c, _ in found.values() if c.measured is not None]).method
+    best = preferred(task, simplest, [c for c, _ in found.values() if not c.measured.as_asked]).method
     least = min(task.loss_of(task.effective(candidate)) for candidate, _ in found.values())
     lines = [_line(task, c, seconds, floor, least, best=name == best) for name, (c, seconds) in found.items()]
     return lines + [Compared(name, seconds, refused=why) for name, (why, seconds) in refused.items()]
@@ -93,7 +93,6 @@ def compare_methods(task: Task) -> list[Compared]:
 def _line(task: Task, found: Candidate, seconds: float, floor: float | None, least: float, *, best: bool) -> Compared:
     widths = [e.half_width for e in task.errors(found)]
     misses, loss = task.merit(found)
-    counted = task.workload if found.measured is None else found.measured.workload
     return Compared(
         found.method,
         seconds,
@@ -101,7 +100,7 @@ def _line(task: Task, found: Candidate, seconds: float, floor: float | None, lea
         float(max(widths)),
         misses,
         _relative(task, found, loss, least),
-        largest_loss(LaplaceCost(counted, found.scales))[0],
+        largest_loss(LaplaceCost(found.measured.workload, found.scales))[0],
         task.rated(found, floor).certificate.gap,
         best,
     )

@@ -247,7 +247,7 @@ def _value(plan: Plan, answer: int, n: int) -> float:
 
 def _mapped(plan: Plan, n: int) -> list[Mapped]:
     """What the plan counts beside what was asked, in the units of one record's contribution."""
-    same = plan.measured is None
+    same = plan.measured.as_asked
     sides = RowForRow(plan.workload, plan.questions) if same else plan.measured
     if not isinstance(sides, RowForRow):
         raise TypeError("averages are counted row for row")

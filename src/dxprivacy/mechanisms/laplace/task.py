@@ -22,7 +22,7 @@ from dxprivacy.exact.arrays import Bools, Floats
 from dxprivacy.exact.numbers import round_up
 from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints, limits_of
 from dxprivacy.mechanisms.laplace.expected import all_expected, target_scales
-from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured
 from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block
@@ -57,7 +57,7 @@ class Noisy(Protocol):
         """One for each row that is counted."""
 
     @property
-    def measured(self) -> Measured | None:
+    def measured(self) -> Measured:
         """The rows that are counted instead of those asked for."""
 
 
@@ -68,7 +68,7 @@ class Candidate:
     method: str
     scales: tuple[float, ...]
     certificate: Certificate
-    measured: Measured | None = None
+    measured: Measured
     about: str = ""
 
 
@@ -84,6 +84,11 @@ class Task:
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
     effort: Effort = "quick"  # how long to search for other rows
+
+    @cached_property
+    def as_asked(self) -> Measured:
+        """Counting what was asked."""
+        return AsAsked(self.workload)
 
     @cached_property
     def targets(self) -> Floats:
@@ -197,15 +202,14 @@ class Task:
 
     def certified(self, method: str, proposal: Proposal) -> Candidate:
         """Repair by the common factor that is missing, if any, and certify."""
-        rows = self.workload
-        if proposal.measured is not None:
-            rows = proposal.measured.workload
-            if self.rows and rows.largest * self.rows >= _ROOM:
-                raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
+        measured = proposal.measured or self.as_asked
+        rows = measured.workload
+        if not measured.as_asked and self.rows and rows.largest * self.rows >= _ROOM:
+            raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
         proposed: Floats = np.asarray(proposal.scales, dtype=np.float64)
         allowance = Allowance(self.metric, self.share, self.spent)
         scales, certificate = repaired(proposed, lambda s: LaplaceCost(rows, s), allowance, self.workload)
-        return Candidate(method, tuple(scales.tolist()), certificate, proposal.measured, proposal.about)
+        return Candidate(method, tuple(scales.tolist()), certificate, measured, proposal.about)
 
     def merit(self, found: Candidate) -> tuple[int, float]:
         """How many answers miss their target, then the loss: the less the better."""
@@ -222,13 +226,13 @@ class Task:
         return all_expected(self.workload, laws, self.rows, shifts)
 
     def _noise(self, found: Noisy) -> tuple[Sequence[Law | float], Sequence[float] | None]:
-        if found.measured is None:
+        if found.measured.as_asked:
             return found.scales, None
         return found.measured.laws(found.scales), found.measured.shifts
 
     def effective(self, found: Noisy) -> Floats:
         """Per row asked for the scale whose noise would err as much as what it gets, bias included."""
-        if found.measured is None:
+        if found.measured.as_asked:
             return np.asarray(found.scales)
         laws, shifts = self._noise(found)
         moved: Floats = np.zeros(len(laws)) if shifts is None else np.array(shifts) * (self.rows or 0)
@@ -250,7 +254,7 @@ class Task:
 
     def rated(self, found: Candidate, floor: float | None) -> Candidate:
         """With a lower bound on the loss of any scales for these rows, and how far above it these are."""
-        if floor is None or not math.isfinite(floor) or found.measured is not None:
+        if floor is None or not math.isfinite(floor) or not found.measured.as_asked:
             return found
         loss = self.loss_of(found.scales)
         noisy = np.asarray(found.scales) > 0
