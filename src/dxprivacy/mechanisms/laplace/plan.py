@@ -321,12 +321,12 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     measured = None if put is None else measure(given.get("how"), workload, put)
     if len(scales) != (workload if measured is None else measured.workload).rows:
         raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
-    if measured is not None and data["format"] == CARRYING:
-        measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
     plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset, measured, about)
     plan.certificate.require(at_most=share)
     if plan.measured is not None:
         _ = plan.errors  # refuses what does not follow from the counted rows
+        if data["format"] == CARRYING:
+            plan.measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
     return plan
 
 
