@@ -12,8 +12,9 @@ from pathlib import Path
 
 import duckdb
 
-from dxprivacy.attributes.base import Integers, Values
-from dxprivacy.attributes.ordered import Numbers
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.model.universe import Universe
 

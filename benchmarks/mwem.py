@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import fit_histogram
@@ -21,7 +22,8 @@ from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.noise.source import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Stack, count, gather, marginals
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import count, gather, marginals
 
 SMALL = Universe(
     [Values(name=n, values=("p", "q"), has_other=False) for n in "abc"]

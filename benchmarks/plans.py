@@ -11,7 +11,7 @@ from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.demo.story import QUESTIONS
 from dxprivacy.demo.survey import RESPONDENTS, write_survey
 from dxprivacy.metrics import all_pairs
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 
 def run() -> list[dict[str, object]]:

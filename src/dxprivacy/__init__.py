@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from dxprivacy.accounting import sensitivity as sensitivity
     from dxprivacy.accounting.certificate import Certificate as Certificate
     from dxprivacy.attributes.base import Attribute as Attribute
-    from dxprivacy.attributes.base import Integers as Integers
-    from dxprivacy.attributes.base import Points as Points
     from dxprivacy.attributes.base import Property as Property
-    from dxprivacy.attributes.base import Values as Values
-    from dxprivacy.attributes.ordered import Dates as Dates
-    from dxprivacy.attributes.ordered import Numbers as Numbers
-    from dxprivacy.attributes.ordered import Series as Series
+    from dxprivacy.attributes.dates import Dates as Dates
+    from dxprivacy.attributes.integers import Integers as Integers
+    from dxprivacy.attributes.numbers import Numbers as Numbers
+    from dxprivacy.attributes.points import Points as Points
+    from dxprivacy.attributes.series import Series as Series
+    from dxprivacy.attributes.values import Values as Values
     from dxprivacy.histogram import Histogram as Histogram
     from dxprivacy.ledger import Ledger as Ledger
     from dxprivacy.mechanisms.choice.exponential import Chosen as Chosen
@@ -48,30 +48,30 @@ if TYPE_CHECKING:
     from dxprivacy.mechanisms.laplace.run import laplace as laplace
     from dxprivacy.mechanisms.laplace.statistical import Statistical as Statistical
     from dxprivacy.mechanisms.laplace.statistical import statistical as statistical
-    from dxprivacy.mechanisms.mwem.run import mwem as mwem
-    from dxprivacy.mechanisms.smalldb import SmallDb as SmallDb
-    from dxprivacy.mechanisms.smalldb import smalldb as smalldb
+    from dxprivacy.mechanisms.mwem.by_hand import mwem as mwem
+    from dxprivacy.mechanisms.smalldb.by_hand import smalldb as smalldb
     from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan as SmallDbPlan
     from dxprivacy.mechanisms.smalldb.plan import make_smalldb as plan_smalldb  # noqa: F401
+    from dxprivacy.mechanisms.smalldb.run import SmallDb as SmallDb
     from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan as SynthesisPlan
     from dxprivacy.mechanisms.synthesis.plan import plan_synthesis as plan_synthesis
     from dxprivacy.mechanisms.synthesis.synthetic import Synthetic as Synthetic
     from dxprivacy.model.universe import Universe as Universe
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
+    from dxprivacy.questions.asking import count as count
+    from dxprivacy.questions.asking import marginals as marginals
+    from dxprivacy.questions.asking import matrix as matrix
+    from dxprivacy.questions.asking import mean_of as mean_of
+    from dxprivacy.questions.asking import prefixes as prefixes
+    from dxprivacy.questions.asking import ranges as ranges
+    from dxprivacy.questions.asking import sum_of as sum_of
+    from dxprivacy.questions.asking import table as table
     from dxprivacy.questions.picks import bin_edges as bin_edges
     from dxprivacy.questions.picks import closest as closest
     from dxprivacy.questions.picks import median_of as median_of
     from dxprivacy.questions.picks import most_common as most_common
     from dxprivacy.questions.picks import quantile_of as quantile_of
-    from dxprivacy.questions.questions import count as count
-    from dxprivacy.questions.questions import marginals as marginals
-    from dxprivacy.questions.questions import matrix as matrix
-    from dxprivacy.questions.questions import mean_of as mean_of
-    from dxprivacy.questions.questions import prefixes as prefixes
-    from dxprivacy.questions.questions import ranges as ranges
-    from dxprivacy.questions.questions import sum_of as sum_of
-    from dxprivacy.questions.questions import table as table
     from dxprivacy.release import post as post
     from dxprivacy.release.release import Release as Release
     from dxprivacy.session import Session as Session
@@ -82,7 +82,7 @@ _HOME = {
     "Choice": ("mechanisms.choice.plan", "Choice"),
     "ChoiceRelease": ("mechanisms.choice.release", "ChoiceRelease"),
     "Chosen": ("mechanisms.choice.exponential", "Chosen"),
-    "SmallDb": ("mechanisms.smalldb", "SmallDb"),
+    "SmallDb": ("mechanisms.smalldb.run", "SmallDb"),
     "SmallDbPlan": ("mechanisms.smalldb.plan", "SmallDbPlan"),
     "bin_edges": ("questions.picks", "bin_edges"),
     "closest": ("questions.picks", "closest"),
@@ -92,19 +92,19 @@ _HOME = {
     "plan_choice": ("mechanisms.choice.plan", "make_choice"),
     "plan_smalldb": ("mechanisms.smalldb.plan", "make_smalldb"),
     "quantile_of": ("questions.picks", "quantile_of"),
-    "smalldb": ("mechanisms.smalldb", "smalldb"),
+    "smalldb": ("mechanisms.smalldb.by_hand", "smalldb"),
     "Attribute": ("attributes.base", "Attribute"),
-    "Dates": ("attributes.ordered", "Dates"),
-    "Numbers": ("attributes.ordered", "Numbers"),
-    "Series": ("attributes.ordered", "Series"),
+    "Dates": ("attributes.dates", "Dates"),
+    "Numbers": ("attributes.numbers", "Numbers"),
+    "Series": ("attributes.series", "Series"),
     "Bound": ("accounting", "Bound"),
     "Certificate": ("accounting.certificate", "Certificate"),
     "GroupLoss": ("accounting", "GroupLoss"),
     "Histogram": ("histogram", "Histogram"),
-    "Integers": ("attributes.base", "Integers"),
+    "Integers": ("attributes.integers", "Integers"),
     "Ledger": ("ledger", "Ledger"),
     "Plan": ("mechanisms.laplace.plan", "Plan"),
-    "Points": ("attributes.base", "Points"),
+    "Points": ("attributes.points", "Points"),
     "Policy": ("policy", "Policy"),
     "Property": ("attributes.base", "Property"),
     "Records": ("synthetic.records", "Records"),
@@ -114,30 +114,30 @@ _HOME = {
     "Synthetic": ("mechanisms.synthesis.synthetic", "Synthetic"),
     "SynthesisPlan": ("mechanisms.synthesis.plan", "SynthesisPlan"),
     "Universe": ("model.universe", "Universe"),
-    "Values": ("attributes.base", "Values"),
-    "count": ("questions.questions", "count"),
+    "Values": ("attributes.values", "Values"),
+    "count": ("questions.asking", "count"),
     "direct": ("mechanisms.direct.run", "direct"),
     "errors": ("errors", ""),
     "group_loss": ("accounting", "group_loss"),
     "fit_histogram": ("mechanisms.direct.run", "fit_histogram"),
     "laplace": ("mechanisms.laplace.run", "laplace"),
     "load_questions": ("policy.asks", "load_questions"),
-    "matrix": ("questions.questions", "matrix"),
+    "matrix": ("questions.asking", "matrix"),
     "max_ratio": ("accounting", "max_ratio"),
-    "mean_of": ("questions.questions", "mean_of"),
-    "ranges": ("questions.questions", "ranges"),
-    "prefixes": ("questions.questions", "prefixes"),
-    "marginals": ("questions.questions", "marginals"),
+    "mean_of": ("questions.asking", "mean_of"),
+    "ranges": ("questions.asking", "ranges"),
+    "prefixes": ("questions.asking", "prefixes"),
+    "marginals": ("questions.asking", "marginals"),
     "metrics": ("metrics", ""),
-    "mwem": ("mechanisms.mwem.run", "mwem"),
+    "mwem": ("mechanisms.mwem.by_hand", "mwem"),
     "plan": ("mechanisms.laplace.planner", "make_plan"),
     "plan_synthesis": ("mechanisms.synthesis.plan", "plan_synthesis"),
     "plots": ("plots", ""),
     "post": ("release.post", ""),
     "sensitivity": ("accounting", "sensitivity"),
     "statistical": ("mechanisms.laplace.statistical", "statistical"),
-    "sum_of": ("questions.questions", "sum_of"),
-    "table": ("questions.questions", "table"),
+    "sum_of": ("questions.asking", "sum_of"),
+    "table": ("questions.asking", "table"),
     "whole_counts": ("synthetic.rounding", "whole_counts"),
 }
 
@@ -146,6 +146,7 @@ _SCREENS = {
     "Choice": ("screens.choice", "choice_lines"),
     "ChoiceRelease": ("screens.choice_release", "choice_release_lines"),
     "Diff": ("screens.diff", "diff_lines"),
+    "MwemPlan": ("screens.mwem", "mwem_lines"),
     "Plan": ("screens.plan", "plan_lines"),
     "Processed": ("screens.release", "processed_lines"),
     "Release": ("screens.release", "release_lines"),

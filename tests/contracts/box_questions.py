@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import count, gather
+from dxprivacy.questions.asking import count, gather
 
 BOXES = Universe(
     [Values(name=n, values=("p", "q"), has_other=False) for n in "abc"]

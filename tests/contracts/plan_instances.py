@@ -7,9 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import marginals, matrix, prefixes, ranges, table
+from dxprivacy.questions.asking import marginals, matrix, prefixes, ranges, table
 
 KINDS = ("uniform", "binary", "smooth", "structured")
 LOSSES = ("l2", "l1", "geomean", "linf")

@@ -7,23 +7,18 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Points, Property, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Property
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError
 from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import (
-    Stack,
-    count,
-    gather,
-    marginals,
-    matrix,
-    mean_of,
-    prefixes,
-    ranges,
-    sum_of,
-    table,
-)
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import count, gather, marginals, matrix, mean_of, prefixes, ranges, sum_of, table
 
 
 def rational(rng, *, zero=0.05, infinite=0.05):

@@ -17,8 +17,12 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from dxprivacy.attributes.base import Attribute, Integers, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.values import Values
 from dxprivacy.model.universe import Universe
 
 FRAMES = ["pandas", "polars", "arrow", "lazy", "dataset", "stream", "capsule", "batch"]

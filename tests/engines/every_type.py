@@ -16,8 +16,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from dxprivacy.attributes.base import Attribute, Integers, Points, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.values import Values
 
 ATTRIBUTES: dict[str, Attribute] = {
     "texts": Values(name="texts", column="x", values=("M", "F", "été", "1", "true")),

@@ -15,7 +15,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import apart, open_source
 from dxprivacy.engines.duck_database import Database
 from dxprivacy.errors import DataError

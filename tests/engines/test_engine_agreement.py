@@ -11,8 +11,12 @@ import pyarrow as pa
 import pytest
 from engine_kinds import EVERY, build, expected
 
-from dxprivacy.attributes.base import Integers, Points, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.model.universe import Universe
 

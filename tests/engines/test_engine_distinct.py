@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from dxprivacy.attributes.base import Values
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.engines.distinct import LONGEST_VALUE, MOST_VALUES, public_values
 from dxprivacy.errors import DataError, DxError, UsageError

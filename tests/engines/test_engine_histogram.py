@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dxprivacy.attributes.base import Integers
+from dxprivacy.attributes.integers import Integers
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.universe import Universe

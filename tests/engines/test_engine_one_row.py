@@ -12,7 +12,8 @@ from engine_kinds import moved
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import lines as line_files
 from dxprivacy.engines import open_source
 from dxprivacy.model.universe import Universe

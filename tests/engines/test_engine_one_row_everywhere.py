@@ -12,8 +12,12 @@ from engine_kinds import TYPED, from_arrow, moved
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dxprivacy.attributes.base import Integers, Points, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.model.universe import Universe
 

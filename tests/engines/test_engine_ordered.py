@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.engines import open_source
 from dxprivacy.engines.entries import entry_reader
@@ -73,7 +75,7 @@ def test_numbers_at_and_beside_every_edge_fall_as_the_attribute_says(low, high, 
     entries = [*around, *drawn, *odd]
     want = [attribute.listed if x is None or math.isnan(x) else attribute.place(x) for x in entries]
     assert places(attribute, arrow(pa.float64(), entries)) == want
-    assert [entry_reader(attribute)(x) for x in entries] == want
+    assert [entry_reader(attribute.codec)(x) for x in entries] == want
     texts = [None if x is None else repr(x) for x in entries]
     assert places(attribute, pd.DataFrame({"row": range(len(texts)), "x": pd.Series(texts, dtype="str")})) == want
 
@@ -133,7 +135,7 @@ def test_texts_of_numbers_are_read_alike_by_python_and_by_sql(written):
         Integers(name="x", low=-10, high=4000, format=written),
     ):
         found = places(attribute, frame)
-        assert found == [entry_reader(attribute)(text) for text in texts]
+        assert found == [entry_reader(attribute.codec)(text) for text in texts]
         assert sum(k < attribute.listed for k in found) > 100
     numbers = [plain.plain(text) for text in texts]
     attribute = Numbers(name="x", low=-10, high=4000, step=10, format=written)
@@ -142,7 +144,7 @@ def test_texts_of_numbers_are_read_alike_by_python_and_by_sql(written):
 
 
 def test_whole_numbers_follow_the_declared_marks():
-    read = entry_reader(Integers(name="x", low=-5000, high=5000, format="1.234,5"))
+    read = entry_reader(Integers(name="x", low=-5000, high=5000, format="1.234,5").codec)
     entries = ["1.234", "1.234,0", "1.234,5", "-1.234", "12.34", "1234", " 1.234,\t", "1e3", 1.234, 1234, 1234.0]
     assert [k - 5000 if k <= 10000 else None for k in map(read, entries)] == [
         *(1234, 1234, None, -1234, None, 1234, 1234, None),
@@ -191,7 +193,7 @@ def test_texts_of_dates_are_read_alike_by_python_and_by_sql(written):
     frame = pd.DataFrame({"row": range(len(texts)), "x": pd.Series(texts, dtype="str")})
     assert places(attribute, frame) == want
     assert places(attribute, arrow(pa.string(), texts)) == want  # declared as text: dates are often stored so
-    assert [entry_reader(attribute)(text) for text in texts] == want
+    assert [entry_reader(attribute.codec)(text) for text in texts] == want
     assert sum(k < attribute.listed for k in want) > 250
 
 
@@ -298,7 +300,7 @@ def test_instants_count_as_their_day_in_the_zone_of_the_policy(zone):
     rng = random.Random(zone)
     for first, last in (("2025-06-01", "2026-06-30"), ("1880-01-01", "1990-12-31"), ("2011-12-25", "2012-01-05")):
         attribute = Dates(name="x", first=first, last=last, timezone=zone)
-        table = offsets(attribute)
+        table = offsets(attribute.codec)
         seconds = [start + shift for start, _ in table for shift in (-1, 0, 1, -43_200, 43_200)]
         days = [attribute.first + timedelta(days=rng.randrange(-3, attribute.listed + 3)) for _ in range(300)]
         midnight = [datetime.combine(day, datetime.min.time(), ZoneInfo(zone or "UTC")).timestamp() for day in days]
@@ -317,7 +319,7 @@ def test_wall_clock_times_are_taken_as_written_whatever_the_zone():
     for zone in ZONES:
         attribute = Dates(name="x", first="2026-01-01", last="2026-01-03", timezone=zone)
         assert places(attribute, arrow(pa.timestamp("us"), [late])) == [0]
-        assert entry_reader(attribute)(late) == entry_reader(attribute)("2026-01-01T23:59-12:00") == 0
+        assert entry_reader(attribute.codec)(late) == entry_reader(attribute.codec)("2026-01-01T23:59-12:00") == 0
 
 
 def test_objects_of_dates_are_read_one_by_one():
@@ -362,7 +364,7 @@ def test_a_series_is_its_columns_in_mixed_radix_and_other_as_a_whole():
 def test_a_series_of_numbers_goes_by_the_cells_of_its_entries():
     rng = random.Random(8)
     a, b = ([rng.choice([-1.0, -0.5, 0.3, 1.0, 1.01, math.nan, None]) for _ in range(200)] for _ in range(2))
-    place = entry_reader(LEVEL.entry)
+    place = entry_reader(LEVEL.codec)
     want = [
         place(x) * 4 + place(y) if place(x) < 4 and place(y) < 4 else LEVEL.listed for x, y in zip(a, b, strict=True)
     ]

@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from engine_kinds import EVERY, KINDS, TYPED, build
 
-from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError
 from dxprivacy.model.universe import Universe
@@ -325,7 +327,7 @@ def test_points_are_matched_by_id_and_never_by_name(tmp_path):
 def test_importing_and_counting_csv_loads_no_engine(tmp_path):
     path = build("csv", people(), tmp_path)
     program = (
-        "import sys; from dxprivacy.engines import open_source; from dxprivacy.attributes.base import Values;"
+        "import sys; from dxprivacy.engines import open_source; from dxprivacy.attributes.values import Values;"
         "from dxprivacy.model.universe import Universe;"
         f"open_source({str(path)!r}).count(Universe([Values(name='sex', values=('M',))]));"
         "assert not {'duckdb', 'pandas', 'polars', 'pyarrow'} & set(sys.modules)"
@@ -338,7 +340,7 @@ def test_parquet_is_counted_without_pandas_polars_or_arrow(tmp_path):
     path = build("parquet", people(), tmp_path)
     program = (
         "import sys; sys.modules.update(dict.fromkeys(['pandas', 'polars', 'pyarrow']));"
-        "from dxprivacy.engines import open_source; from dxprivacy.attributes.base import Values;"
+        "from dxprivacy.engines import open_source; from dxprivacy.attributes.values import Values;"
         "from dxprivacy.model.universe import Universe;"
         f"assert open_source({str(path)!r}).count(Universe([Values(name='sex', values=('M',))])).total == 3"
     )

@@ -19,7 +19,8 @@ import pytest
 from engine_kinds import build
 from test_engine_schema import PLANTED, refusal
 
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import lines, open_source
 from dxprivacy.model.universe import Universe
 
@@ -484,7 +485,7 @@ def test_a_workbook_of_one_far_cell_and_one_that_would_fill_the_memory_are_read_
     program = (
         "import sys, resource\n"
         "from dxprivacy.engines import open_source\n"
-        "from dxprivacy.attributes.base import Values\n"
+        "from dxprivacy.attributes.values import Values\n"
         "from dxprivacy.model.universe import Universe\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for name in sys.argv[1:]:\n"
@@ -501,7 +502,8 @@ def test_a_workbook_of_one_far_cell_and_one_that_would_fill_the_memory_are_read_
 def test_a_sheet_is_read_cell_by_cell(tmp_path):
     from engine_kinds import moved
 
-    from dxprivacy.attributes.ordered import Dates, Numbers
+    from dxprivacy.attributes.dates import Dates
+    from dxprivacy.attributes.numbers import Numbers
 
     universe = Universe(
         [

@@ -303,7 +303,8 @@ def test_ten_thousand_cells_of_a_sheet_count(tmp_path):
 LONG = """
 import resource, sys
 from dxprivacy.engines import open_source
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.model.universe import Universe
 universe = Universe([Values(name="x", values=("M", "F")), Integers(name="x2", low=0, high=1)])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -12,7 +12,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from dxprivacy.attributes.base import Integers
+from dxprivacy.attributes.integers import Integers
 from dxprivacy.engines import apart, open_source, spill
 from dxprivacy.engines.duck import DuckSource
 from dxprivacy.engines.duck_database import Database
@@ -27,7 +27,7 @@ from pathlib import Path
 from dxprivacy.engines.duck import DuckSource
 from dxprivacy.engines.duck_database import Database
 from dxprivacy.engines.duck_tables import ParquetTable
-from dxprivacy.attributes.base import Integers
+from dxprivacy.attributes.integers import Integers
 from dxprivacy.model.universe import Universe
 source = DuckSource(ParquetTable(Path(sys.argv[1])), Database(memory="50MB"))
 while True:

@@ -22,7 +22,7 @@ from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, Separat
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.budget import require_budget, round_share
 from dxprivacy.ledger.leftover import Leftover
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 
 def people():

@@ -16,7 +16,8 @@ from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.budget import round_share
 from dxprivacy.ledger.receipt import receipt, receipt_lines
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 from dxprivacy.questions.strategy_rows import Picked, pick
 from dxprivacy.screens.ledger import between_lines, ledger_lines, ledger_to_dict
 from ledger.upgrade_cases import plain

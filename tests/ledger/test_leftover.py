@@ -12,13 +12,14 @@ import dxprivacy as dx
 from contracts.methods import plain_plan
 from contracts.random_models import random_metric, random_questions, random_scales, rational
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.leftover import Leftover
 from dxprivacy.metrics import AttributeMax, AttributeSum, Constant, alone, with_absent
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 
 def closure(spent, metric):

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.matching import Recoding
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.versions import Version
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import AttributeSum, alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import matrix
+from dxprivacy.questions.asking import matrix
 from ledger.upgrade_cases import AGE, PLACES, REGION, SEX, Case, plain, policy
 from ledger.upgrade_oracle import Carried, preimages, worst
 

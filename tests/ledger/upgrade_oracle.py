@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.matching import Recoding, listed_texts
-from dxprivacy.attributes.ordered import Dates, Numbers
-from dxprivacy.engines.entries import combine, entry_of, entry_reader
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.matching import Recoding
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.engines.entries import combine, entry_reader
 
 JUNK = ("", "no such entry", "-99", "1e1")
 
@@ -19,7 +20,7 @@ def entries_of(olds, news, recodings):
     """Pairs (how an entry was written, how it is written now) of one column."""
     texts = set(JUNK)
     for attribute in (*olds, *news):
-        texts |= set(listed_texts(attribute))
+        texts |= set(attribute.texts)
         if isinstance(attribute, Integers):
             texts |= {str(v) for v in range(attribute.low - 2, attribute.high + 3)}
         if isinstance(attribute, Numbers):
@@ -28,7 +29,7 @@ def entries_of(olds, news, recodings):
         if isinstance(attribute, Dates):
             texts |= {(attribute.first + timedelta(days=k)).isoformat() for k in range(-2, attribute.listed + 2)}
     recoding = next((r for r in recodings if r.texts), Recoding())
-    listed_now = {t for attribute in news for t in listed_texts(attribute)}
+    listed_now = {t for attribute in news for t in attribute.texts}
     gone = {t for source in recoding.texts.values() for t in source} - listed_now
     return [(before, now) for now in sorted(texts - gone) for before in recoding.texts.get(now, (now,))]
 
@@ -37,7 +38,7 @@ def cell(universe, row):
     """The cell of a row, given as texts by column."""
     out = 0
     for attribute, stride in zip(universe.attributes, universe.strides, strict=True):
-        read = entry_reader(entry_of(attribute))
+        read = entry_reader(attribute.codec)
         places = [np.array([read(row[column])], dtype=np.int64) for column in attribute.reads]
         out += stride * int(combine(attribute, places)[0])
     return out
@@ -52,14 +53,15 @@ def preimages(old, new, recoded):
     columns = sorted({c for a in old.attributes for c in a.reads} | set(before.values()))
     written = []
     for column in columns:
-        olds = [entry_of(a) for a in old.attributes if column in a.reads]
+        olds = [a.each_entry for a in old.attributes if column in a.reads]
         after = [a for a in new.attributes if column in {before[c] for c in a.reads}]
-        news = [entry_of(a) for a in after]
+        news = [a.each_entry for a in after]
         pairs = entries_of(olds, news, [recoded.get(a.name, Recoding()) for a in after])
         # Entries that no attribute tells apart are one: the product stays small.
         read = {}
         for was, now in pairs:
-            read[tuple(entry_reader(a)(was) for a in olds), tuple(entry_reader(a)(now) for a in news)] = (was, now)
+            old_places = tuple(entry_reader(a.codec)(was) for a in olds)
+            read[old_places, tuple(entry_reader(a.codec)(now) for a in news)] = (was, now)
         written.append(list(read.values()))
     out = {} if new.absent is None else {new.absent: {old.absent}}
     for row in itertools.product(*written):

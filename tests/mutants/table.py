@@ -142,7 +142,7 @@ METRICS = (
         "test_a_declared_pseudometric_is_scaled_upwards",
     ),
     Mutant(
-        "mechanisms/smalldb/plan.py",
+        "mechanisms/smalldb/facts.py",
         "[round_down(Fraction(scale) / w) for w",
         "[round_up(Fraction(scale) / w) for w",
         "tests/unit/exact/test_rounding_directions.py",
@@ -251,7 +251,7 @@ BOUNDS = (
         "test_a_bound_with_absent_records_and_several_costs_is_not_below_the_truth",
     ),
     Mutant(
-        "mechanisms/laplace/task.py",
+        "accounting/repair.py",
         "if missing <= 1:\n",
         "if missing <= 1 + Fraction(1, 10**9):\n",
         "tests/unit/mechanisms/laplace/test_planner.py",
@@ -423,7 +423,7 @@ NOISE = (
         "test_every_step_of_mwem_uses_exactly_the_scales_of_its_plan",
     ),
     Mutant(
-        "mechanisms/mwem/plan.py",
+        "mechanisms/mwem/facts.py",
         "Fraction(int(share * _SHARE_GRID / (2 * rounds)), _SHARE_GRID)",
         "Fraction(int(share * _SHARE_GRID / rounds), _SHARE_GRID)",
         "tests/privacy/test_mwem_loss.py",
@@ -561,15 +561,15 @@ LEDGER = (
     ),
     Mutant(
         "session/session.py",
-        "        plan.certificate.require(at_most=plan.share)\n",
+        "        planned.certificate.require(at_most=planned.granted)\n",
         "",
         "tests/unit/session/test_session.py",
         "test_a_plan_that_takes_more_than_its_share_is_refused_before_anything_is_reserved",
     ),
     Mutant(
         "session/recorded.py",
-        "        entry = self.ledger.reserve(cost, questions, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n        with self._pacing():\n            text = act()",
-        "        with self._pacing():\n            text = act()\n        entry = self.ledger.reserve(cost, questions, request=request)\n        if not isinstance(entry, Entry):\n            return entry",
+        "        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n",
+        "        early = act(Booking(self.ledger.path.name, 1, '', request, 0.0))\n        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n        act = lambda _: early\n",
         "tests/unit/session/test_recorded_steps.py",
         "test_the_same_run_again_returns_what_was_kept_and_spends_nothing",
     ),
@@ -602,8 +602,29 @@ OTHERS = (
         "exact/grid.py",
         "if largest * max(records, 1) >= 1 << 61:",
         "if largest * max(records, 1) >= 1 << 65:",
-        "tests/unit/model/test_universe_and_questions.py",
+        "tests/unit/questions/test_universe_and_questions.py",
         "test_overflow_is_refused_from_public_numbers",
+    ),
+    Mutant(
+        "attributes/registry.py",
+        "return KINDS.get(attribute.kind) is type(attribute)",
+        "return True",
+        "tests/contracts/test_new_attribute_kind.py",
+        "test_a_kind_that_nobody_registered_is_refused",
+    ),
+    Mutant(
+        "attributes/base.py",
+        "if self.codec.listed ** len(self.reads) != self.listed:",
+        "if False:",
+        "tests/contracts/test_new_attribute_kind.py",
+        "test_places_that_are_not_the_values_are_refused",
+    ),
+    Mutant(
+        "engines/duck_dialect.py",
+        "return f\"TRY_CAST({_inner(inner, name)} AS {'HUGEINT' if wide else 'BIGINT'})\"",
+        "return f\"CAST({_inner(inner, name)} AS {'HUGEINT' if wide else 'BIGINT'})\"",
+        "tests/engines/test_expressions.py",
+        "test_the_sql_of_duckdb_places_entries_where_the_expressions_do",
     ),
 )
 
@@ -616,9 +637,9 @@ HARMLESS = (
         harmless="adoption refuses such a version, and the chain shows a row that was changed since; kept as a second look",
     ),
     Mutant(
-        "engines/duck_cells.py",
-        'return f"CASE WHEN isfinite({name}) AND {name} BETWEEN',
-        'return f"CASE WHEN {name} BETWEEN',
+        "engines/placement.py",
+        "return When(Both(IsFinite(value), Between(value, *bounds)), value)",
+        "return When(Between(value, *bounds), value)",
         harmless="the engine of today orders NaN above all numbers, so that it is outside either way; kept for one that drops comparisons by statistics which leave NaN out",
     ),
     Mutant(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.ordered import Numbers
-from dxprivacy.attributes.stored import attribute_from_spec
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.registry import attribute_from_spec
 from dxprivacy.errors import DxError, PolicyError, QuestionError
 from dxprivacy.policy.asks import AskFile, read_questions
 from dxprivacy.questions.grouping import selected

@@ -13,10 +13,11 @@ from contracts.random_models import random_metric, random_questions, random_scal
 from dxprivacy import metrics
 from dxprivacy.accounting import covering, largest_loss, max_ratio, sensitivity
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import count, gather, marginals, matrix, prefixes, sum_of, table
+from dxprivacy.questions.asking import count, gather, marginals, matrix, prefixes, sum_of, table
 from dxprivacy.questions.strategy_rows import Groups, Picked, Tally
 
 

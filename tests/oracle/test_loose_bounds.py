@@ -20,7 +20,7 @@ from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.accounting.ratio import largest_loss
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
-from dxprivacy.questions.questions import count, gather
+from dxprivacy.questions.asking import count, gather
 
 
 @contextmanager

@@ -15,10 +15,11 @@ from contracts.random_models import random_metric, random_questions, random_scal
 from dxprivacy import metrics
 from dxprivacy.accounting import covering, max_ratio, sensitivity
 from dxprivacy.accounting.costs import LaplaceCost, SumCost
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import MetricError
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import count, gather, mean_of, sum_of, table
+from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
 
 
 @settings(max_examples=150, deadline=None)

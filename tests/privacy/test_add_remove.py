@@ -13,7 +13,7 @@ from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError, MetricError, QuestionError, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.metrics import WithAbsent
-from dxprivacy.model.workload import Ratio
+from dxprivacy.model.recipes import Ratio
 
 POLICY = """
 title = "Patients"

@@ -17,7 +17,8 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
+from dxprivacy.release.booking import NOWHERE
 
 iv.prec = 200
 
@@ -37,9 +38,9 @@ class Observed:
         self._last = ("choice", scores.copy(), scales.copy())
         return 0
 
-    def step(self, cost, questions, name, act):
+    def step(self, cost, questions, name, act, *, asked=None):
         self._last = ("exact",)
-        happened = json.loads(act())
+        happened = json.loads(act(NOWHERE))
         if self._last[0] == "choice":
             outcome = json.dumps({"row": self.script[name]})
         elif self._last[0] == "laplace":
@@ -146,28 +147,28 @@ def test_unrecorded_steps_stop_before_the_share_is_exceeded():
     acted = []
     third = LaplaceCost(rows, [3.0])
     for name in ("first", "second"):
-        spend.step(third, asked, name, lambda: acted.append(1) or "done")
+        spend.step(third, asked, name, lambda _: acted.append(1) or "done")
     with pytest.raises(BudgetExceeded, match="nothing spent"):
-        spend.step(third, asked, "third", lambda: acted.append(1) or "done")
+        spend.step(third, asked, "third", lambda _: acted.append(1) or "done")
     assert len(acted) == 2
     assert spend.spent == F(2, 3)
-    spend.step(SelectionCost(rows, [12.0]), asked, "last", lambda: "done")  # just what is left
+    spend.step(SelectionCost(rows, [12.0]), asked, "last", lambda _: "done")  # just what is left
     assert spend.left == 0
 
 
 def test_a_step_that_was_taken_returns_what_was_kept():
     metric, asked = metrics.constant(2, 1), gather([[1, 0]])
     cost, spend = LaplaceCost(asked.on(metric.universe), [1.0]), Unrecorded(metric)
-    assert spend.step(cost, asked, "one", lambda: "7") == spend.step(cost, asked, "one", lambda: "8") == "7"
+    assert spend.step(cost, asked, "one", lambda _: "7") == spend.step(cost, asked, "one", lambda _: "8") == "7"
     assert spend.spent == 1
     with pytest.raises(UsageError, match="another cost"):
-        spend.step(LaplaceCost(asked.on(metric.universe), [9.0]), asked, "one", lambda: "8")
+        spend.step(LaplaceCost(asked.on(metric.universe), [9.0]), asked, "one", lambda _: "8")
 
 
 def test_a_step_without_limit_is_refused_and_a_share_beyond_the_policy_too():
     metric, asked = metrics.constant(2, 1), gather([[1, 0]])
     with pytest.raises(BudgetExceeded, match="∞"):
-        Unrecorded(metric).step(LaplaceCost(asked.on(metric.universe), [0.0]), asked, "exact", lambda: "7")
+        Unrecorded(metric).step(LaplaceCost(asked.on(metric.universe), [0.0]), asked, "exact", lambda _: "7")
     for share in (0, 2, F(-1, 2)):
         with pytest.raises(UsageError, match="share"):
             Unrecorded(metric, share)

@@ -16,7 +16,7 @@ from dxprivacy.mechanisms.laplace.plan import load_plan
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.model.blocks import AlongAxis
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Matrix
+from dxprivacy.questions.matrix import Matrix
 from dxprivacy.questions.strategy_rows import Groups, Tally
 
 POLICY = """

@@ -17,8 +17,8 @@ from dxprivacy.mechanisms.laplace.plan import load_plan
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.metrics import alone
+from dxprivacy.questions.asking import gather
 from dxprivacy.questions.grammar import parse
-from dxprivacy.questions.questions import gather
 from dxprivacy.questions.stored import from_dict
 
 POLICY = """

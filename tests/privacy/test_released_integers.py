@@ -118,17 +118,16 @@ def test_intervals_cover_what_they_say():
     n = int(counts.sum())
     asked = ["count by sex", "mean age", "mean age by sex", "sum age where sex=F"]
     plan = make_plan(asked, d, method="optimal", rows=n)
-    from dxprivacy.mechanisms.laplace.expected import interval
     from dxprivacy.mechanisms.laplace.laws import laplace_laws
 
     exact = plan.workload.answer(counts).tolist()
-    truth = [interval(a, exact, laplace_laws([0.0] * len(exact)), n)[0] for a in plan.workload.answers]
+    truth = [a.recipe.interval(exact, laplace_laws([0.0] * len(exact)), n, 0.0)[0] for a in plan.workload.answers]
     hits = np.zeros(len(truth))
     squares = np.zeros(len(truth))
     times = 2_000
     for z in released(plan, counts, times).tolist():
         for k, answer in enumerate(plan.workload.answers):
-            value, low, high = interval(answer, z, plan.laws, n)
+            value, low, high = answer.recipe.interval(z, plan.laws, n, 0.0)
             hits[k] += low - 1e-9 <= truth[k] <= high + 1e-9
             squares[k] += (value - truth[k]) ** 2
     floor = 0.95 - 5.2 * math.sqrt(0.95 * 0.05 / times)

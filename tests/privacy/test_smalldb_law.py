@@ -131,7 +131,7 @@ def test_nothing_is_counted_before_the_cost_is_reserved():
     order = []
 
     class Watching(Unrecorded):
-        def step(self, cost, questions, name, act):
+        def step(self, cost, questions, name, act, *, asked=None):
             order.append("reserved")
             assert cost is plan.cost
             return super().step(cost, questions, name, act)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import dxprivacy.metrics  # noqa: F401  (its classes are looked up)
-from dxprivacy.attributes import ordered  # noqa: F401
+from dxprivacy.attributes import registry  # noqa: F401
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block

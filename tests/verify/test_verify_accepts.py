@@ -18,15 +18,21 @@ import dxprivacy as dx
 from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
 from dxprivacy.accounting import covering, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.attributes.base import Integers, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified, SeparatesIdentical, Undecided
 from dxprivacy.mechanisms.laplace.answers import build_release
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Capped, Line
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Question, Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
+from dxprivacy.questions.question import Question
+from dxprivacy.release.booking import Booking
 from dxprivacy.verify import certificate, directions, reading, verify, verify_data
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import tightest
@@ -57,7 +63,7 @@ def released(plan, rng, records=1000):
             z[start : start + block.rows] = column * records
     worst = plan.worst_epsilon
     at, request = "2026-01-31T10:00:00.000+00:00", plan.request[:16]
-    return build_release(plan, z, records, ledger="l.db", entry=3, at=at, request=request, so_far=worst * 1.5)
+    return build_release(plan, z, records, Booking(ledger="l.db", entry=3, at=at, request=request, so_far=worst * 1.5))
 
 
 def decorated(rng, question):

@@ -18,7 +18,8 @@ from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.errors import NotVerified, Undecided
 from dxprivacy.ledger import Ledger
 from dxprivacy.metrics import Constant, with_absent
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 from dxprivacy.questions.strategy_rows import Picked
 from dxprivacy.verify import certificate, directions, verify
 from dxprivacy.verify.blocks import workload_digest

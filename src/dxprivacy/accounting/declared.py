@@ -19,7 +19,9 @@ from dxprivacy.metrics import Constant, Metric, PseudoMetric
 from dxprivacy.model.terms import Terms
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Matrix, Question, Stack
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.matrix import Matrix
+from dxprivacy.questions.question import Question
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from dxprivacy.model.blocks import Block, MatrixRows, Rows
 from dxprivacy.model.terms import Part, Term, Terms
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.binding import with_absent
-from dxprivacy.questions.questions import Matrix, gather
+from dxprivacy.questions.asking import gather
+from dxprivacy.questions.matrix import Matrix, with_absent
 
 
 class Piece(Protocol):

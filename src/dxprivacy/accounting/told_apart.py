@@ -26,7 +26,7 @@ def closest_told_apart(workload: Workload, metric: Metric) -> Extreme | None:
     Where records may be absent, the absent one is a record like any other.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> line = metrics.euclidean([[0], [1], [6], [7]], epsilon_per_unit=1)
     >>> closest_told_apart(gather([[1, 1, 0, 0]]).on(line.universe), line)
     Extreme(distance=5.0, pair=(1, 2))

@@ -19,7 +19,7 @@ import numpy as np
 from dxprivacy.accounting.ratio import largest_among
 from dxprivacy.errors import TooLarge, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.numbers import Exact, round_up
+from dxprivacy.exact.numbers import Exact, is_whole, round_up
 from dxprivacy.metrics import PseudoMetric
 from dxprivacy.model.universe import Universe
 
@@ -155,7 +155,7 @@ def _listed(given: object) -> list[Any]:
 
 
 def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return is_whole(value)
 
 
 def _whole(count: Any) -> int:

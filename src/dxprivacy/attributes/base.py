@@ -2,27 +2,27 @@
 
 An attribute is a finite list of values plus, unless switched off, a last one called `other`, where NULL, NaN, unlisted
 and unparsable entries go.  So every row has exactly one cell and no row can be refused.
+
+Each kind is a file of its own and answers for itself: everybody else asks an `Attribute`, never for its type.
 """
 
 import math
-import re
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dxprivacy.attributes.text_formats import NumberFormat
+from dxprivacy.attributes.codecs import Codec, ListedTexts
+from dxprivacy.attributes.order import Scale, Singles
 from dxprivacy.errors import PolicyError, QuestionError, UsageError, did_you_mean
-from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.numbers import exact
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.numbers import exact, number_text
 
 OTHER = "other"
-_WHOLE = re.compile("[+-]?[0-9]{1,24}")  # no 1_000, and no digits of other scripts, which `int` would take
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,24 @@ class Property:
             return None
 
 
+class Shared(NamedTuple):
+    """What two versions of an attribute list: the indices of common values in each, and labels of all the others."""
+
+    here: Ints
+    there: Ints
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Attribute(ABC):
-    """One column of the possible records."""
+    """One column of the possible records: the protocol of every kind.
+
+    A kind must say which values there are (`listed`, `label`, `find`), how an entry of the data is read (`codec`; the
+    place of an entry is the index of its value), and what the digest of a universe covers (`spec`, and back:
+    `own_arguments`).  All else has an answer for values without numbers and order, and kinds that have them say so:
+    `numbers` and `span`, `unit_step` and `order`, `hides`, `clamps`, and the words and groups for people.
+    """
 
     name: str
     column: str = ""
@@ -62,16 +77,15 @@ class Attribute(ABC):
             object.__setattr__(self, "column", self.name)
         if self.listed < 1:
             raise PolicyError(f"attribute {self.name} has no values", hints=["list at least one value"])
+        if self.codec.listed ** len(self.reads) != self.listed:
+            raise PolicyError(f"{self.name}: entries have other places than there are {self.kind}")
+
+    # -- which values there are ----------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def listed(self) -> int:
         """How many values there are besides `other`."""
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The data columns that decide the value of a row."""
-        return (self.column,)
 
     @property
     def size(self) -> int:
@@ -86,10 +100,82 @@ class Attribute(ABC):
     def find(self, value: object) -> int:
         """The index of a value as a person or a data cell writes it; unknown values raise QuestionError."""
 
+    def encode(self, values: Sequence[object]) -> Ints:
+        """Indices of many values, each distinct text looked up once; what is not listed becomes `other`."""
+        texts = np.array([as_text(value) for value in values], dtype=object)
+        distinct: dict[str, int] = {}
+        for text in texts:
+            if text not in distinct:
+                distinct[text] = self._place(text)
+        return np.fromiter((distinct[text] for text in texts), dtype=np.int64, count=len(texts))
+
+    def _place(self, text: str) -> int:
+        try:
+            return self.find(text)
+        except QuestionError:
+            if not self.has_other:
+                raise
+            return self.listed
+
+    def decode(self, indices: Ints) -> list[str]:
+        """Labels of many indices."""
+        labels = np.array([self.label(k) for k in range(self.size)], dtype=object)
+        return list(labels[indices])
+
+    # -- how the data writes them --------------------------------------------------------------------------------------
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The data columns that decide the value of a row."""
+        return (self.column,)
+
+    @property
+    @abstractmethod
+    def codec(self) -> Codec:
+        """How an entry of each of these columns is read."""
+
+    @property
+    def each_entry(self) -> "Attribute":
+        """What stands in each column: the attribute itself, or the entry of a series."""
+        return self
+
+    @property
+    def is_series(self) -> bool:
+        """Whether a value is made of several entries."""
+        return self.each_entry is not self
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that stand for the listed values, in order; none where entries are not compared with texts."""
+        codec = self.codec
+        return codec.texts if isinstance(codec, ListedTexts) and not self.is_series else ()
+
+    # -- numbers and order ---------------------------------------------------------------------------------------------
+
     @property
     def numbers(self) -> tuple[Fraction, ...] | None:
         """The number behind each listed value, for sums and means; None if there is none."""
         return None
+
+    @property
+    def span(self) -> tuple[Fraction, Fraction] | None:
+        """The ends of a range of numbers; None for anything else."""
+        return None
+
+    @property
+    def unit_step(self) -> Fraction | None:
+        """How far neighbours are apart, in what a policy's `per` is told in; None where values are on no line."""
+        return None
+
+    @property
+    def takes_budgets(self) -> bool:
+        """Whether each of the texts may have an epsilon of its own."""
+        return False
+
+    def order(self, fact: Property | None = None) -> Scale | None:
+        """What groups, edges and ranges of the values, or of a property, mean; None where they mean nothing."""
+        name, numbers = (self.name, self.numbers) if fact is None else (fact.name, fact.numbers)
+        return None if numbers is None else Singles(name, numbers)
 
     @property
     def properties(self) -> Mapping[str, Property]:
@@ -116,6 +202,10 @@ class Attribute(ABC):
         """What an entry of the data column is read as that a name in a question means; None for any other property."""
         return self if fact is None else None
 
+    def places_of(self, fact: Property) -> list[int]:
+        """Which of the possible entries each value has in the column that a property names."""
+        raise QuestionError(f"{fact.name} is no column of {self.name}")
+
     @property
     def clamps(self) -> bool:
         """Whether numbers outside the range count as its nearest end."""
@@ -125,27 +215,7 @@ class Attribute(ABC):
         """Whether a value lies outside a range that clamps: data may hold it, but no question should name it."""
         return False
 
-    def encode(self, values: Sequence[object]) -> Ints:
-        """Indices of many values, each distinct text looked up once; what is not listed becomes `other`."""
-        texts = np.array([as_text(value) for value in values], dtype=object)
-        distinct: dict[str, int] = {}
-        for text in texts:
-            if text not in distinct:
-                distinct[text] = self._place(text)
-        return np.fromiter((distinct[text] for text in texts), dtype=np.int64, count=len(texts))
-
-    def _place(self, text: str) -> int:
-        try:
-            return self.find(text)
-        except QuestionError:
-            if not self.has_other:
-                raise
-            return self.listed
-
-    def decode(self, indices: Ints) -> list[str]:
-        """Labels of many indices."""
-        labels = np.array([self.label(k) for k in range(self.size)], dtype=object)
-        return list(labels[indices])
+    # -- versions and files --------------------------------------------------------------------------------------------
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
@@ -161,6 +231,93 @@ class Attribute(ABC):
             **({"format": self.format} if self.format else {}),
             **({"complete": True} if self.complete else {}),
         }
+
+    @classmethod
+    @abstractmethod
+    def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """From a spec, the arguments that only this kind has; may raise anything where it is damaged."""
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+        """The inverse of `spec`; for specs that nobody has checked see `registry.attribute_from_spec`."""
+        value = spec["other_value"]
+        return cls(
+            name=spec["name"],
+            column=spec["column"],
+            has_other=spec["other"],
+            other_value=None if value is None else Fraction(value),
+            **{key: spec[key] for key in ("format", "complete") if key in spec},
+            **cls.own_arguments(spec),
+        )
+
+    def with_units(self, units: Mapping[str, str]) -> Self:
+        """The same, in other words for its numbers: no spec holds them, and no digest covers them."""
+        return replace(self, unit=units.get(self.name, ""))
+
+    def shared_with(self, other: "Attribute") -> Shared:
+        """Which values another version lists too, by what data calls them: ids, never the names shown for them."""
+        old, new = (a.texts or [a.label(k) for k in range(a.listed)] for a in (self, other))
+        at = {name: k for k, name in enumerate(new)}
+        here = [k for k, name in enumerate(old) if name in at]
+        there = [at[old[k]] for k in here]
+        known = set(old)
+        gone = tuple(self.label(k) for k, name in enumerate(old) if name not in at)
+        come = tuple(other.label(k) for k, name in enumerate(new) if name not in known)
+        return Shared(np.array(here, dtype=np.int64), np.array(there, dtype=np.int64), gone, come)
+
+    # -- words and groups for people -----------------------------------------------------------------------------------
+
+    @property
+    def needed(self) -> str:
+        """What an entry must be, to count as anything but `other`; in the words of `dxp inspect`."""
+        texts = self.texts
+        few = ", ".join(texts[:6])
+        return f"one of {few}" if len(texts) <= 6 else f"one of {len(texts):,} listed values: {few}, …"
+
+    @property
+    def _written(self) -> str:
+        return f', written like "{self.format}"' if self.format else ""
+
+    @property
+    def bad_example(self) -> str:
+        """An entry that counts as `other`."""
+        return "an unlisted value"
+
+    @property
+    def neighbours(self) -> str:
+        """What neighbours on a line are called; nothing where there is no line."""
+        return ""
+
+    @property
+    def length_unit(self) -> str:
+        """In what the distance of two values is told."""
+        return "steps"
+
+    @property
+    def counts_as(self) -> str:
+        """What a number counts as in sums, where that is not the number itself."""
+        return ""
+
+    @property
+    def counts_more(self) -> bool:
+        """Whether a condition counts more than it says, so that it is better told by the next two."""
+        return False
+
+    def range_words(self, low: Fraction, high: Fraction) -> str:
+        """A range of numbers, in the words of what it counts."""
+        return f"{number_text(low)} to {number_text(high)}"
+
+    def value_words(self, index: int) -> str:
+        """A value, in the words of what it counts."""
+        return self.label(index)
+
+    def coarse(self, most: int) -> list[int]:
+        """Where each of at most so many groups of neighbours starts, for pictures."""
+        return [round(k * self.listed / most) for k in range(most)]
+
+    def stretch(self, first: int, last: int) -> str:  # noqa: ARG002
+        """The label of such a group; nothing where it has none but those of its ends."""
+        return ""
 
     def _unknown(self, value: object, known: Sequence[str] = ()) -> QuestionError:
         return QuestionError(f"{self.name} has no value {str(value)[:60]!r}", hints=did_you_mean(str(value), known))
@@ -179,198 +336,8 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Values(Attribute):
-    """A list of values without order, such as M and F.
-
-    >>> sex = Values(name="sex", values=("M", "F"))
-    >>> sex.encode(["F", "M", None, "f"]).tolist()
-    [1, 0, 2, 2]
-    """
-
-    values: tuple[str, ...]
-    kind: str = field(init=False, default="values")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple(as_text(v) for v in self.values))
-        super().__post_init__()
-        _refuse_duplicates(self.name, self.values)
-        if self.has_other and OTHER in self.values:
-            raise PolicyError(f"{self.name} lists a value named 'other', which is ours for invalid entries")
-
-    @property
-    def listed(self) -> int:
-        """How many values are listed."""
-        return len(self.values)
-
-    def label(self, index: int) -> str:
-        """The value itself."""
-        return self.values[index] if index < len(self.values) else OTHER
-
-    @cached_property
-    def _position(self) -> dict[str, int]:
-        return {value: k for k, value in enumerate(self.values)} | ({OTHER: self.listed} if self.has_other else {})
-
-    def find(self, value: object) -> int:
-        """The index of a value."""
-        try:
-            return self._position[as_text(value)]
-        except KeyError:
-            raise self._unknown(value, self.values) from None
-
-    def spec(self) -> dict[str, Any]:
-        """Name and values."""
-        return self._base_spec() | {"values": list(self.values)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Integers(Attribute):
-    """Whole numbers from `low` to `high`, both included; with `clamp` those outside count as the nearest end.
-
-    >>> age = Integers(name="age", low=0, high=120, unit="years")
-    >>> age.encode([0, "17", 17.5, 200]).tolist()
-    [0, 17, 121, 121]
-    """
-
-    low: int
-    high: int
-    clamp: bool = False
-    kind: str = field(init=False, default="integers")
-
-    def __post_init__(self) -> None:
-        if any(isinstance(x, bool) or not isinstance(x, (int, np.integer)) for x in (self.low, self.high)):
-            raise PolicyError(f"{self.name} needs two whole numbers", hints=["integers = [0, 120]"])
-        if self.high < self.low:
-            raise PolicyError(f"{self.name} runs from {self.low} to {self.high}, which is empty")
-        if self.high - self.low >= 1 << 26 or max(abs(self.low), abs(self.high)) >= 1 << 53:
-            raise PolicyError(f"{self.name} has more values than we can hold", hints=["use fewer, wider steps"])
-        NumberFormat.of(self.format)
-        super().__post_init__()
-
-    @property
-    def listed(self) -> int:
-        """How many numbers there are."""
-        return self.high - self.low + 1
-
-    def label(self, index: int) -> str:
-        """The number."""
-        return str(self.low + index) if index < self.listed else OTHER
-
-    def find(self, value: object) -> int:
-        """The index of a number."""
-        if self.has_other and value == OTHER:
-            return self.listed
-        text = as_text(value).strip()
-        number = int(text) if _WHOLE.fullmatch(text) else None
-        if number is not None and self.clamp:
-            number = min(max(number, self.low), self.high)
-        if number is None or not self.low <= number <= self.high:
-            raise self._unknown(value)
-        return number - self.low
-
-    @property
-    def clamps(self) -> bool:
-        """As declared."""
-        return self.clamp
-
-    def beyond(self, value: object) -> bool:
-        """A whole number outside the range, if those are clamped."""
-        text = as_text(value).strip()
-        return self.clamp and bool(_WHOLE.fullmatch(text)) and not self.low <= int(text) <= self.high
-
-    @cached_property
-    def numbers(self) -> tuple[Fraction, ...]:
-        """The numbers themselves."""
-        return tuple(Fraction(v) for v in range(self.low, self.high + 1))
-
-    def spec(self) -> dict[str, Any]:
-        """Name and range."""
-        outside = {"outside": "clamp"} if self.clamp else {}
-        return self._base_spec() | {"range": [self.low, self.high]} | outside
-
-
-@dataclass(frozen=True, kw_only=True)
-class Points(Attribute):
-    """Places with coordinates; further columns are public properties.
-
-    `coordinates` are taken as exactly the given float64 numbers: (latitude, longitude) in degrees, or any plane.
-    """
-
-    ids: tuple[str, ...]
-    coordinates: Floats = field(repr=False, compare=False)
-    facts: tuple[Property, ...] = ()
-    kind: str = field(init=False, default="points")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", tuple(as_text(v) for v in self.ids))
-        points = np.array(self.coordinates, dtype=np.float64)
-        if points.ndim != 2 or len(points) != len(self.ids) or (len(points) and points.shape[1] < 1):
-            raise PolicyError(f"{self.name} needs one row of coordinates for each of its {len(self.ids)} points")
-        if not np.isfinite(points).all():
-            raise PolicyError(f"{self.name} has coordinates that are not finite numbers")
-        points.setflags(write=False)
-        object.__setattr__(self, "coordinates", points)
-        super().__post_init__()
-        _refuse_duplicates(self.name, self.ids)
-
-    @property
-    def listed(self) -> int:
-        """How many points there are."""
-        return len(self.ids)
-
-    @property
-    def properties(self) -> Mapping[str, Property]:
-        """The further columns, by name."""
-        return {fact.name: fact for fact in self.facts}
-
-    @property
-    def declared(self) -> Sequence[Property]:
-        """The further columns."""
-        return self.facts
-
-    @cached_property
-    def _names(self) -> tuple[str, ...]:
-        """Names to show: the property `name`, told apart by another property where needed, else by the id."""
-        fact = self.properties.get("name")
-        if fact is None:
-            return self.ids
-        shared = {entry for entry, times in Counter(fact.entries).items() if times > 1}
-        names = list(fact.entries)
-        texts = [f for f in self.facts if f.name != "name" and f.numbers is None]
-        for k, entry in enumerate(fact.entries):
-            if entry in shared:
-                twins = [j for j, e in enumerate(fact.entries) if e == entry]
-                telling = (f for f in texts if len({f.entries[j] for j in twins}) == len(twins))
-                apart = next(telling, None)
-                names[k] = f"{entry}, {apart.entries[k]}" if apart else f"{entry} ({self.ids[k]})"
-        return tuple(names)
-
-    def label(self, index: int) -> str:
-        """The point's name, or its id."""
-        return self._names[index] if index < self.listed else OTHER
-
-    @cached_property
-    def _position(self) -> dict[str, int]:
-        by_name = {name: k for k, name in enumerate(self._names)}
-        return by_name | {key: k for k, key in enumerate(self.ids)} | ({OTHER: self.listed} if self.has_other else {})
-
-    def find(self, value: object) -> int:
-        """The index of a point, by id or by name."""
-        try:
-            return self._position[as_text(value)]
-        except KeyError:
-            raise self._unknown(value, self._names) from None
-
-    def spec(self) -> dict[str, Any]:
-        """Name, points and properties."""
-        return self._base_spec() | {
-            "ids": list(self.ids),
-            "coordinates": [[c.hex() for c in row] for row in self.coordinates.tolist()],
-            "properties": [[fact.name, list(fact.entries)] for fact in self.facts],
-        }
-
-
-def _refuse_duplicates(name: str, values: Sequence[str]) -> None:
+def refuse_duplicates(name: str, values: Sequence[str]) -> None:
+    """Two values that are written alike could not be told apart."""
     seen: set[str] = set()
     for value in values:
         if value in seen:

@@ -5,31 +5,24 @@ is the set of pairs (a, b) such that some entry is read as a by the old version 
 entry that could be written, seen or not.  A set that holds more than that is safe: it can only carry more cost or
 refuse more.
 
-Kinds are read in a few ways: by exact text (values, the nodes of a graph, the ids of points), as whole numbers, as
-numbers in cells, as dates, or as series of numbers.
-Versions that are read in different ways have no relation and are refused.
+What decides is the way in which entries are read (`codecs`): by exact text (values, the nodes of a graph, the ids of
+points), as whole numbers, as numbers in cells, as dates, or as series of numbers.  Versions that are read in different
+ways have no relation and are refused.
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.attributes.base import Attribute, Integers, Points, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.codecs import Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.registry import is_known
 from dxprivacy.errors import PolicyError, did_you_mean
 from dxprivacy.exact.arrays import Ints
 
 _MOST_PAIRS = 1 << 21
-
-
-def listed_texts(attribute: Attribute) -> tuple[str, ...]:
-    """The texts that stand for the listed values, in order: values, or the ids of points (never their names)."""
-    if isinstance(attribute, Points):
-        return attribute.ids
-    return attribute.values if isinstance(attribute, Values) else ()
 
 
 @dataclass(frozen=True)
@@ -86,14 +79,31 @@ class Relation:
         return tuple((int(b), tuple(self.old[self.new == b].tolist())) for b in found[count > 1])
 
 
-Relate = Callable[[Attribute, Attribute, Recoding], Ints]
-"""From two versions and what was recoded to the pairs of values, as rows (old, new)."""
+def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """The pairs of values of two versions that are read in the same way, as rows (old, new)."""
+    if old.is_series:
+        return _entries(old, new, recoding)
+    match old.codec, new.codec:
+        case ListedTexts(), ListedTexts():
+            return _texts(old, new, recoding)
+        case WholeNumbers() as before, WholeNumbers() as after:
+            return _whole_numbers(old, before, new, after, recoding)
+        case NumbersInCells() as before, NumbersInCells() as after:
+            return _cells(old, before, new, after, recoding)
+        case Days() as before, Days() as after:
+            return _days(old, before, new, after, recoding)
+    raise PolicyError(f"costs cannot be carried for {new.name}: {new.kind} are not known here")
+
+
+def _how(attribute: Attribute) -> str:
+    """How entries are read, in words."""
+    return "as a series" if attribute.is_series else attribute.codec.how
 
 
 def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
     """By exact text: all texts that either version lists; all further ones are `other` in both."""
-    before = {text: k for k, text in enumerate(listed_texts(old))}
-    after = {text: k for k, text in enumerate(listed_texts(new))}
+    before = {text: k for k, text in enumerate(old.texts)}
+    after = {text: k for k, text in enumerate(new.texts)}
     for text in sorted({t for source in recoding.texts.values() for t in source}):
         if text not in before:
             raise PolicyError(
@@ -113,37 +123,36 @@ def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def _whole_numbers(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+def _whole_numbers(
+    old: Attribute, before: WholeNumbers, new: Attribute, after: WholeNumbers, recoding: Recoding
+) -> Ints:
     """As whole numbers: all numbers of either range; everything else is `other` in both."""
-    if not isinstance(old, Integers) or not isinstance(new, Integers):
-        raise TypeError("whole numbers are read by integers")
-    if not old.clamp and not new.clamp:
-        return _in_order(old, old.low, new, new.low, recoding)
+    if not before.clamp and not after.clamp:
+        return _in_order(old, before.low, new, after.low, recoding)
     _no_texts(new, recoding)
-    numbers = np.arange(min(old.low, new.low) - 1, max(old.high, new.high) + 2, dtype=np.int64)
-    pairs = np.stack([_placed(old, numbers), _placed(new, numbers)], axis=1)
+    numbers = np.arange(min(before.low, after.low) - 1, max(before.high, after.high) + 2, dtype=np.int64)
+    pairs = np.stack([_placed(before, numbers), _placed(after, numbers)], axis=1)
     both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
     pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
     return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
 
 
-def _placed(attribute: Integers, numbers: Ints) -> Ints:
+def _placed(codec: WholeNumbers, numbers: Ints) -> Ints:
     """Where whole numbers go; outside the range to `other`, or to the nearest end."""
-    inside = np.clip(numbers, attribute.low, attribute.high)
-    return np.where((inside == numbers) | attribute.clamp, inside - attribute.low, attribute.listed).astype(np.int64)
+    inside = np.clip(numbers, codec.low, codec.high)
+    return np.where((inside == numbers) | codec.clamp, inside - codec.low, codec.listed).astype(np.int64)
 
 
-def _days(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+def _days(old: Attribute, before: Days, new: Attribute, after: Days, recoding: Recoding) -> Ints:
     """As days: all days of either range; everything else is `other` in both."""
-    if not isinstance(old, Dates) or not isinstance(new, Dates):
-        raise TypeError("days are read by dates")
-    if old.timezone != new.timezone:
+    if before.timezone != after.timezone:
+        kept = (f'timezone = "{before.timezone}"', "as before") if before.timezone else ("no timezone", "as before")
         raise PolicyError(
             f"{new.name} is read in another time zone now",
             details=["One and the same entry may mean another day in a way that cannot be followed."],
-            hints=[(f'timezone = "{old.timezone}"', "as before") if old.timezone else ("no timezone", "as before")],
+            hints=[kept],
         )
-    return _in_order(old, old.first.toordinal(), new, new.first.toordinal(), recoding)
+    return _in_order(old, before.first.toordinal(), new, after.first.toordinal(), recoding)
 
 
 def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recoding: Recoding) -> Ints:
@@ -163,40 +172,27 @@ def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recodi
     return np.concatenate(parts)
 
 
-def _cells(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+def _cells(old: Attribute, before: NumbersInCells, new: Attribute, after: NumbersInCells, recoding: Recoding) -> Ints:
     """As numbers: every end of a cell of either version, and a number between each two of them."""
-    if not isinstance(old, Numbers) or not isinstance(new, Numbers):
-        raise TypeError("numbers are read in cells")
     _no_texts(new, recoding)
     pairs: set[tuple[int, int]] = set()
-    if (old.low, old.high, old.step, old.clamp) == (new.low, new.high, new.step, new.clamp):
+    if before == after:
         pairs = {(k, k) for k in range(old.listed)}
     else:
-        ends = sorted({a.start(k) for a in (old, new) for k in range(a.listed + 1)})
+        ends = sorted({codec.start(k) for codec in (before, after) for k in range(codec.listed + 1)})
         probes = [ends[0] - 1, *ends, *((a + b) / 2 for a, b in itertools.pairwise(ends)), ends[-1] + 1]
-        pairs = {(_cell(old, x), _cell(new, x)) for x in probes}
+        pairs = {(before.place_exactly(x), after.place_exactly(x)) for x in probes}
     if old.has_other and new.has_other:
         pairs.add((old.listed, new.listed))
     kept = [(a, b) for a, b in sorted(pairs) if a < old.size and b < new.size]
     return np.array(kept, dtype=np.int64).reshape(-1, 2)
 
 
-def _cell(attribute: Numbers, number: Fraction) -> int:
-    """The cell of an exact number: `Numbers.place` without rounding to float64, which keeps the order of numbers."""
-    if attribute.clamp:
-        number = min(max(number, attribute.low), attribute.high)
-    if not attribute.low <= number <= attribute.high:
-        return attribute.listed
-    return min(int((number - attribute.low) // attribute.step), attribute.listed - 1)
-
-
 def _entries(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
     """As series: entry by entry; a series with an invalid entry is `other`."""
-    if not isinstance(old, Series) or not isinstance(new, Series):
-        raise TypeError("series are read by their entries")
     _no_texts(new, recoding)
-    single = relate(old.entry, new.entry)
-    length = len(old.columns)
+    single = relate(old.each_entry, new.each_entry)
+    length = len(old.reads)
     if len(single.old) ** length > _MOST_PAIRS:
         raise PolicyError(
             f"costs cannot be carried for {new.name}: too many series could have been read as others",
@@ -204,7 +200,7 @@ def _entries(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
         )
     pairs = np.zeros((1, 2), dtype=np.int64)
     valid = np.ones((1, 2), dtype=bool)
-    sizes = np.array([old.entry.listed, new.entry.listed], dtype=np.int64)
+    sizes = np.array([old.each_entry.listed, new.each_entry.listed], dtype=np.int64)
     choices = np.stack([single.old, single.new], axis=1)
     for _ in range(length):
         pairs = (pairs[:, None, :] * sizes + choices).reshape(-1, 2)
@@ -218,29 +214,19 @@ def _no_texts(new: Attribute, recoding: Recoding) -> None:
         raise PolicyError(f"{new.name}: was is for values, points and graphs; {new.kind} cannot be recoded")
 
 
-RELATE: dict[str, tuple[str, Relate]] = {
-    "values": ("by its exact text", _texts),
-    "points": ("by its exact text", _texts),
-    "integers": ("as a whole number", _whole_numbers),
-    "numbers": ("as a number", _cells),
-    "dates": ("as a date", _days),
-    "series": ("as a series", _entries),
-}
-"""How each kind is read, in words, and the function for two versions read that way; a new kind is a new line here."""
-
-
 def relate(old: Attribute, new: Attribute, recoding: Recoding | None = None) -> Relation:
     """The relation of two versions of one attribute; raises PolicyError where there is none.
 
+    >>> from dxprivacy.attributes.values import Values
     >>> before, after = Values(name="region", values=("A", "B")), Values(name="region", values=("A1", "A2", "B"))
     >>> r = relate(before, after, Recoding({"A1": ("A",), "A2": ("A",)}))
     >>> list(zip(r.old.tolist(), r.new.tolist()))
     [(0, 0), (0, 1), (1, 2), (2, 3)]
     """
     for attribute in (old, new):
-        if attribute.kind not in RELATE:
+        if not is_known(attribute):
             raise PolicyError(f"costs cannot be carried for {attribute.name}: {attribute.kind} are not known here")
-    (how, relation), (now, _) = RELATE[old.kind], RELATE[new.kind]
+    how, now = _how(old), _how(new)
     if how != now:
         raise PolicyError(
             f"{new.name} was {old.kind} and is {new.kind} now",
@@ -250,7 +236,7 @@ def relate(old: Attribute, new: Attribute, recoding: Recoding | None = None) -> 
             ],
             hints=[(f"keep {old.name} as {old.kind}", ""), ("another column", "for the new attribute")],
         )
-    if getattr(old, "format", "") != getattr(new, "format", ""):
+    if old.format != new.format:
         raise PolicyError(
             f"{new.name} is read in another format now",
             details=["One and the same entry may mean another value in a way that cannot be followed."],
@@ -258,7 +244,7 @@ def relate(old: Attribute, new: Attribute, recoding: Recoding | None = None) -> 
         )
     if old.has_other != new.has_other:
         raise PolicyError(f"{new.name} has “other” in one version and not in the other")
-    found = Relation.of(relation(old, new, recoding or Recoding()))
+    found = Relation.of(_pairs(old, new, recoding or Recoding()))
     _require_all(old, found.old, "is written as nothing in the new one", "the version before", 'was = { NEW = "OLD" }')
     _require_all(new, found.new, "could not be written under the one before", "the new version", "")
     return found

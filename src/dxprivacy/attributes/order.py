@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
-from dxprivacy.attributes.base import Attribute, Property
-from dxprivacy.attributes.ordered import Dates, Numbers, Series, as_date
+from dxprivacy.attributes.text_formats import as_date
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.numbers import exact, number_text
 
@@ -58,7 +57,7 @@ class Scale(ABC):
 
 
 @dataclass(frozen=True)
-class Points(Scale):
+class Singles(Scale):
     """Single numbers."""
 
     name: str
@@ -111,7 +110,7 @@ class Points(Scale):
 
 
 @dataclass(frozen=True)
-class Cells(Points):
+class Cells(Singles):
     """Half-open cells of one width."""
 
     step: Fraction = Fraction(1)
@@ -184,20 +183,21 @@ class ColumnOfCells(Cells):
 
 @dataclass(frozen=True)
 class Days(Scale):
-    """Days, counted from the first one."""
+    """Days, counted from the first one.
 
-    attribute: Dates
+    >>> Days("visit", date(2026, 1, 30), 3).steps("month")
+    ([0, 0, 1], ['2026-01', '2026-02'])
+    """
+
+    name: str
+    first: date
+    listed: int
     example: str = "2026-01-01,2026-07-01"
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The attribute's."""
-        return self.attribute.name
 
     @cached_property
     def starts(self) -> tuple[Fraction, ...]:  # type: ignore[override]
         """0, 1, 2, ..."""
-        return tuple(Fraction(k) for k in range(self.attribute.listed))
+        return tuple(Fraction(k) for k in range(self.listed))
 
     def read(self, written: End) -> Fraction:
         """A day."""
@@ -207,26 +207,26 @@ class Days(Scale):
             raise QuestionError(
                 f"{self.name} holds dates; {shown!r} is none", hints=[f"{self.name}=2026-01-01..2026-03-31"]
             )
-        return Fraction((day - self.attribute.first).days)
+        return Fraction((day - self.first).days)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """First and last day."""
         if high is None:
             return f"{self._day(low)}+"
-        first, last = max(low, Fraction(0)), min(high - 1, Fraction(self.attribute.listed - 1))
+        first, last = max(low, Fraction(0)), min(high - 1, Fraction(self.listed - 1))
         return f"{self._day(first)}–{self._day(last)}" if last > first else self._day(first)
 
     def _day(self, at: Fraction) -> str:
-        return (self.attribute.first + timedelta(days=int(at))).isoformat()
+        return (self.first + timedelta(days=int(at))).isoformat()
 
     def inside(self, low: End, high: End) -> list[int]:
         """The days between the two."""
         first, last = self.read(low), self.read(high)
-        return [k for k in range(self.attribute.listed) if first <= k <= last]
+        return [k for k in range(self.listed) if first <= k <= last]
 
     def steps(self, width: str) -> tuple[list[int], list[str]]:
         """Calendar weeks, months, quarters, years, days of the week, or so many days from the first one."""
-        days = [self.attribute.day(k) for k in range(self.attribute.listed)]
+        days = [self.first + timedelta(days=k) for k in range(self.listed)]
         if width in _CALENDAR:
             keys = [_CALENDAR[width](day) for day in days]
             place = {key: k for k, key in enumerate(sorted(set(keys)))}
@@ -259,23 +259,3 @@ _CALENDAR: dict[str, Callable[[date], tuple[int, str]]] = {
     "year": lambda day: (day.year, f"{day.year:04}"),
     "weekday": lambda day: (day.weekday(), _WEEKDAYS[day.weekday()]),
 }
-
-
-def scale_of(attribute: Attribute, fact: Property | None = None) -> Scale | None:
-    """The order of an attribute or of one of its properties; None where there is none.
-
-    >>> scale_of(Dates(name="visit", first="2026-01-30", last="2026-02-01")).steps("month")
-    ([0, 0, 1], ['2026-01', '2026-02'])
-    """
-    if isinstance(attribute, Series) and fact is not None and isinstance(cells := attribute.entry_of(fact), Numbers):
-        at = attribute.places_of(fact)
-        starts, middles = (tuple(cells.start(k) + part for k in at) for part in (0, cells.step / 2))
-        return ColumnOfCells(fact.name, starts, step=cells.step, middles=middles)
-    if fact is not None:
-        return Points(fact.name, fact.numbers) if fact.numbers is not None else None
-    if isinstance(attribute, Dates):
-        return Days(attribute)
-    if isinstance(attribute, Numbers):
-        starts = tuple(attribute.start(k) for k in range(attribute.listed))
-        return Cells(attribute.name, starts, step=attribute.step)
-    return Points(attribute.name, attribute.numbers) if attribute.numbers is not None else None

@@ -6,7 +6,7 @@ every engine.  What does not match is `other`.
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 
 from dxprivacy.errors import PolicyError
 
@@ -105,3 +105,21 @@ class DateFormat:
             return date(int(match[self.year]), int(match[self.month]), int(match[self.day]))
         except ValueError:
             return None
+
+
+def as_date(value: object) -> date | None:
+    """A day from a date, a point in time or text such as 2026-01-31; None for anything else.
+
+    >>> as_date("2026-01-31"), as_date("31.1.2026"), as_date("20260131")
+    (datetime.date(2026, 1, 31), None, None)
+    """
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    if not isinstance(value, str) or not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        return None
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        return None

@@ -9,7 +9,9 @@ from dxprivacy.cli.counting import Counting, counting_options
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
-    from dxprivacy.session.choices import ChoiceOutcome
+    from dxprivacy.mechanisms.choice.plan import Choice
+    from dxprivacy.mechanisms.choice.release import ChoiceRelease
+    from dxprivacy.session import Outcome
 
 
 @click.command("choose")
@@ -48,7 +50,8 @@ def command(
 ) -> None:
     """The most common value, a median, a quantile, good bin edges: chosen by the data, privately.
 
-    Without --data it shows how far from the best the choice may be; that spends nothing and reads nothing. With --data
+    Without --data it shows how far from the best the choice may be; that spends nothing and reads nothing. With
+    --ledger it takes the largest share, up to --share, that fits what the ledger has left on every pair. With --data
     the cost is written to the ledger before any record is counted. The same choice again returns the stored one.
 
     \b
@@ -63,13 +66,14 @@ def command(
                 dxp choose policy.toml "most common job" --share 10% --data people.parquet --new-ledger
                 dxp choose policy.toml "4 bins of age/5" --flip
     """
+    from dxprivacy.cli.fitting import fits_line, fitting, share_text
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
     from dxprivacy.mechanisms.choice.plan import make_choice
     from dxprivacy.policy import Policy
     from dxprivacy.screens.choice import choice_lines
 
-    if not data and (ledger or new_ledger or anyway or request or out is not None or pace or no_spill):
+    if not data and (new_ledger or anyway or request or out is not None or pace or no_spill):
         raise UsageError("nothing is chosen without data", hints=[("--data FILE", "reserves the budget and chooses")])
     if data and rows is not None:
         raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
@@ -79,14 +83,21 @@ def command(
         return
     with working("planning"):
         loaded = Policy.load(policy)
-        choice = make_choice(
-            what, loaded.metric, share=share, flip=flip, rows=rows, title=loaded.title, dataset=loaded.dataset
-        )
+
+        def make(part: object) -> "Choice":
+            return make_choice(
+                what, loaded.metric, share=part, flip=flip, rows=rows, title=loaded.title, dataset=loaded.dataset
+            )
+
+        choice = make(share) if ledger is None else fitting(make, lambda made: made, share, loaded, ledger)
         lines = [] if as_json else choice_lines(choice)
     if as_json:
         show_json(choice.to_dict())
         return
-    options = [*(["--share", share] if share != "10%" else []), *(["--flip"] if flip else [])]
+    options: list[str | Path] = [*(["--share", share] if share != "10%" else []), *(["--flip"] if flip else [])]
+    if ledger is not None:
+        lines, options = [*lines, fits_line(choice, share, ledger)], [*(["--flip"] if flip else [])]
+        options += ["--share", share_text(choice.share), "--ledger", ledger]
     show([*lines, next_step("dxp choose", policy, what, *options, "--data", "FILE")])
 
 
@@ -146,7 +157,7 @@ def _choose(
     show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)])
 
 
-def _head(outcome: "ChoiceOutcome", book: Path, counted: str) -> list[str]:
+def _head(outcome: "Outcome[ChoiceRelease]", book: Path, counted: str) -> list[str]:
     """What was done, step by step."""
     good = tag("good", "✓")
     if outcome.replayed:

@@ -15,9 +15,13 @@ def policy_files(file: Path | None, policy: "Policy | None" = None) -> list[Path
     """A policy's file, and the files that it names."""
     if file is None:
         return []
-    tables = policy.file.tables.get("attributes", {}).values() if policy is not None else ()
-    named = [table.get(key) for table in tables if isinstance(table, dict) for key in ("points", "graph")]
-    return [file, *(file.parent / name for name in named if isinstance(name, str))]
+    if policy is None:
+        return [file]
+    from dxprivacy.policy.kinds import files_named
+
+    tables = policy.file.tables.get("attributes", {}).values()
+    named = [name for table in tables if isinstance(table, dict) for name in files_named(table)]
+    return [file, *(file.parent / name for name in named)]
 
 
 def data_files(data: Iterable[str]) -> list[Path]:

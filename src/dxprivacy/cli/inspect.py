@@ -56,7 +56,6 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
 
 
 def _lines(attribute: "Attribute", others: "Others") -> list[str]:
-    from dxprivacy.engines.fit import needed
     from dxprivacy.wording import columns, plural, wrap
 
     word = "columns" if len(others.columns) > 1 else "column"
@@ -68,7 +67,7 @@ def _lines(attribute: "Attribute", others: "Others") -> list[str]:
     table = [["rows", "entry"], *([f"{times:,}", _shown(entry)] for entry, times in others.entries)]
     more = others.distinct - len(others.entries)
     rest = [f"    and {plural(more, 'more entry')}"] if more > 0 else []
-    return [head, *wrap(f"  needed: {needed(attribute)}", 96, "          "), *columns(table, "rl", indent=4), *rest]
+    return [head, *wrap(f"  needed: {attribute.needed}", 96, "          "), *columns(table, "rl", indent=4), *rest]
 
 
 def _shown(entry: tuple[str | None, ...]) -> str:
@@ -79,12 +78,10 @@ def _shown(entry: tuple[str | None, ...]) -> str:
 
 
 def _to_dict(attribute: "Attribute", others: "Others") -> dict[str, Any]:
-    from dxprivacy.engines.fit import needed
-
     return {
         "attribute": attribute.name,
         "columns": list(others.columns),
-        "needed": needed(attribute),
+        "needed": attribute.needed,
         "rows": others.rows,
         "distinct": others.distinct,
         "entries": [{"entry": list(entry), "rows": times} for entry, times in others.entries],

@@ -10,6 +10,7 @@ from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
     from dxprivacy.cli.deciding import Deciding
+    from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan
     from dxprivacy.policy import Policy
     from dxprivacy.session.synthesizing import Synthesis
 
@@ -69,6 +70,7 @@ def command(
     """Synthetic records that answer your questions nearly as the data does.
 
     Without --data it says which method it expects to be better for these questions, spends nothing and reads no data.
+    With --ledger it then takes the largest share, up to --share, that fits what the ledger has left on every pair.
     With it, the cost is reserved before any noise is drawn, and the records are written with a report that compares
     their answers with the released ones. The same command again gives the same records and costs nothing.
 
@@ -91,7 +93,7 @@ def command(
     if not questions and not files:
         hints = [("dxp synth --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
-    given = ledger or new_ledger or anyway or records or out or plot or overwrite or request or pace or no_spill
+    given = new_ledger or anyway or records or out or plot or overwrite or request or pace or no_spill
     if not data and given:
         raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
     if data and rows is not None:
@@ -105,9 +107,9 @@ def command(
         words: list[str | Path] = [*questions]
         for file in files:
             words += ["--ask", file]
-        for name, value in wanted.items():
+        for name, value in wanted.items() if ledger is None else [(n, v) for n, v in wanted.items() if n != "share"]:
             words += [f"--{name}", str(value)] if value not in (None, "auto", "10%") else []
-        _look_ahead(loaded, policy, asked, words, rows, wanted, as_json=as_json)
+        _look_ahead(loaded, policy, asked, words, rows, wanted, ledger, as_json=as_json)
         return
     places = _Places(out, plot, overwrite=overwrite, written=not as_json or out is not None)
     deciding = decide(policy, ledger, new_ledger=new_ledger)
@@ -127,10 +129,12 @@ def _look_ahead(
     words: list[str | Path],
     rows: int | None,
     wanted: dict[str, Any],
+    ledger: Path | None,
     *,
     as_json: bool,
 ) -> None:
     """What to expect, without data."""
+    from dxprivacy.cli.fitting import fits_line, fitting, share_text
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
     from dxprivacy.mechanisms.synthesis.plan import plan_synthesis
@@ -141,13 +145,23 @@ def _look_ahead(
         hints = [("--rows 20000", "how good records are depends on the number of people, which is public")]
         raise UsageError("how many records does the data have?", hints=hints)
     with working("trying the methods on made-up tables"):
-        plan = plan_synthesis(asked, loaded.metric, records=rows, title=loaded.title, dataset=loaded.dataset, **wanted)
+
+        def make(part: object) -> "SynthesisPlan":
+            given = {**wanted, "share": part, "title": loaded.title, "dataset": loaded.dataset}
+            return plan_synthesis(asked, loaded.metric, records=rows, **given)
+
+        share = wanted["share"]
+        plan = make(share) if ledger is None else fitting(make, lambda found: found.made, share, loaded, ledger)
     if as_json:
         show_json(synthesis_to_dict(plan))
         return
     free = tag("good", "Nothing spent, no data read.")
+    lines = synthesis_lines(plan, in_ledger=ledger is not None)
+    if ledger is not None:
+        lines += ["", fits_line(plan.made, share, ledger)]
+        words += ["--share", share_text(plan.made.share), "--ledger", ledger]
     step = next_step("dxp synth", policy, *words, "--data", "FILE", "--out", "synthetic.csv")
-    show([*synthesis_lines(plan), "", free, step])
+    show([*lines, "", free, step])
 
 
 def _make(

@@ -9,7 +9,6 @@ import numpy as np
 
 from dxprivacy.demo.survey import LEFT_OUT, RESPONDENTS, write_survey
 from dxprivacy.engines import open_source
-from dxprivacy.mechanisms.laplace.expected import interval
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.noise import SystemNoise
@@ -99,8 +98,8 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
     lines = []
     for k, answer in enumerate(plan.workload.answers):
         if answer.label in wanted:
-            truth = interval(answer, exact.tolist(), laplace_laws([0.0] * len(exact)), RESPONDENTS)[0]
-            plain = interval(answer, plain_noise.tolist(), laplace_laws(strict.tolist()), RESPONDENTS)[0]
+            truth = answer.recipe.interval(exact.tolist(), laplace_laws([0.0] * len(exact)), RESPONDENTS, 0.0)[0]
+            plain = answer.recipe.interval(plain_noise.tolist(), laplace_laws(strict.tolist()), RESPONDENTS, 0.0)[0]
             row = release.answers[k]
             theirs, worst = both.strict[k], both.worst[k]
             if theirs is None or worst is None:

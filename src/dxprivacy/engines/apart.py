@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from dxprivacy.engines.alike import read_alike
 from dxprivacy.engines.source import Column, Kind, Others
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
@@ -52,7 +53,7 @@ class ApartSource:
 
     def check(self, universe: Universe) -> None:
         """Refuse a schema that does not fit; reads no row."""
-        self._ask("check", universe)
+        self._ask("check", read_alike(universe, self.name))
 
     def rows(self) -> int:
         """The number of rows."""
@@ -60,7 +61,7 @@ class ApartSource:
 
     def count(self, universe: Universe) -> Histogram:
         """How many rows fall into each cell."""
-        cells, n = np.frombuffer(self._ask("count", universe)[1], dtype=np.int64).reshape(2, -1)
+        cells, n = np.frombuffer(self._ask("count", read_alike(universe, self.name))[1], dtype=np.int64).reshape(2, -1)
         counts = np.zeros(universe.size, dtype=np.int64)
         counts[cells] = n
         return Histogram(universe, counts)
@@ -72,9 +73,10 @@ class ApartSource:
 
     def others(self, universe: Universe, at_most: int | None) -> list[Others]:
         """Which entries count as `other`."""
+        found = self._ask("others", read_alike(universe, self.name), at_most)[0]
         return [
             Others(name, tuple(columns), rows, distinct, tuple((tuple(texts), n) for texts, n in entries))
-            for name, columns, rows, distinct, entries in self._ask("others", universe, at_most)[0]
+            for name, columns, rows, distinct, entries in found
         ]
 
     def _ask(self, what: str, *given: Any) -> tuple[Any, bytes]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.engines.arrow_columns import declared_by_arrow
+from dxprivacy.engines.arrow_table import ArrowTable
 from dxprivacy.engines.entries import Reader
-from dxprivacy.engines.frames import ArrowTable
+from dxprivacy.engines.frame import guessed
 from dxprivacy.engines.source import Kind
 from dxprivacy.errors import DataError
 
@@ -76,16 +77,6 @@ def _text_format(dataset: Any) -> str:
         return next(filter(None, map(_text_format, parts)), "")
     found = type(getattr(dataset, "format", None)).__name__
     return {"CsvFileFormat": "CSV", "JsonFileFormat": "JSON"}.get(found, "")
-
-
-def guessed(name: str, text: str) -> DataError:
-    """The refusal of text that another library reads: it would guess the types from some rows."""
-    given = {"CSV": "people.csv", "JSON": "people.jsonl"}[text]
-    return DataError(
-        f"reads {text} with types guessed from the rows, so that one row could change how others are read",
-        where=name,
-        hints=[(f'"{given}"', "give the file itself: each entry is read alone, as the policy says")],
-    )
 
 
 def table_of(data: Any) -> ArrowTable:

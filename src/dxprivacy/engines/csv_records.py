@@ -10,7 +10,6 @@ from typing import TextIO
 
 import numpy as np
 
-from dxprivacy.attributes.matching import listed_texts
 from dxprivacy.engines.fields import Field, texts_of
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
@@ -22,7 +21,7 @@ _PIECE = 1 << 14  # equal lines at a time
 def require_csv(fields: Sequence[Field]) -> None:
     """Refuse, before anything is spent, what cannot be written as CSV."""
     for field in fields:
-        for text in (field.name, *listed_texts(field.entry)):
+        for text in (field.name, *field.entry.texts):
             if "\n" in text or not _is_unicode(text):
                 raise UsageError(
                     f"column {field.name[:60]!r} has a text that CSV cannot hold",

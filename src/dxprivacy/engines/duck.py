@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.matching import listed_texts
-from dxprivacy.engines.duck_cells import Read
 from dxprivacy.engines.duck_database import Database
 from dxprivacy.engines.duck_query import count_sql, distinct_sql, domains, others_sql
 from dxprivacy.engines.duck_tables import Table, Wanted
-from dxprivacy.engines.entries import entry_of, entry_reader
+from dxprivacy.engines.entries import entry_reader
 from dxprivacy.engines.fit import check_kinds, find_columns
+from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Entry, Kind, Others
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
@@ -79,10 +78,10 @@ class DuckSource:
         wanted: list[Wanted] = []
         reads: list[list[Read]] = []
         for attribute, at, found in zip(universe.attributes, positions, columns, strict=True):
-            entry, mine = entry_of(attribute), []
+            mine = []
             for position, column in zip(at, found, strict=True):
-                mine.append(Read(entry, column, f"r{len(wanted)}"))
-                wanted.append(Wanted(position, entry_reader(entry) if column.kind is Kind.OBJECT else None))
+                mine.append(Read(attribute.codec, column, f"r{len(wanted)}"))
+                wanted.append(Wanted(position, entry_reader(attribute.codec) if column.kind is Kind.OBJECT else None))
             reads.append(mine)
         return wanted, reads
 
@@ -141,8 +140,8 @@ class DuckSource:
 def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
     """The listed texts with their positions; as bytes, since text in the data need not be UTF-8."""
     domain = "SELECT encode(unnest($texts::VARCHAR[])) AS listed, unnest(range($size)) AS position"
-    for name, entry in domains(reads):
-        texts = list(listed_texts(entry))
+    for name, listed in domains(reads):
+        texts = list(listed)
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {domain}", {"texts": texts, "size": len(texts)})
 
 

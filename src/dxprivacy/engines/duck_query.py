@@ -7,9 +7,10 @@ far longer than anything else.
 
 from collections.abc import Sequence
 
-from dxprivacy.attributes.base import Attribute, Values
-from dxprivacy.attributes.ordered import Series
-from dxprivacy.engines.duck_cells import TEXTS, Read, inside, parsed, place, short, shown, text_of
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.engines.duck_dialect import shown_moment, sql
+from dxprivacy.engines.placement import TEXTS, Read, inside, parsed, place, short, text_of
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.model.universe import Universe
 
@@ -41,14 +42,16 @@ def count_sql(rows: str, universe: Universe, reads: Sequence[Reads]) -> str:
 
 def _shortened(rows: str, raw: Reads, others: Reads) -> str:
     """The rows without text that is too long to be anything but `other`: not even its groups are made."""
-    columns = [f"{short(read.raw)} AS {read.raw}" if read.column.kind in TEXTS else read.raw for read in raw]
+    columns = [
+        f"{sql(short(read.column), read.raw)} AS {read.raw}" if read.column.kind in TEXTS else read.raw for read in raw
+    ]
     return f"SELECT {', '.join([*columns, *(read.raw for read in others)])} FROM ({rows})" if raw else rows
 
 
 def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[str]) -> str:
     """The entries of an attribute that count as `other`, as (t0, t1, ..., n); `texts` are further names of `rows`."""
     names = [f"t{k}" for k in range(len(reads))]
-    written = [text or shown(read) for text, read in zip(texts, reads, strict=True)]
+    written = [text or _shown(read) for text, read in zip(texts, reads, strict=True)]
     as_bytes = [f"encode(CAST({text} AS VARCHAR)) AS {name}" for text, name in zip(written, names, strict=True)]
     source = f"SELECT *, {', '.join(as_bytes)} FROM ({rows})"
     return f"""
@@ -59,13 +62,13 @@ def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[st
 def distinct_sql(rows: str, column: Column, at_most: int) -> str:
     """The different texts of the one column of `rows`, as `values` are compared with them; a few more than wanted."""
     untyped = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
-    text = text_of(Read(Values(name="any", values=("",)), untyped, "r0"))
-    return f"SELECT DISTINCT {text} FROM ({rows}) LIMIT {at_most + 2}"
+    return f"SELECT DISTINCT {sql(text_of(untyped), 'r0')} FROM ({rows}) LIMIT {at_most + 2}"
 
 
-def domains(reads: Sequence[Reads]) -> list[tuple[str, Attribute]]:
+def domains(reads: Sequence[Reads]) -> list[tuple[str, tuple[str, ...]]]:
     """The tables of listed texts that must be there, each as (listed BLOB, position)."""
-    return [(_domain(read), read.entry) for mine in reads for read in mine if read.is_joined]
+    joined = [read for mine in reads for read in mine if read.is_joined]
+    return [(_domain(read), read.codec.texts) for read in joined if isinstance(read.codec, ListedTexts)]
 
 
 def _domain(read: Read) -> str:
@@ -82,22 +85,24 @@ def _index(attribute: Attribute, reads: Reads) -> str:
     if reads[0].is_joined:
         return f"{_domain(reads[0])}.position"
     index = _name("x", reads[0])
-    if isinstance(attribute, Series):
-        for read in reads[1:]:
-            index = f"({index}) * {attribute.entry.listed} + {_name('x', read)}"
+    for read in reads[1:]:  # of a series
+        index = f"({index}) * {attribute.each_entry.listed} + {_name('x', read)}"
     return index
 
 
 def _steps(source: str, reads: Reads, keep: Sequence[str]) -> str:
     """The steps of placing, one SELECT each: what stands in r3 is parsed into v3, bounded in w3, placed in x3."""
-    for before, after, step in (("r", "v", _parsed), ("v", "w", inside), ("w", "x", place)):
-        columns = [f"{step(read, _name(before, read))} AS {_name(after, read)}" for read in reads]
+    for before, after, step in (("r", "v", parsed), ("v", "w", inside), ("w", "x", place)):
+        columns = [
+            f"{sql(step(read.codec, read.column), _name(before, read))} AS {_name(after, read)}" for read in reads
+        ]
         source = f"SELECT {', '.join([*columns, *keep])} FROM ({source})" if columns else source
     return source
 
 
-def _parsed(read: Read, _: str) -> str:
-    return parsed(read)
+def _shown(read: Read) -> str:
+    is_moment = read.column.kind in (Kind.CLOCK, Kind.INSTANT)
+    return shown_moment(read.raw, read.column.native) if is_moment else read.raw
 
 
 def _name(letter: str, read: Read) -> str:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.matching import listed_texts
-from dxprivacy.attributes.ordered import Dates, Numbers
-from dxprivacy.engines.duck_cells import quoted
+from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.engines.duck_dialect import quoted, sql
 from dxprivacy.engines.fields import Field, whole_texts
+from dxprivacy.engines.placement import entry_at
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
 
@@ -34,7 +33,7 @@ def require_parquet(fields: Sequence[Field]) -> None:
                 hints=[("--out synthetic.csv", "can")],
             )
         try:
-            "".join((field.name, *listed_texts(field.entry))).encode("utf-8")
+            "".join((field.name, *field.entry.texts)).encode("utf-8")
         except UnicodeEncodeError:
             raise UsageError(f"column {field.name[:60]!r} has a text that is not Unicode") from None
 
@@ -71,22 +70,14 @@ def _column(con: "Connection", field: Field, k: int) -> str:
     entry = field.entry
     whole = f"(cell // {field.stride} % {field.size})"
     place = f"({whole} // {field.step} % {entry.listed})"
-    if isinstance(entry, Integers):
-        value = f"CAST({place} + ({entry.low}) AS BIGINT)"
-    elif isinstance(entry, Dates):
-        value = f"(DATE '{entry.first.isoformat()}' + CAST({place} AS INTEGER))"
-    elif isinstance(entry, Numbers):
-        # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
-        a, b, c = entry.grid
-        value = f"(CAST({2 * a + b} + {place} * {2 * b} AS DOUBLE) / CAST({2 * c} AS DOUBLE))"
-    else:
-        value = _listed(con, field, place, k)
+    codec = entry.codec
+    value = _listed(con, field, place, k) if isinstance(codec, ListedTexts) else f"({sql(entry_at(codec), place)})"
     return f"CASE WHEN {whole} <> {field.other} THEN {value} END"
 
 
 def _listed(con: "Connection", field: Field, place: str, k: int) -> str:
     """A listed text, looked up by its place; numbers where all texts are whole ones, true and false as such."""
-    texts = list(listed_texts(field.entry))
+    texts = list(field.entry.texts)
     numbers = whole_texts(field.entry)
     kind = "BIGINT" if numbers is not None else "BOOLEAN" if {*texts} <= {"true", "false"} else "VARCHAR"
     con.execute(f"CREATE TEMP TABLE listed_{k} AS SELECT $texts::{kind}[] AS texts", {"texts": numbers or texts})

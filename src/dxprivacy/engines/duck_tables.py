@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dxprivacy.engines.duck_cells import quoted
+from dxprivacy.engines.duck_dialect import quoted
 from dxprivacy.engines.entries import Reader
-from dxprivacy.engines.frames import Frame
+from dxprivacy.engines.frame import Frame
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, did_you_mean
 from dxprivacy.files.writing import real_path

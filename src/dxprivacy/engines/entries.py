@@ -1,6 +1,6 @@
 """How one entry is read, wherever Python reads it: text of line formats, JSON values, cells of a sheet, any object.
 
-The rules, which the SQL of `duck_cells` repeats for typed columns:
+The rules, which `placement` says once more for the columns of engines:
 
 - values and points: the text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`);
 - whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or as the declared format writes it;
@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from decimal import Decimal
 from functools import partial
+from typing import assert_never
 
 import numpy as np
 
-from dxprivacy.attributes.base import Attribute, Integers, as_text
-from dxprivacy.attributes.matching import listed_texts
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Attribute, as_text
+from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.exact.arrays import Ints
 
@@ -38,16 +38,11 @@ _WHOLE = re.compile(WHOLE_NUMBER)
 Reader = Callable[[object], int]
 
 
-def entry_of(attribute: Attribute) -> Attribute:
-    """What stands in each column that an attribute reads: the attribute itself, or the entry of a series."""
-    return attribute.entry if isinstance(attribute, Series) else attribute
-
-
 def combine(attribute: Attribute, places: Sequence[Ints]) -> Ints:
     """The attribute's index of many rows, from the index of each entry: mixed radix, the last column fastest."""
-    if not isinstance(attribute, Series):
+    if not attribute.is_series:
         return places[0]
-    size = attribute.entry.listed
+    size = attribute.each_entry.listed
     out: Ints = np.zeros_like(places[0])
     invalid = np.zeros(len(out), dtype=bool)
     for place in places:
@@ -57,23 +52,26 @@ def combine(attribute: Attribute, places: Sequence[Ints]) -> Ints:
     return out
 
 
-def entry_reader(entry: Attribute) -> Reader:
+def entry_reader(codec: Codec) -> Reader:
     """The index of one entry of any type; `listed`, the index of `other`, for everything that does not fit.
 
-    >>> read = entry_reader(Integers(name="age", low=0, high=120))
+    >>> read = entry_reader(WholeNumbers(0, 120))
     >>> [read(x) for x in ["17", " +17.0 ", 17, 17.0, "17.5", "1e1", "", None, True, 121]]
     [17, 17, 17, 17, 121, 121, 121, 121, 121, 121]
     """
-    if isinstance(entry, Integers):
-        place: Reader = partial(_place_whole, entry, NumberFormat.of(entry.format) if entry.format else None)
-    elif isinstance(entry, Numbers):
-        place = partial(_place_number, entry, NumberFormat.of(entry.format))
-    elif isinstance(entry, Dates):
-        place = partial(_place_date, entry, DateFormat.of(entry.format), zone_of(entry))
-    else:
-        position = {text: k for k, text in enumerate(listed_texts(entry))}
-        place = partial(_place_text, position, entry.listed)
-    other, most = entry.listed, longest(listed_texts(entry))
+    other, most = codec.listed, 0
+    match codec:
+        case WholeNumbers():
+            place: Reader = partial(_place_whole, codec, NumberFormat.of(codec.format) if codec.format else None)
+        case NumbersInCells():
+            place = partial(_place_number, codec, NumberFormat.of(codec.format))
+        case Days():
+            place = partial(_place_date, codec, DateFormat.of(codec.format), zone_of(codec.timezone))
+        case ListedTexts():
+            place = partial(_place_text, {text: k for k, text in enumerate(codec.texts)}, other)
+            most = longest(codec.texts)
+        case _:
+            assert_never(codec)
 
     def read(value: object) -> int:
         try:
@@ -106,7 +104,7 @@ def _place_text(position: dict[str, int], other: int, value: object) -> int:
     return other if text is None else position.get(text, other)
 
 
-def _place_whole(entry: Integers, written: NumberFormat | None, value: object) -> int:
+def _place_whole(codec: WholeNumbers, written: NumberFormat | None, value: object) -> int:
     number: int | None = None
     if isinstance(value, str):
         number = _whole_from_text(value, written)
@@ -118,9 +116,9 @@ def _place_whole(entry: Integers, written: NumberFormat | None, value: object) -
         number = int(value) if math.isfinite(value) and value == int(value) else None
     elif isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
         number = int(value)
-    if number is not None and entry.clamp and abs(number) < 10**24:  # so many digits as a whole number may have
-        number = min(max(number, entry.low), entry.high)
-    return number - entry.low if number is not None and entry.low <= number <= entry.high else entry.listed
+    if number is not None and codec.clamp and abs(number) < 10**24:  # so many digits as a whole number may have
+        number = min(max(number, codec.low), codec.high)
+    return number - codec.low if number is not None and codec.low <= number <= codec.high else codec.listed
 
 
 def _whole_from_text(text: str, written: NumberFormat | None) -> int | None:
@@ -135,17 +133,17 @@ def _whole_from_text(text: str, written: NumberFormat | None) -> int | None:
     return -int(size) if digits.startswith("-") else int(size)
 
 
-def _place_number(entry: Numbers, written: NumberFormat, value: object) -> int:
+def _place_number(codec: NumbersInCells, written: NumberFormat, value: object) -> int:
     number = math.nan
     if isinstance(value, str):
         plain = written.plain(value)
         number = math.nan if plain is None else float(plain)
     elif isinstance(value, (int, float, Decimal, np.integer, np.floating)) and not isinstance(value, bool):
         number = float(value)  # to the nearest; what overflows raises, and is `other`
-    return entry.listed if math.isnan(number) else entry.place(number)
+    return codec.place(number)
 
 
-def _place_date(entry: Dates, written: DateFormat, zone: tzinfo, value: object) -> int:
+def _place_date(codec: Days, written: DateFormat, zone: tzinfo, value: object) -> int:
     day: date | None = None
     if isinstance(value, str):
         day = written.read(value)
@@ -155,16 +153,16 @@ def _place_date(entry: Dates, written: DateFormat, zone: tzinfo, value: object) 
         day = value
     elif isinstance(value, np.datetime64):
         day = value.astype("datetime64[D]").item()
-    return (day - entry.first).days if isinstance(day, date) and entry.first <= day <= entry.last else entry.listed
+    return (day - codec.first).days if isinstance(day, date) and codec.first <= day <= codec.last else codec.listed
 
 
-def zone_of(entry: Dates) -> tzinfo:
+def zone_of(timezone: str) -> tzinfo:
     """The zone in which instants are read."""
-    if not entry.timezone:
+    if not timezone:
         return UTC
     from zoneinfo import ZoneInfo
 
-    return ZoneInfo(entry.timezone)
+    return ZoneInfo(timezone)
 
 
 def clean_text(value: object) -> str | None:

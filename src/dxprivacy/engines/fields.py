@@ -6,18 +6,18 @@ texts, whole numbers as they are, numbers by the middle of their cell, dates as 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 
-from dxprivacy.attributes.base import OTHER, Attribute, Integers
-from dxprivacy.attributes.matching import listed_texts
-from dxprivacy.attributes.ordered import Dates, Numbers
+from dxprivacy.attributes.base import OTHER, Attribute
+from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
 from dxprivacy.attributes.text_formats import NumberFormat
-from dxprivacy.engines.entries import entry_of
 from dxprivacy.errors import PolicyError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import number_text
@@ -48,7 +48,8 @@ class Field:
 def fields_of(universe: Universe) -> tuple[Field, ...]:
     """The columns of the records of a universe, in the order of its attributes.
 
-    >>> from dxprivacy.attributes.ordered import Series
+    >>> from dxprivacy.attributes.integers import Integers
+    >>> from dxprivacy.attributes.series import Series
     >>> usage = Series(name="usage", columns=("jan", "feb"), entry=Integers(name="usage", low=0, high=2))
     >>> jan, feb = fields_of(Universe([usage]))
     >>> cells = np.array([0, 5, 9])
@@ -57,7 +58,7 @@ def fields_of(universe: Universe) -> tuple[Field, ...]:
     """
     out: list[Field] = []
     for attribute, stride in zip(universe.attributes, universe.strides, strict=True):
-        entry, columns = entry_of(attribute), attribute.reads
+        entry, columns = attribute.each_entry, attribute.reads
         other = attribute.listed if attribute.has_other else -1
         for k, column in enumerate(columns):
             step = entry.listed ** (len(columns) - 1 - k)
@@ -76,36 +77,40 @@ def fields_of(universe: Universe) -> tuple[Field, ...]:
 def texts_of(entry: Attribute, places: Iterable[int]) -> list[str]:
     """How entries are written as text.
 
+    >>> from dxprivacy.attributes.dates import Dates
+    >>> from dxprivacy.attributes.numbers import Numbers
     >>> texts_of(Numbers(name="income", low=0, high=3, step=1, format="1.234,5"), [0, 2, 3])
     ['0,5', '2,5', '']
     >>> texts_of(Dates(name="visit", first="2026-01-01", last="2026-12-31", format="%d.%m.%Y"), [2, 365])
     ['03.01.2026', '']
     """
-    nothing, listed = _nothing(entry), entry.listed
-    if isinstance(entry, Integers):
-        return [str(entry.low + k) if k < listed else nothing for k in places]
-    if isinstance(entry, Numbers):
-        mark = NumberFormat.of(entry.format).decimal
-        return [_decimal(middle(entry, k)).replace(".", mark) if k < listed else nothing for k in places]
-    if isinstance(entry, Dates):
-        return [_day(entry, k) if k < listed else nothing for k in places]
-    texts = listed_texts(entry)
-    return [texts[k] if k < listed else nothing for k in places]
+    nothing, write = _nothing(entry), _writer(entry.codec)
+    return [write(k) if k < entry.listed else nothing for k in places]
 
 
-def middle(entry: Numbers, place: int) -> Fraction:
-    """The middle of a cell of numbers."""
-    return entry.start(place) + entry.step / 2
+def _writer(codec: Codec) -> Callable[[int], str]:
+    match codec:
+        case WholeNumbers():
+            return lambda k: str(codec.low + k)
+        case NumbersInCells():
+            mark = NumberFormat.of(codec.format).decimal
+            return lambda k: _decimal(codec.start(k) + codec.step / 2).replace(".", mark)  # the middle of the cell
+        case Days():
+            return lambda k: _day(codec.day(k), codec.format)
+        case ListedTexts():
+            return codec.texts.__getitem__
+        case _:
+            assert_never(codec)
 
 
 def whole_texts(entry: Attribute) -> list[int] | None:
     """The listed texts as whole numbers, if all are such and 64 bits hold them; 007 is a text, since 7 is another.
 
-    >>> from dxprivacy.attributes.base import Values
+    >>> from dxprivacy.attributes.values import Values
     >>> whole_texts(Values(name="wave", values=("1", "2"))), whole_texts(Values(name="code", values=("07",)))
     ([1, 2], None)
     """
-    texts = listed_texts(entry)
+    texts = entry.texts
     if not texts or not all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts):
         return None
     return [int(text) for text in texts]
@@ -113,7 +118,7 @@ def whole_texts(entry: Attribute) -> list[int] | None:
 
 def _nothing(entry: Attribute) -> str:
     """What counts as `other`: an empty text, or another one that is not listed."""
-    text, listed = "", listed_texts(entry)
+    text, listed = "", entry.texts
     while text in listed:
         text = OTHER if not text else f"{text}?"
     return text
@@ -125,10 +130,9 @@ def _decimal(number: Fraction) -> str:
     return text if "/" not in text else format(Decimal(repr(float(number))), "f")
 
 
-def _day(entry: Dates, place: int) -> str:
-    day = entry.day(place)
-    if not entry.format:
+def _day(day: date, written: str) -> str:
+    if not written:
         return day.isoformat()
     # A time of day is left out when it is read: any will do.
     pieces = {"%Y": f"{day.year:04d}", "%m": f"{day.month:02d}", "%d": f"{day.day:02d}", "%f": "0"}
-    return re.sub("%.", lambda found: pieces.get(found[0], "00"), entry.format, flags=re.DOTALL)
+    return re.sub("%.", lambda found: pieces.get(found[0], "00"), written, flags=re.DOTALL)

@@ -5,14 +5,13 @@ Everything here is decided by column names and types, which are public; no row i
 
 import re
 from collections.abc import Sequence
+from typing import assert_never
 
-from dxprivacy.attributes.base import Attribute, Integers, Points, Values
-from dxprivacy.attributes.matching import listed_texts
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
-from dxprivacy.engines.entries import entry_of
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.registry import is_known
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, Hint, did_you_mean
-from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.universe import Universe
 
 _SHOWN_COLUMNS = 30
@@ -30,7 +29,7 @@ def require_countable(where: str, universe: Universe) -> None:
                 where=where,
                 hints=[("has_other=True", f"lets {attribute.name} count such rows as “other”")],
             )
-        if not isinstance(attribute, (Values, Integers, Points, Numbers, Dates, Series)):
+        if not is_known(attribute):
             raise DataError(f"attribute {attribute.name} is of a kind that cannot be counted yet", where=where)
 
 
@@ -73,13 +72,13 @@ def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Colum
     """Refuse columns whose declared type cannot hold what the attribute lists."""
     for attribute, read in zip(universe.attributes, columns, strict=True):
         for column in read:
-            needs = _misfit(entry_of(attribute), column.kind)
+            needs = _misfit(attribute.codec, column.kind)
             if needs:
                 raise DataError(
                     f"column {column.name} is {column}, the policy needs {needs}",
                     where=f"{where} does not fit",
                     details=[
-                        f"Only the schema was read. Single bad rows ({_bad_example(attribute)}, NULL) never stop a "
+                        f"Only the schema was read. Single bad rows ({attribute.bad_example}, NULL) never stop a "
                         "release: they",
                         "count as “other”, and how many there are is private.",
                     ],
@@ -87,30 +86,27 @@ def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Colum
                 )
 
 
-def _misfit(entry: Attribute, kind: Kind | None) -> str:
-    """What the attribute needs instead of this kind of column, or nothing."""
+def _misfit(codec: Codec, kind: Kind | None) -> str:
+    """What an attribute that is read so needs instead of this kind of column, or nothing."""
     if kind in _UNDECLARED:
         return ""
-    if isinstance(entry, Dates):
-        # Dates written as text are common in typed tables too, and read strictly: 2026-01-31, or as declared.
-        return "" if kind in (*_DAYS, Kind.TEXT) else "dates"
-    if isinstance(entry, (Integers, Numbers)):
-        # Numbers written as text may be read in several ways: the policy must say in which.
-        fits = kind in _NUMBERS or (kind is Kind.TEXT and bool(entry.format))
-        return "" if fits else "whole numbers" if isinstance(entry, Integers) else "numbers"
-    # A column of numbers can never hold M or F: better refused than a release in which everybody is “other”.
-    texts = listed_texts(entry)
-    if kind is Kind.TRUTH:
-        return "" if {"true", "false"} & set(texts) else "text"
-    if kind in _NUMBERS:
-        return "" if any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
-    return "" if kind is Kind.TEXT else "text"
-
-
-def _bad_example(attribute: Attribute) -> str:
-    if isinstance(attribute, Integers):
-        return f"{attribute.name} {attribute.high + 1}"
-    return "a day outside" if isinstance(attribute, Dates) else "an unlisted value"
+    match codec:
+        case Days():
+            # Dates written as text are common in typed tables too, and read strictly: 2026-01-31, or as declared.
+            return "" if kind in (*_DAYS, Kind.TEXT) else "dates"
+        case WholeNumbers() | NumbersInCells():
+            # Numbers written as text may be read in several ways: the policy must say in which.
+            fits = kind in _NUMBERS or (kind is Kind.TEXT and bool(codec.format))
+            return "" if fits else "whole numbers" if isinstance(codec, WholeNumbers) else "numbers"
+        case ListedTexts(texts):
+            # Numbers can never hold M or F: better refused than a release in which everybody is “other”.
+            if kind is Kind.TRUTH:
+                return "" if {"true", "false"} & set(texts) else "text"
+            if kind in _NUMBERS:
+                return "" if any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
+            return "" if kind is Kind.TEXT else "text"
+        case _:
+            assert_never(codec)
 
 
 def _mend(attribute: Attribute, column: Column, needs: str) -> list[Hint]:
@@ -118,26 +114,3 @@ def _mend(attribute: Attribute, column: Column, needs: str) -> list[Hint]:
     if column.kind is Kind.TEXT and needs.endswith("numbers"):
         hints.append(('format = "1234.5"', f"in the policy, if {attribute.name} is written as text: say how"))
     return hints
-
-
-def needed(attribute: Attribute) -> str:
-    """What an entry must be, to count as anything but `other`; in the words of `dxp inspect`.
-
-    >>> needed(Integers(name="age", low=0, high=120))
-    'a whole number from 0 to 120'
-    """
-    entry = entry_of(attribute)
-    written = f', written like "{entry.format}"' if entry.format else ""
-    every = "in every column " if isinstance(attribute, Series) else ""
-    if isinstance(entry, Integers):
-        ends = "" if entry.clamp else f" from {entry.low:,} to {entry.high:,}"
-        return f"{every}a whole number{ends}{written}"
-    if isinstance(entry, Numbers):
-        ends = f"a number from {number_text(entry.low)} to {number_text(entry.high)}"
-        inside = "a finite number" if entry.clamp else ends
-        return f"{every}{inside}{written}"
-    if isinstance(entry, Dates):
-        return f"a day from {entry.first} to {entry.last}{written}"
-    texts = listed_texts(entry)
-    few = ", ".join(texts[:6])
-    return f"one of {few}" if len(texts) <= 6 else f"one of {len(texts):,} listed values: {few}, …"

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.attributes.base import Attribute, Values
-from dxprivacy.engines.entries import clean_text, combine, entry_of, entry_reader
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.values import Values
+from dxprivacy.engines.entries import clean_text, combine, entry_reader
 from dxprivacy.engines.source import Column, Others
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
@@ -87,7 +88,7 @@ class PlacedSource(ABC):
     def _placed(self, universe: Universe) -> Iterator[tuple[Block, list[Ints]]]:
         """Each block with the index of its rows, attribute by attribute."""
         self.check(universe)
-        readers = [entry_reader(entry_of(attribute)) for attribute in universe.attributes]
+        readers = [entry_reader(attribute.codec) for attribute in universe.attributes]
         for block in self.blocks(universe):
             indices: list[Ints] = []
             for attribute, reader, read in zip(

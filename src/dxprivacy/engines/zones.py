@@ -7,7 +7,7 @@ Here Python's `zoneinfo` is the only one: SQL gets the moments at which the offs
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
-from dxprivacy.attributes.ordered import Dates
+from dxprivacy.attributes.codecs import Days
 from dxprivacy.engines.entries import zone_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -16,16 +16,17 @@ _LAST = int((datetime(9999, 12, 29, tzinfo=UTC) - _EPOCH).total_seconds())
 _STEP = 86_400  # no zone has ever changed its offset twice within a day
 
 
-def offsets(dates: Dates) -> tuple[tuple[int, int], ...]:
+def offsets(days: Days) -> tuple[tuple[int, int], ...]:
     """(from, offset) in seconds, in order: the offset of local time from UTC, for all instants within two days of the
     attribute's range; the first pair also holds before it.
 
-    >>> offsets(Dates(name="d", first="2026-06-01", last="2026-12-31", timezone="Europe/Berlin"))
+    >>> from datetime import date
+    >>> offsets(Days(date(2026, 6, 1), date(2026, 12, 31), "Europe/Berlin"))
     ((1780099200, 7200), (1792890000, 3600))
     """
-    first = int((datetime.combine(dates.first, datetime.min.time(), UTC) - _EPOCH).total_seconds()) - 2 * 86_400
-    last = int((datetime.combine(dates.last, datetime.min.time(), UTC) - _EPOCH).total_seconds()) + 3 * 86_400
-    return _between(zone_of(dates), max(first, _FIRST), min(last, _LAST))
+    first = int((datetime.combine(days.first, datetime.min.time(), UTC) - _EPOCH).total_seconds()) - 2 * 86_400
+    last = int((datetime.combine(days.last, datetime.min.time(), UTC) - _EPOCH).total_seconds()) + 3 * 86_400
+    return _between(zone_of(days.timezone), max(first, _FIRST), min(last, _LAST))
 
 
 @lru_cache(maxsize=64)

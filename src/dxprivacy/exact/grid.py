@@ -5,7 +5,7 @@ once, without looking at data, and the rounding error per record is known.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -48,11 +48,6 @@ def to_grid(numbers: Sequence[Fraction]) -> Grid:
         unit = Fraction(2) ** (math.frexp(float(largest))[1] - ROUNDED_BITS)
         bias = unit / 2
     return Grid(np.array([round(x / unit) for x in numbers], dtype=np.int64), unit, bias)
-
-
-def array_to_grid(numbers: Floats) -> Grid:
-    """The same for an array of floats; whole numbers and short binary fractions stay exact."""
-    return _exact_grid(numbers) or _rounded_grid(numbers, _top(numbers))
 
 
 def grid_of_rows(rows: Sequence[Floats]) -> list[tuple[int, int, Grid]]:
@@ -150,8 +145,3 @@ def fits_scores(largest: int, scale: float) -> bool:
     (True, False, False)
     """
     return largest < LARGEST_SCORE and (scale == 0 or largest / (2 * scale) < MOST_EXPONENT)
-
-
-def largest_of(parts: Iterable[Ints]) -> int:
-    """The largest absolute entry."""
-    return max((int(np.abs(p).max(initial=0)) for p in parts), default=0)

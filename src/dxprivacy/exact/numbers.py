@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import TypeAlias
+from numbers import Integral
+from typing import TypeAlias, TypeGuard
 
 from dxprivacy.errors import UsageError
 
@@ -161,3 +162,21 @@ def number_text(number: Fraction) -> str:
         return str(number)
     text = f"{number.numerator * 10**places // number.denominator:0{places + 1}d}"
     return (text[:-places] + "." + text[-places:]).rstrip("0").rstrip(".") if places else text
+
+
+def finite(x: float) -> float | None:
+    """A number as JSON can hold it: infinite ones as nothing.
+
+    >>> finite(1.5), finite(float("inf"))
+    (1.5, None)
+    """
+    return x if math.isfinite(x) else None
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number: of Python or numpy, and no yes or no.
+
+    >>> is_whole(3), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dxprivacy.errors import Hint, UsageError
+from dxprivacy.files import formats
 
 _BEGINNING = 1 << 16
 _BLOCK = 1 << 20
@@ -61,14 +62,15 @@ class Kind:
         return Kind(self.noun, ours)
 
 
-def _json(noun: str, name: bytes) -> Kind:
-    return Kind.beginning(noun, rb'\{\s*"format":\s*"dxprivacy-' + name + rb"/")
+def _json(of: formats.Format) -> Kind:
+    """By its format, whichever version."""
+    return Kind.beginning(of.noun, rb'\{\s*"format":\s*"dxprivacy-' + of.name.encode() + rb"/")
 
 
-PLAN = _json("plan", b"plan")
-RELEASE = _json("release", b"release")
-CHOICE = _json("released choice", b"choice")
-REPORT = _json("report on synthetic records", b"synthesis")
+PLAN = _json(formats.PLAN)
+RELEASE = _json(formats.RELEASE)
+CHOICE = _json(formats.CHOICE)
+REPORT = _json(formats.REPORT)
 ANSWERS = Kind.beginning("table of released answers", rb"[^\r\n]*\bvalue,low,high,unit,question(,note)?\r?\n")
 PAGE = Kind.beginning("page", rb'<!DOCTYPE html>.{0,400}<meta name="generator" content="dxprivacy">')
 POLICY = Kind.beginning("policy", rb"# How far may answers tell any two records apart\?")

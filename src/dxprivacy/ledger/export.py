@@ -26,11 +26,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dxprivacy.errors import LedgerError
+from dxprivacy.files.formats import JOURNAL, JOURNAL_VERSION
 from dxprivacy.files.writing import NEVER, file_to_write, ledger_files
 from dxprivacy.ledger.journal import Journal, Row
 from dxprivacy.wording import json_text
-
-FORMAT, VERSION = "dxprivacy journal", 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def export(ledger: str | Path, file: str | Path) -> Exported:
 def to_lines(rows: list[Row]) -> Iterator[str]:
     """The lines of an export."""
     head = rows[-1].hash if rows else "0" * 64
-    yield json.dumps({"format": FORMAT, "version": VERSION, "rows": len(rows), "head": head})
+    yield json.dumps({"format": JOURNAL, "version": JOURNAL_VERSION, "rows": len(rows), "head": head})
     for row in rows:
         yield json_text(asdict(row), indent=None)
 
@@ -65,7 +64,7 @@ def from_lines(lines: Iterable[str]) -> list[Row]:
     found = iter(lines)
     try:
         header = json.loads(next(found))
-        if (header["format"], header["version"]) != (FORMAT, VERSION):
+        if (header["format"], header["version"]) != (JOURNAL, JOURNAL_VERSION):
             raise ValueError("format")
         expected, head = int(header["rows"]), str(header["head"])
     except (StopIteration, ValueError, KeyError, TypeError):

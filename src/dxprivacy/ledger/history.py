@@ -15,7 +15,7 @@ from dxprivacy.ledger.upgrade import Apart, Upgrade
 from dxprivacy.ledger.versions import Recorded
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Question, Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.stored import from_dict
 
 
@@ -95,8 +95,7 @@ def body_of(cost: RowsCost, content: dict[str, Any]) -> str:
 def rows_of(questions: list[dict[str, Any]], universe: Universe) -> Workload:
     """The rows that were put to the data.  Targets are left out: they decide scales, which are given, and no rows."""
     asked = [from_dict(q) for q in questions]
-    bare = [replace(q, within=None, unit="") if isinstance(q, Question) else q for q in asked]
-    return Stack(tuple(bare)).on(universe)
+    return Stack(tuple(q.untargeted() for q in asked)).on(universe)
 
 
 def cost_from(content: dict[str, Any], rows: Workload) -> RowsCost:

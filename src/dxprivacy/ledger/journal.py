@@ -163,10 +163,6 @@ class Journal:
         """The last row, as far as the chain was read: its hash is the head of the chain."""
         return self._tip
 
-    def catch_up(self) -> None:
-        """Read what others have added since."""
-        self._catch_up()
-
     def reserve(self, request: str, body: str, content: str, decide: Callable[[list[Row]], None]) -> Row | Replay:
         """Spend: append a reserve row if `decide(reserve rows so far)` does not raise; or replay a finished request."""
 

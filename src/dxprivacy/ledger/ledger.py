@@ -23,7 +23,7 @@ from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.metrics import Constant, Metric, present
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.wording import quoted
 
 _CONTEXTS = 64  # so many of the worst contexts are searched for what is left

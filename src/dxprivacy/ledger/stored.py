@@ -5,10 +5,8 @@ declared public, the names of points files) is not kept, and no answer depends o
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from dxprivacy.attributes.base import Attribute, Points
 from dxprivacy.errors import DxError, LedgerError, MetricError
 from dxprivacy.ledger.history import History
 from dxprivacy.ledger.journal import Journal
@@ -49,12 +47,4 @@ def _with_units(universe: Universe, units: Mapping[str, str]) -> Universe:
     """Units are words for people: no spec holds them, and no digest covers them."""
     if not units:
         return universe
-    return Universe([_in_units(a, units) for a in universe.attributes], max_records=universe.max_records)
-
-
-def _in_units(attribute: Attribute, units: Mapping[str, str]) -> Attribute:
-    named = replace(attribute, unit=units.get(attribute.name, ""))
-    if not isinstance(named, Points):
-        return named
-    facts = tuple(replace(fact, unit=units.get(f"{named.name}.{fact.name}", "")) for fact in named.facts)
-    return replace(named, facts=facts)
+    return Universe([a.with_units(units) for a in universe.attributes], max_records=universe.max_records)

@@ -17,7 +17,7 @@ from dxprivacy.accounting import contexts_of
 from dxprivacy.accounting.costs import RowsCost
 from dxprivacy.accounting.pullback import Pullback, pull_back
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.matching import Recoding, Relation, listed_texts, relate
+from dxprivacy.attributes.matching import Recoding, Relation, relate
 from dxprivacy.errors import LedgerError, PolicyError
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.model.blocks import joint_classes
@@ -230,7 +230,7 @@ def _by_column(
             )
     listed: dict[tuple[str, ...], set[str]] = {}
     for attribute, columns in zip(new.attributes, wanted, strict=True):
-        listed.setdefault(columns, set()).update(listed_texts(attribute))
+        listed.setdefault(columns, set()).update(attribute.texts)
     return {columns: replace(r, still=frozenset(listed[columns])) for columns, (_, r) in out.items()}
 
 

@@ -7,38 +7,52 @@ that a filter that stops before the sum exceeds the policy on any pair is sound.
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
-from dxprivacy.errors import BudgetExceeded, UsageError
+from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.metrics import Metric
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
+from dxprivacy.release.booking import NOWHERE, Booking
 from dxprivacy.wording import digits
 
+T = TypeVar("T")
 StepCost: TypeAlias = LaplaceCost | SelectionCost
 """What one step costs: rows with noise, or a choice by scores that follow rows."""
+
+
+Act: TypeAlias = Callable[[Booking], str]
+"""What is done once a cost is reserved: draws from the data, and gives what is kept (JSON text)."""
 
 
 class Spending(Protocol):
     """Who is asked before every step."""
 
-    def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:
+    def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
         """Reserve the cost durably, then act, keep the outcome (JSON text) and return it.
 
-        `questions` are those whose rows the cost is about.  A step that was answered before, under the same `name`,
-        returns what was kept: nothing is spent, nothing drawn.
+        `questions` are those whose rows the cost is about, `asked` those of people where they are others.  A step that
+        was answered before, under the same `name`, returns what was kept: nothing is spent, nothing drawn.
         """
+
+
+def read_kept(text: str, read: Callable[[str], T]) -> T:
+    """What a step kept, read back; a text that is no such thing is refused, whoever wrote it."""
+    try:
+        return read(text)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        raise LedgerError("what was kept of a step is damaged") from None
 
 
 class Unrecorded:
     """The researcher's view: no ledger, so that nobody counts across calls; within one, never more than the share.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> asked, d = gather([[1, 0]]), metrics.constant(2, 1)
     >>> spend = Unrecorded(d, Fraction(1, 2))
-    >>> spend.step(LaplaceCost(asked.on(d.universe), [2.0]), asked, "first", lambda: "7")
+    >>> spend.step(LaplaceCost(asked.on(d.universe), [2.0]), asked, "first", lambda _: "7")
     '7'
     >>> spend.spent, spend.left
     (Fraction(1, 2), Fraction(0, 1))
@@ -57,7 +71,7 @@ class Unrecorded:
         """What is left of the share."""
         return self.share - self.spent
 
-    def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:  # noqa: ARG002
+    def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:  # noqa: ARG002
         """Certify the cost, count it, then act; refuses before acting if the sum would exceed the share."""
         if name in self._kept:
             before, text = self._kept[name]
@@ -77,6 +91,6 @@ class Unrecorded:
                 hints=["more noise, or fewer steps"],
             )
         self.spent += Fraction(part)
-        text = act()
+        text = act(NOWHERE)
         self._kept[name] = (cost, text)
         return text

@@ -14,11 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.attributes.base import Integers, Points, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.points import Points
 from dxprivacy.errors import MetricError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.numbers import Exact, Number, budget, exact, in_range
+from dxprivacy.exact.numbers import Exact, Number, budget, exact, in_range, is_whole
 from dxprivacy.metrics.alone import as_objects, discrete, series, stepped, valued, without_other
 from dxprivacy.metrics.base import Extreme, Metric, PseudoMetric, all_pairs
 from dxprivacy.metrics.checking import check_metric
@@ -317,6 +317,7 @@ def from_matrix(matrix: object, *, universe: Universe | None = None, strict: boo
 def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, Number]]) -> AttributeSum | Metric:
     """The sum over attributes: epsilon per attribute, per value (a mapping), or with a distance `{epsilon, per}`.
 
+    >>> from dxprivacy.attributes.values import Values
     >>> u = Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=120)])
     >>> d = attributes(u, {"sex": 1, "age": {"epsilon": 0.5, "per": 10}})
     >>> i, j = u.index([{"sex": "M", "age": 30}, {"sex": "F", "age": 40}]).tolist()
@@ -335,13 +336,10 @@ def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, 
         alone = Universe([attribute])
         if not isinstance(given, Mapping):
             axes.append(discrete(alone, budget(given, what=f"epsilon of {attribute.name}")))
-        elif {"per", "epsilon"} == set(given) and isinstance(attribute, (Integers, Numbers, Dates, Series)):
-            price = _per_unit(given["epsilon"], given["per"])
-            entry = attribute.entry if isinstance(attribute, Series) else attribute
-            price = price * entry.step if isinstance(entry, Numbers) else price
-            build = series if isinstance(attribute, Series) else stepped
-            axes.append(build(alone, attribute, price))  # type: ignore[arg-type]
-        elif isinstance(attribute, Values):
+        elif {"per", "epsilon"} == set(given) and (step := attribute.each_entry.unit_step) is not None:
+            build = series if attribute.is_series else stepped
+            axes.append(build(alone, attribute, _per_unit(given["epsilon"], given["per"]) * step))
+        elif attribute.takes_budgets:
             budgets = {value: budget(e, what=f"epsilon of {value}") for value, e in given.items()}
             axes.append(valued(alone, attribute, budgets))
         else:
@@ -370,7 +368,7 @@ def _price(epsilon: Number) -> Fraction:
 def _universe(universe: Universe | int) -> Universe:
     if isinstance(universe, Universe):
         return universe
-    if isinstance(universe, bool) or not isinstance(universe, (int, np.integer)) or universe < 1:
+    if not is_whole(universe) or universe < 1:
         raise UsageError(f"a universe, or its number of elements, is needed; got {universe!r}")
     return without_other(int(universe))
 
@@ -388,8 +386,3 @@ def _points(points: object) -> tuple[Universe, Floats]:
         raise MetricError("coordinates must be finite numbers")
     ids = tuple(str(k) for k in range(len(coordinates)))
     return Universe([Points(name="point", ids=ids, coordinates=coordinates, has_other=False)]), coordinates
-
-
-def tightened_pairs(metric: Metric) -> Iterable[Tightened]:
-    """What closing tightened, for metrics that report it."""
-    return metric.tightened if isinstance(metric, Matrix) else ()

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.attributes.base import Integers, Points, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.points import Points
 from dxprivacy.errors import MetricError, did_you_mean
 from dxprivacy.exact.numbers import Exact, exact, in_range
 from dxprivacy.metrics.base import Metric
@@ -31,7 +32,7 @@ def discrete(alone: Universe, epsilon: Exact, other: Exact | None = None) -> Met
 
 def stepped(
     alone: Universe,
-    attribute: Integers | Numbers | Dates,
+    attribute: Attribute,
     per_step: Exact,
     other: Exact | None = None,
     cap: Fraction | None = None,
@@ -42,19 +43,18 @@ def stepped(
 
 
 def series(
-    alone: Universe, attribute: Series, per_step: Exact, other: Exact | None = None, cap: Fraction | None = None
+    alone: Universe, attribute: Attribute, per_step: Exact, other: Exact | None = None, cap: Fraction | None = None
 ) -> Metric:
     """Whole series: the largest difference over their entries counts, as in l_inf."""
-    steps = [
-        Integers(name=column, low=0, high=attribute.entry.listed - 1, has_other=False) for column in attribute.columns
-    ]
+    high = attribute.each_entry.listed - 1
+    steps = [Integers(name=column, low=0, high=high, has_other=False) for column in attribute.reads]
     base = AttributeMax(Universe(steps), [Line(Universe([s]), range(s.size), per_step) for s in steps])
     return _star(alone, _capped(base, cap), per_step, other)
 
 
 def valued(
     alone: Universe,
-    attribute: Values,
+    attribute: Attribute,
     budgets: Mapping[str, Exact],
     other: Exact | None = None,
     *,
@@ -65,12 +65,12 @@ def valued(
     Two values have the smaller of their budgets, closed to a metric, or their sum.
     """
     for value in budgets:
-        if value not in attribute.values:
-            raise MetricError(f"{attribute.name} has no value {value!r}", hints=did_you_mean(value, attribute.values))
-    missing = [v for v in attribute.values if v not in budgets]
+        if value not in attribute.texts:
+            raise MetricError(f"{attribute.name} has no value {value!r}", hints=did_you_mean(value, attribute.texts))
+    missing = [v for v in attribute.texts if v not in budgets]
     if missing:
         raise MetricError(f"{attribute.name}: no epsilon for {', '.join(missing)}", hints=["unknown means refuse"])
-    listed = [budgets[v] for v in attribute.values]
+    listed = [budgets[v] for v in attribute.texts]
     if attribute.has_other:
         listed.append(max(listed) if other is None else other)
     table = both_values_table if how == "sum" else per_value_table
@@ -113,10 +113,10 @@ def thresholded(
 
 
 def linked(
-    alone: Universe, attribute: Values, edges: Iterable[tuple[str, str, Exact]], other: Exact | None = None
+    alone: Universe, attribute: Attribute, edges: Iterable[tuple[str, str, Exact]], other: Exact | None = None
 ) -> Metric:
     """Nodes of a graph, shortest paths along its edges, `other` half the reach away."""
-    at = {value: k for k, value in enumerate(attribute.values)}
+    at = {value: k for k, value in enumerate(attribute.texts)}
     numbered = [(at[a], at[b], w) for a, b, w in edges]
     shortest = min((w for _, _, w in numbered), default=Fraction(1))
     return _star(alone, Graph.from_edges(without_other(attribute.listed), numbered), shortest, other)
@@ -129,8 +129,7 @@ def _capped(metric: Metric, cap: Fraction | None) -> Metric:
 def _star(alone: Universe, base: Metric, fallback: Exact, other: Exact | None) -> Metric:
     (attribute,) = alone.attributes
     if not attribute.has_other:
-        base._universe = alone
-        return base
+        return base.over(alone)
     radius = half_reach(base) if other is None else other
     return WithOther(alone, base, radius if radius or other is not None else fallback)
 

@@ -7,13 +7,15 @@ few pairs that could matter; `exact` is the number that counts there: a rational
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from dxprivacy.errors import MetricError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact, common_tick
 from dxprivacy.files.canonical import digest_of
@@ -83,6 +85,16 @@ class Metric(ABC):
     def universe(self) -> Universe:
         """The records it speaks about."""
         return self._universe
+
+    def over(self, universe: Universe) -> Self:
+        """The same distances between the records of another universe, which are as many."""
+        if universe.size != self.universe.size:
+            raise MetricError(f"distances of {self.universe.size:,} records, for {universe.size:,}")
+        other = copy(self)
+        for name in [n for n in vars(self) if isinstance(getattr(type(self), n, None), cached_property)]:
+            delattr(other, name)  # it may say something about the universe
+        other._universe = universe
+        return other
 
     @property
     def tick(self) -> Fraction | None:

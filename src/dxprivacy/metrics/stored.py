@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.base import Integers
-from dxprivacy.errors import DxError, MetricError
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.errors import DxError, MetricError, UsageError
 from dxprivacy.exact.numbers import Exact, written_fraction
 from dxprivacy.metrics.alone import without_other
 from dxprivacy.metrics.base import Metric
@@ -135,10 +135,9 @@ def _product(spec: Spec, universe: Universe, depth: int) -> Metric:
         return kind(universe, _axes(spec["axes"], [Universe([a]) for a in universe.attributes], depth))
     steps = [Integers(name=f"entry {k}", low=0, high=n - 1, has_other=False) for k, n in enumerate(shape, 1)]
     made = kind(Universe(steps), _axes(spec["axes"], [Universe([s]) for s in steps], depth))
-    if len(universe.attributes) != 1 or made.universe.size != universe.size:
+    if len(universe.attributes) != 1:
         raise _damaged()
-    made._universe = universe  # the whole series is one attribute
-    return made
+    return made.over(universe)  # the whole series is one attribute
 
 
 def _axes(specs: Sequence[object], universes: Sequence[Universe], depth: int) -> list[Metric]:
@@ -158,6 +157,15 @@ def _positive(text: object) -> Fraction:
 
 def _damaged() -> MetricError:
     return MetricError("the description of a metric is damaged")
+
+
+def register_metric(kind: type[Metric], read: Callable[[Spec, Universe], Metric]) -> None:
+    """Make a kind of metric known, so that a ledger can read it back; `read` is the inverse of its `spec`."""
+    if not (isinstance(kind, type) and issubclass(kind, Metric)):
+        raise UsageError("a kind of metric is a class that extends Metric")
+    if kind.kind in _KINDS:
+        raise UsageError(f"a metric of kind “{kind.kind}” is known already, and means something else")
+    _KINDS[kind.kind] = lambda spec, universe, _: read(spec, universe)
 
 
 _KINDS: dict[str, Callable[[Spec, Universe, int], Metric]] = {

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.base import Attribute, Values
-from dxprivacy.attributes.stored import attribute_from_spec
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.registry import attribute_from_spec
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.files.canonical import digest_of
@@ -171,7 +172,7 @@ class Universe:
         if self.absent in (i, j):
             return self._whole(i), self._whole(j)
         differing = [attribute for attribute in self.attributes if a[attribute.name] != b[attribute.name]]
-        numeric = [x for x in differing if x.kind in ("integers", "numbers")]
+        numeric = [x for x in differing if x.span is not None]
         plain = len(differing) == 1 and (not numeric or len(self.attributes) == 1)
 
         def say(record: dict[str, str]) -> str:

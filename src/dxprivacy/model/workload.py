@@ -12,44 +12,8 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.files.canonical import canonical
 from dxprivacy.model.blocks import Block, Differences
+from dxprivacy.model.recipes import Linear, Recipe
 from dxprivacy.model.universe import Universe
-
-
-@dataclass(frozen=True)
-class Linear:
-    """An answer that is one row times `factor`, for a mean also divided by the public number of records.
-
-    Each record's number may lie `below` or `above` what was counted for it by so much, where it was counted as a cell;
-    a mean lies within its `ends`.
-    """
-
-    row: int
-    factor: Fraction
-    bias: Fraction = Fraction(0)
-    per_record: bool = False
-    below: Fraction = Fraction(0)
-    above: Fraction = Fraction(0)
-    ends: tuple[Fraction, Fraction] | None = None
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A mean over a group whose size is private: centre + factor * row[top] / row[bottom], within [low, high].
-
-    `part` is the part of all records that is in the group, as far as anybody can tell beforehand: as if every group,
-    and every value of a condition, were equally frequent.
-    """
-
-    top: int
-    bottom: int
-    factor: Fraction
-    centre: Fraction
-    low: Fraction
-    high: Fraction
-    bias: Fraction = Fraction(0)
-    below: Fraction = Fraction(0)
-    above: Fraction = Fraction(0)
-    part: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -58,7 +22,7 @@ class Answer:
 
     label: str
     question: int
-    recipe: Linear | Ratio
+    recipe: Recipe
     unit: str = ""
     within: Fraction | None = None
     weight: Fraction = Fraction(1)
@@ -67,7 +31,7 @@ class Answer:
     @property
     def rows(self) -> tuple[int, ...]:
         """The rows it is made of."""
-        return (self.recipe.row,) if isinstance(self.recipe, Linear) else (self.recipe.top, self.recipe.bottom)
+        return self.recipe.rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +122,8 @@ class Workload:
     @cached_property
     def _alone(self) -> dict[int, Answer]:
         """The answers that are one row each, by row, as answers of the first row."""
-        linear = ((a, a.recipe) for a in self.answers if isinstance(a.recipe, Linear))
-        return {recipe.row: replace(a, recipe=replace(recipe, row=0)) for a, recipe in linear}
+        alone = ((a, a.recipe.single) for a in self.answers)
+        return {row: replace(a, recipe=a.recipe.moved(-row)) for a, row in alone if row is not None}
 
     def dense(self) -> Ints:
         """The whole matrix; for tests and small universes."""
@@ -181,17 +145,9 @@ def stack(workloads: Sequence[Workload]) -> Workload:
         if w.universe != universe:
             raise QuestionError("questions about different universes cannot be asked together")
         for answer in w.answers:
-            recipe = _shifted(answer.recipe, rows)
+            recipe = answer.recipe.moved(rows) if rows else answer.recipe
             answers.append(replace(answer, question=answer.question + len(titles), recipe=recipe))
         blocks += w.blocks
         titles += w.titles
         rows += w.rows
     return Workload(universe, tuple(blocks), tuple(answers), tuple(titles))
-
-
-def _shifted(recipe: Linear | Ratio, rows: int) -> Linear | Ratio:
-    if not rows:
-        return recipe
-    if isinstance(recipe, Linear):
-        return replace(recipe, row=recipe.row + rows)
-    return replace(recipe, top=recipe.top + rows, bottom=recipe.bottom + rows)

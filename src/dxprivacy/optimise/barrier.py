@@ -15,7 +15,6 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.optimise.pairs import Pairs
 from dxprivacy.optimise.watch import Watch
 
-POWERS = {"l2": 2, "l1": 1, "geomean": 0}
 _ROUNDS = 60
 _NEWTON = 60
 _STEPS = 400

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
-from dxprivacy.mechanisms.laplace.expected import ErrorOf
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.plots.style import clean, distinct
-from dxprivacy.questions.questions import Question
 
 ROWS = 36
 _ALONE = 24  # so many single answers of a question stand for themselves
@@ -98,10 +97,7 @@ def _half_widths(errors: Sequence[ErrorOf | None]) -> list[float | None]:
 
 def _kind(plan: Plan, question: int) -> str:
     """What the numbers are: sums and means have axes of their own; everything else counts records."""
-    asked = plan.questions.questions[question]
-    if not isinstance(asked, Question):
-        return ""
-    return asked.ask if asked.ask in ("sum", "mean") else "count"
+    return plan.questions.questions[question].measure
 
 
 def _fitted(rows: Sequence[ErrorRow], room: int) -> tuple[ErrorRow, ...]:

@@ -4,27 +4,27 @@ Where a picture shows a group, it shows the worst pair in it: nothing is average
 numbers, days by months, quarters or years, everything else in the order of the policy; `other` stays by itself.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.attributes.base import OTHER, Attribute, Integers
-from dxprivacy.attributes.ordered import Dates, Numbers
+from dxprivacy.attributes.base import OTHER, Attribute
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.plots.style import clean, distinct
 
 MOST = 24  # so many values stand by themselves
 BINS = 13  # more are put into so many groups at most: few enough for a number in each cell
 _LABEL = 16
+_STRETCH = 24
 
 
 @dataclass(frozen=True)
 class Groups:
     """Groups of neighbouring values: group k holds the values from starts[k] to starts[k + 1], that not included.
 
+    >>> from dxprivacy.attributes.integers import Integers
     >>> Groups.of(Integers(name="age", low=0, high=100)).labels[:3]
     ('0 – 9', '10 – 19', '20 – 29')
     """
@@ -62,78 +62,19 @@ class Groups:
 
 
 def _starts(attribute: Attribute, most: int) -> list[int]:
-    n = attribute.listed
-    if n <= most:
-        return list(range(n))
-    most = min(most, BINS)
-    if isinstance(attribute, Dates):
-        found = _calendar(attribute, most)
-        if found:
-            return found
-    if isinstance(attribute, (Integers, Numbers)):
-        step = float(attribute.step) if isinstance(attribute, Numbers) else 1.0
-        low = float(attribute.low)
-        for size in _round_sizes(n * step / most):
-            # Rounded to whole steps of the attribute: a cell of its grid is never cut.
-            edges = {math.ceil((k * size - low) / step - 1e-9) for k in range(*_span(low, low + n * step, size))}
-            starts = sorted({0, *(e for e in edges if 0 < e < n)})
-            if len(starts) <= most:
-                return starts
-    return [round(k * n / most) for k in range(most)]
-
-
-def _round_sizes(least: float) -> list[float]:
-    """Round numbers, from the first that is large enough."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return [m * power for m in (1, 2, 5, 10, 20, 50, 100) if m * power >= least * (1 - 1e-9)]
-
-
-def _span(low: float, high: float, size: float) -> tuple[int, int]:
-    return math.floor(low / size), math.ceil(high / size) + 1
-
-
-def _calendar(attribute: Dates, most: int) -> list[int]:
-    """By months, quarters or years, the finest that fits; nothing where even years are too many."""
-    days = [attribute.day(k) for k in range(attribute.listed)]
-    for months in (1, 3, 12):
-        keys = [(12 * d.year + d.month - 1) // months for d in days]
-        starts = [k for k, key in enumerate(keys) if not k or key != keys[k - 1]]
-        if len(starts) <= most:
-            return starts
-    return []
+    if attribute.listed <= most:
+        return list(range(attribute.listed))
+    return attribute.coarse(min(most, BINS))
 
 
 def _label(attribute: Attribute, first: int, last: int) -> str:
-    if isinstance(attribute, Numbers):
-        return _from_to(attribute, first, last)
+    words = attribute.stretch(first, last)
+    if words:
+        return clean(words, _STRETCH)
     if first == last:
         return clean(attribute.label(first), _LABEL)
-    if isinstance(attribute, Dates):
-        return _days(attribute, first, last)
-    if isinstance(attribute, Integers):
-        return clean(f"{attribute.label(first)} – {attribute.label(last)}", 24)
     half = _LABEL // 2
     return f"{clean(attribute.label(first), half)} … {clean(attribute.label(last), half)}"
-
-
-def _from_to(attribute: Numbers, first: int, last: int) -> str:
-    return f"{_short(float(attribute.start(first)))} – {_short(float(attribute.start(last + 1)))}"
-
-
-def _short(x: float) -> str:
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(x) >= 10 * size or (abs(x) >= size and x % (size / 10) == 0):
-            return f"{x / size:.4g}{letter}"
-    return f"{x:.4g}"
-
-
-def _days(attribute: Dates, first: int, last: int) -> str:
-    a, b = attribute.day(first), attribute.day(last)
-    if (a.year, a.month) == (b.year, b.month):
-        return f"{a:%Y-%m}"
-    if a.year == b.year and (a.month - 1) // 3 == (b.month - 1) // 3:
-        return f"{a.year} Q{(a.month - 1) // 3 + 1}"
-    return f"{a.year}" if a.year == b.year else f"{a:%Y-%m} – {b:%Y-%m}"
 
 
 def runs(classes: Ints, groups: Groups) -> Ints:

@@ -6,11 +6,12 @@ to its neighbours.  How many places lie outside the map is said in words.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from dxprivacy.attributes.base import Points
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.points import Points
 from dxprivacy.metrics import (
     Capped,
     Constant,
@@ -45,7 +46,7 @@ class Mapped:
     reading: str
 
 
-def can_map(attribute: object, metric: Metric) -> bool:
+def can_map(attribute: Attribute, metric: Metric) -> TypeGuard[Points]:
     """Whether places lie on a plane or on the Earth, and differ from each other at all."""
     if not isinstance(attribute, Points) or attribute.coordinates.shape[1] != 2 or attribute.listed < 2:
         return False

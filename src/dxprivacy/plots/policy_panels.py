@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.attributes.base import OTHER, Attribute
-from dxprivacy.attributes.ordered import Series
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import AttributeMax, Constant, Line, Matrix, Metric, Scaled, WithOther
 from dxprivacy.plots.groups import Groups, pairs_of
@@ -80,7 +79,7 @@ def tightened(metric: Metric, u: Ints, v: Ints) -> "np.ndarray[Any, np.dtype[np.
 
 def _steps(attribute: Attribute) -> int:
     """The largest difference, in steps; of a series, of its entries: value k differs from value 0 by k in one entry."""
-    return (attribute.entry.listed if isinstance(attribute, Series) else attribute.listed) - 1
+    return attribute.each_entry.listed - 1
 
 
 def _table(attribute: Attribute, metric: Metric) -> Shown:
@@ -152,7 +151,7 @@ def _by_difference(attribute: Attribute, metric: Metric, own: Ruler) -> Shown:
         for a, b, e, o in zip(starts, x, d, marked, strict=True)
     ]
     unit = f", {clean(own.unit, 20)}" if own.unit else ""
-    what = "largest difference of two series" if isinstance(attribute, Series) else "difference of two values"
+    what = "largest difference of two series" if attribute.is_series else "difference of two values"
     radius = _other(attribute, metric)
     top = max(float(d.max()), radius or 0.0) * 1.06
     across = {"type": "quantitative", "scale": {"domain": [0, float(x[-1]) + one / 2], "nice": False}}

@@ -7,7 +7,9 @@ policy, however many possible records there are.
 import math
 from collections.abc import Sequence
 
-from dxprivacy.attributes.base import Attribute, Points, Values
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import UsageError, did_you_mean
 from dxprivacy.metrics import AttributeMax, Metric, WithAbsent, along, present
 from dxprivacy.model.universe import Universe
@@ -48,7 +50,7 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
     maps, notes = [], []
     every = list(zip(attributes, axes, strict=True))
     for attribute, axis in every[:PANELS]:
-        if isinstance(attribute, Points) and can_map(attribute, axis):
+        if can_map(attribute, axis):
             earth = isinstance(policy, Policy) and _on_earth(policy, attribute.name)
             mapped = policy_map(attribute, axis, earth=earth, around=chosen.get(attribute.name))
             maps.append(mapped)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import AttributeMax, Capped, Line, Metric, Places, Scaled, WithOther
 
@@ -32,14 +31,9 @@ def ruler(metric: Metric, attribute: Attribute | None) -> Ruler | None:
     metric = bare(metric)
     if isinstance(metric, Places):
         return Ruler(metric.unit, metric.universe.size, metric.lengths)
-    step, unit = 1.0, "steps"
-    entry = attribute.entry if isinstance(attribute, Series) else attribute
-    if isinstance(entry, Dates):
-        unit = "days"
-    elif entry is not None and entry.kind in ("integers", "numbers"):
-        step = float(entry.step) if isinstance(entry, Numbers) else 1.0
-        unit = attribute.unit if attribute is not None else ""
-    if isinstance(attribute, Series) and isinstance(metric, AttributeMax):
+    unit = "steps" if attribute is None else attribute.length_unit
+    step = 1.0 if attribute is None else float(attribute.each_entry.unit_step or 1)
+    if attribute is not None and attribute.is_series and isinstance(metric, AttributeMax):
         lines = metric.by_attribute
         places = [m.positions.astype(np.float64) for m in lines if isinstance(m, Line)]
         strides, base = metric.universe.strides, metric.universe.size

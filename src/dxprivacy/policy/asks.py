@@ -26,18 +26,11 @@ from typing import Any, TypeVar
 from dxprivacy.errors import DxError, Hint, QuestionError, UsageError
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.source import UNPRINTABLE, TomlFile
+from dxprivacy.questions.asked import Stack, importance
+from dxprivacy.questions.assembling import ASKS, assemble
+from dxprivacy.questions.conditions import Condition, condition, written_condition
 from dxprivacy.questions.grammar import parse, read_target
-from dxprivacy.questions.grouping import require_honest
-from dxprivacy.questions.questions import (
-    WHOLE,
-    Condition,
-    Question,
-    Stack,
-    assemble,
-    condition,
-    importance,
-    written_condition,
-)
+from dxprivacy.questions.question import Question
 
 _GOALS = ("within", "weight", "title")
 _KEYS: dict[str, tuple[str, ...]] = {
@@ -45,7 +38,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "count": ("by", "where", *_GOALS),
     "sum": ("by", "where", *_GOALS),
     "mean": ("by", "where", *_GOALS),
-    **dict.fromkeys(WHOLE, _GOALS),
+    **dict.fromkeys((ask for ask, kind in ASKS.items() if kind.whole), _GOALS),
 }
 _EXAMPLES = {
     "question": 'question = "count by sex"',
@@ -132,7 +125,7 @@ class _Ask:
         build = self._in_words if kind == "question" else self._in_fields
         question = self._placed(kind, lambda: build(kind, title))
         if universe is not None:
-            self._placed(kind, lambda: require_honest(Stack((question,)), universe))
+            self._placed(kind, lambda: question.require_honest(universe))
             self._placed(kind, lambda: question.on(universe))
         return question
 

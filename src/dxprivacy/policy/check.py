@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.base import OTHER, Attribute, Integers
-from dxprivacy.attributes.ordered import Dates, Numbers
+from dxprivacy.attributes.base import OTHER, Attribute
 from dxprivacy.metrics import (
     Constant,
     Extreme,
@@ -207,9 +206,8 @@ def _row(attribute: Attribute, metric: Metric, tightened: bool, cap: float) -> R
     tightened = tightened or written.public != listed.public or written.far != listed.far
     near, far = listed.near, listed.far
     none = math.inf if listed.public else 0.0
-    if isinstance(attribute, (Integers, Numbers, Dates)) and attribute.listed > 1 and near is not None:
-        steps = {"numbers": "steps", "dates": "days"}.get(attribute.kind, attribute.unit or "values")
-        strictest = f"neighbouring {steps}"
+    if attribute.neighbours and attribute.listed > 1 and near is not None:
+        strictest = f"neighbouring {attribute.neighbours}"
     else:
         strictest = _pair(attribute, near)
     least, most = near.distance if near else none, math.inf if listed.public else far.distance if far else none

@@ -8,11 +8,11 @@ from typing import Any
 
 from dxprivacy.attributes.base import Attribute, as_text
 from dxprivacy.attributes.matching import Recoding
-from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
+from dxprivacy.errors import DxError, PolicyError, did_you_mean
 from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, with_absent
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import Keys
-from dxprivacy.policy.kinds import BUILD, COMMON, KINDS
+from dxprivacy.policy.kinds import COMMON, TABLES
 from dxprivacy.policy.recoding import recoding_of, was_version
 from dxprivacy.policy.skeleton import OPEN
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
@@ -37,14 +37,7 @@ class Compiled:
     was_version: str
 
 
-_EXAMPLES = {
-    "integers": "integers = [0, 120]",
-    "numbers": "numbers = [0, 200000]",
-    "step": "step = 1000",
-    "dates": 'dates = ["2026-01-01", "2026-12-31"]',
-    "values": 'values = ["M", "F"]',
-    "per": "per = 10",
-}
+_EXAMPLES = {"step": "step = 1000", "per": "per = 10"}
 
 
 def compile_policy(file: PolicyFile) -> Compiled:
@@ -167,21 +160,17 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
             hints=[("[attributes.income]", "a plain name"), ('column = "inc/eur"', "for a column called otherwise")],
         )
     kind = _kind(file, section, name, table)
-    if kind == "values" and "per" in table:
-        raise file.error(
-            f"{name}: values have no distances, so per means nothing",
-            section=section,
-            key="per",
-            hints=[("integers = [0, 120]", "whole numbers have distances")],
-        )
-    file.only(table, (kind, *COMMON, *KINDS[kind]), section)
+    for key, (why, hint) in TABLES[kind].meaningless.items():
+        if key in table:
+            raise file.error(f"{name}: {why}", section=section, key=key, hints=[hint])
+    file.only(table, (kind, *COMMON, *TABLES[kind].keys), section)
     _require_filled_in(file, section, name, table)
     if "epsilon" not in table:
         raise file.error(
             f"{name} has no epsilon", section=section, hints=[("epsilon = 1.0", "how far its values may be told apart")]
         )
     try:
-        return BUILD[kind](Keys(file, name, table))
+        return TABLES[kind].build(Keys(file, name, table))
     except DxError as error:
         if isinstance(error, PolicyError) and file.made(error):
             raise
@@ -195,30 +184,24 @@ def _require_filled_in(file: PolicyFile, section: str, name: str, table: dict[st
     """What `dxp init` leaves open is for a person to say: a range that nobody thought about makes answers wrong."""
     for key, value in table.items():
         if OPEN in (value if isinstance(value, list) else [value]):
-            example = _EXAMPLES.get(key, "")
+            kind = TABLES.get(key)
+            example = kind.example if kind and not kind.names_a_file else _EXAMPLES.get(key, "")
             raise file.error(
                 f"{name}: {key} is not filled in yet", section=section, key=key, hints=[example] if example else []
             )
 
 
 def _kind(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> str:
-    kinds = [kind for kind in KINDS if kind in table]
+    kinds = [kind for kind in TABLES if kind in table]
     if len(kinds) == 1:
         return kinds[0]
-    hints: list[Hint | str] = [
-        'values = ["M", "F"]',
-        "integers = [0, 120]",
-        "numbers = [0, 200000]",
-        'dates = ["2026-01-01", "2026-12-31"]',
-        'points = "cities.csv"',
-        'graph = "friends.csv"',
-    ]
+    hints = [known.example for known in TABLES.values()]
     if kinds:
         what = f"{name} has both {' and '.join(kinds)}; one of them is needed"
         raise file.error(what, section=section, key=kinds[1], hints=hints)
     for key in table:
-        known = (*COMMON, *(key for keys in KINDS.values() for key in keys))
-        close = [] if key in known else did_you_mean(key[:100], tuple(KINDS))
+        known = (*COMMON, *(key for of in TABLES.values() for key in of.keys))
+        close = [] if key in known else did_you_mean(key[:100], tuple(TABLES))
         if close:
             raise file.error(f"“{key}” means nothing here", section=section, key=key, hints=[*close])
-    raise file.error(f"{name} needs one of {', '.join(KINDS)}", section=section, hints=hints)
+    raise file.error(f"{name} needs one of {', '.join(TABLES)}", section=section, hints=hints)

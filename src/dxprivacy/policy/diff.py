@@ -10,14 +10,14 @@ Distances within a billionth of each other count as equal: this is a page to rea
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.base import Attribute, Integers, Points
+from dxprivacy.attributes.base import Attribute
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.metrics import (
@@ -243,7 +243,7 @@ def _presence(metric: Metric) -> str:
 
 
 def _attribute(a: Attribute, d: Metric, b: Attribute, e: Metric) -> AttributeDiff:
-    here, there, removed, added = _matched(a, b)
+    here, there, removed, added = a.shared_with(b)
     sides = (d, e)
     listed = _Counting(a, here)
     for i, j, weight in _pairs(sides, here, there):
@@ -257,35 +257,6 @@ def _attribute(a: Attribute, d: Metric, b: Attribute, e: Metric) -> AttributeDif
             before = d.pairwise(here[i], np.full(len(i), a.listed))
             other.add(i, np.full(len(i), last), one, before, e.pairwise(there[i], np.full(len(i), b.listed)))
     return AttributeDiff(a.name, listed.changes, other.changes, added, removed)
-
-
-def _matched(a: Attribute, b: Attribute) -> tuple[Ints, Ints, tuple[str, ...], tuple[str, ...]]:
-    """The indices of the values that both list, and the labels of those that only one of them does."""
-    if isinstance(a, Integers) and isinstance(b, Integers):
-        low, high = max(a.low, b.low), min(a.high, b.high)
-        shared = np.arange(low, max(high, low - 1) + 1, dtype=np.int64)
-        return shared - a.low, shared - b.low, _beyond(a, b), _beyond(b, a)
-    old, new = _names(a), _names(b)
-    at = {name: k for k, name in enumerate(new)}
-    here = [k for k, name in enumerate(old) if name in at]
-    there = [at[old[k]] for k in here]
-    known = set(old)
-    gone = tuple(a.label(k) for k, name in enumerate(old) if name not in at)
-    come = tuple(b.label(k) for k, name in enumerate(new) if name not in known)
-    return np.array(here, dtype=np.int64), np.array(there, dtype=np.int64), gone, come
-
-
-def _names(attribute: Attribute) -> Sequence[str]:
-    """What data calls the values: the ids of points, never the names that are shown for them."""
-    if isinstance(attribute, Points):
-        return attribute.ids
-    return [attribute.label(k) for k in range(attribute.listed)]
-
-
-def _beyond(a: Integers, b: Integers) -> tuple[str, ...]:
-    """The stretches of `a` that `b` does not have, as ranges: there may be millions."""
-    ends = [(a.low, min(a.high, b.low - 1)), (max(a.low, b.high + 1), a.high)]
-    return tuple(dict.fromkeys(f"{x}..{y}" if x < y else f"{x}" for x, y in ends if x <= y))
 
 
 def _pairs(sides: tuple[Metric, Metric], here: Ints, there: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:

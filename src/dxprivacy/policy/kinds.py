@@ -1,155 +1,74 @@
-"""Each kind of attribute: from its table in the policy file to an attribute and its metric."""
+"""The kinds of tables that a policy file may have: what each may say, and what builds an attribute and a metric."""
 
-import math
-import re
-from fractions import Fraction
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from dxprivacy.attributes.base import Attribute, Points, Values, as_text
-from dxprivacy.errors import DxError, PolicyError
-from dxprivacy.metrics import PLACES, Metric, alone
-from dxprivacy.metrics.graph import read_edges
-from dxprivacy.model.universe import Universe
-from dxprivacy.policy.keys import KILOMETRES, Keys
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.errors import Hint, UsageError
+from dxprivacy.metrics import Metric
+from dxprivacy.policy.keys import Keys
+from dxprivacy.policy.listed import graph, points, values
 from dxprivacy.policy.ordered import dates, integers, numbers
-from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places
-from dxprivacy.policy.source import UNPRINTABLE
 
 COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
-KINDS = {
-    "values": ("between", "declared_public"),
-    "integers": ("per", "at_most", "format", "columns", "outside", "complete"),
-    "numbers": ("per", "at_most", "format", "columns", "step", "outside", "cell_value", "complete"),
-    "dates": ("per", "at_most", "format", "columns", "timezone"),
-    "points": ("per", "metric", "id", "units", "within", "at_most", "complete"),
-    "graph": (),
+"""What every table may say."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A kind of table, known by the key of that name."""
+
+    build: Callable[[Keys], tuple[Attribute, Metric]]
+    example: str
+    keys: tuple[str, ...] = ()
+    meaningless: Mapping[str, tuple[str, Hint]] = field(default_factory=dict)  # of other kinds, and why not here
+    names_a_file: bool = False  # which no output may ever replace
+
+
+TABLES: dict[str, Table] = {
+    "values": Table(
+        values,
+        'values = ["M", "F"]',
+        ("between", "declared_public"),
+        meaningless={
+            "per": (
+                "values have no distances, so per means nothing",
+                ("integers = [0, 120]", "whole numbers have distances"),
+            )
+        },
+    ),
+    "integers": Table(integers, "integers = [0, 120]", ("per", "at_most", "format", "columns", "outside", "complete")),
+    "numbers": Table(
+        numbers,
+        "numbers = [0, 200000]",
+        ("per", "at_most", "format", "columns", "step", "outside", "cell_value", "complete"),
+    ),
+    "dates": Table(dates, 'dates = ["2026-01-01", "2026-12-31"]', ("per", "at_most", "format", "columns", "timezone")),
+    "points": Table(
+        points,
+        'points = "cities.csv"',
+        ("per", "metric", "id", "units", "within", "at_most", "complete"),
+        names_a_file=True,
+    ),
+    "graph": Table(graph, 'graph = "friends.csv"', names_a_file=True),
 }
-_THRESHOLDS = ("blowfish", "smooth")
+"""Each kind by the key that tells it."""
 
 
-def values(keys: Keys) -> tuple[Attribute, Metric]:
-    """`values = ["M", "F"]`."""
-    listed = keys["values"]
-    if not isinstance(listed, list) or not all(isinstance(v, (str, int)) for v in listed):
-        raise keys.error(
-            f"{keys.name}: values must be a list of texts, whole numbers or true/false",
-            "values",
-            ['values = ["M", "F"]'],
-        )
-    if any(UNPRINTABLE.search(as_text(v)) for v in listed):
-        raise keys.error(
-            f"{keys.name}: a value has control characters",
-            "values",
-            ["leave it out: entries that are not listed count as “other”"],
-        )
-    other, _ = keys.other()
-    attribute = Values(values=tuple(listed), **keys.common())
-    universe = Universe([attribute])
-    given = keys["epsilon"]
-    between = keys.table.get("between", "smaller")
-    if between not in ("smaller", "sum") or ("between" in keys and not isinstance(given, dict)):
-        raise keys.error(
-            "between says how the budgets of two values make up their ε",
-            "between",
-            [('between = "smaller"', "the smaller one, closed to a metric"), ('between = "sum"', "both together")],
-        )
-    if not isinstance(keys.table.get("declared_public", True), bool):
-        raise keys.error(
-            "declared_public is true or false",
-            "declared_public",
-            [("declared_public = true", "the list of values was read from the data")],
-        )
-    if not isinstance(given, dict):
-        return attribute, alone.discrete(universe, keys.budget(given), other)
-    try:
-        budgets = {v: keys.budget(e, "epsilon", f"epsilon of {v}") for v, e in given.items()}
-        return attribute, alone.valued(universe, attribute, budgets, other, how=between)
-    except DxError as error:
-        if isinstance(error, PolicyError) and keys.file.made(error):
-            raise
-        example = ", ".join(f"{_key(v)} = 1.0" for v in attribute.values[:4])
-        more = ", …" if attribute.listed > 4 else ""
-        hints = list(error.hints) if "no value" in error.what else [(f"epsilon = {{ {example}{more} }}", "")]
-        raise keys.error(error.what, "epsilon", hints) from None
+def register(kind: str, table: Table) -> None:
+    """Let policy files have a further kind of table; its key may mean nothing else yet.
+
+    >>> register("step", TABLES["graph"])
+    Traceback (most recent call last):
+    dxprivacy.errors.UsageError: “step” means something in a policy already
+    """
+    taken = {*COMMON, *(key for known in TABLES.values() for key in known.keys)}
+    if kind in taken or TABLES.setdefault(kind, table) is not table:
+        raise UsageError(f"“{kind[:40]}” means something in a policy already")
 
 
-def _key(value: str) -> str:
-    return value if re.fullmatch(r"[A-Za-z0-9_-]+", value) else f'"{value}"'
-
-
-def points(keys: Keys) -> tuple[Attribute, Metric]:
-    """`points = "cities.csv"`."""
-    path = keys.path("points", "cities.csv")
-    units = keys.table.get("units", {})
-    if not isinstance(units, dict) or not all(isinstance(u, str) for u in units.values()):
-        raise keys.error("units is a table", "units", ['units = { elevation = "m" }'])
-    identifier = keys.text("id", "city_code") if "id" in keys else ""
-    places = read_places(path, units, identifier)
-    other, _ = keys.other()
-    attribute = Points(ids=places.ids, coordinates=places.coordinates, facts=places.facts, **keys.common())
-    kind = keys.table.get("metric", "great-circle" if places.geographic else "euclidean")
-    known = (*PLACES, *_THRESHOLDS)
-    if not isinstance(kind, str) or kind not in known:
-        raise keys.error(f"no metric “{kind}” for points", "metric", [*known])
-    if kind == "great-circle" and not places.geographic:
-        raise keys.error(
-            "great-circle distance needs columns latitude and longitude",
-            "metric",
-            [('metric = "euclidean"', "for x and y in a plane")],
-        )
-    step = keys.epsilon()
-    if not 0 < step < math.inf:
-        raise keys.error(
-            f"{keys.name}: epsilon must be positive and finite",
-            "epsilon",
-            [("epsilon = 1.0", "with per: so much for that distance"), "for public places list the ids as values"],
-        )
-    universe = Universe([attribute])
-    cap = keys.cap(step)
-    if kind in _THRESHOLDS:
-        reach = _threshold(keys, places, kind)
-        base = "great-circle" if places.geographic else "euclidean"
-        return attribute, alone.thresholded(universe, attribute, kind, base, Fraction(step), reach, other, cap)
-    if "within" in keys:
-        raise keys.error(f"within means nothing for {kind}", "within", [*_THRESHOLDS])
-    length = _length(keys, kind == "great-circle")
-    return attribute, alone.placed(universe, attribute, kind, Fraction(step) / length, other, cap)
-
-
-def _length(keys: Keys, geographic: bool) -> Fraction:
-    if geographic:
-        apart = ('per = "100 km"', f"{keys['epsilon']} for every 100 km apart")
-        return keys.length(keys.per(apart), "per", KILOMETRES, "100 km")
-    apart = ("per = 10", f"{keys['epsilon']} for every 10 apart, in the unit of the coordinates")
-    return keys.number(keys.per(apart), "per", hints=["per = 10"])
-
-
-def _threshold(keys: Keys, places: PlacesFile, kind: str) -> Fraction:
-    """`within` of a Blowfish or smooth threshold."""
-    if "per" in keys:
-        raise keys.error(f"{kind} takes within, not per", "per", ['within = "4 km"'])
-    example = 'within = "4 km"' if places.geographic else "within = 4"
-    if "within" not in keys:
-        raise keys.error(f"{keys.name}: {kind} needs a threshold", "metric", [f"add   {example}"])
-    if places.geographic:
-        return keys.length(keys["within"], "within", KILOMETRES, "4 km")
-    return keys.number(keys["within"], "within", hints=[example])
-
-
-def graph(keys: Keys) -> tuple[Attribute, Metric]:
-    """A file of edges: two columns with the nodes, a third one with the length where it is not epsilon."""
-    path = keys.path("graph", "friends.csv")
-    step = keys.epsilon()
-    other, _ = keys.other()
-    nodes, edges = read_edges(read_edge_rows(path), step)
-    attribute = Values(values=tuple(nodes), **keys.common())
-    return attribute, alone.linked(Universe([attribute]), attribute, edges, other)
-
-
-BUILD = {
-    "values": values,
-    "integers": integers,
-    "numbers": numbers,
-    "dates": dates,
-    "points": points,
-    "graph": graph,
-}
+def files_named(table: Mapping[str, Any]) -> list[str]:
+    """The files that a table names."""
+    named = [table.get(kind) for kind, known in TABLES.items() if known.names_a_file]
+    return [name for name in named if isinstance(name, str)]

@@ -5,8 +5,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dxprivacy.attributes.base import Attribute, Integers
-from dxprivacy.attributes.ordered import Dates, Numbers, Series, as_date
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.text_formats import as_date
 from dxprivacy.errors import Hint
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Metric, alone

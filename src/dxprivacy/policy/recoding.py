@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dxprivacy.attributes.base import Attribute, as_text
-from dxprivacy.attributes.matching import Recoding, listed_texts
+from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import did_you_mean
 from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
 
@@ -69,7 +69,7 @@ def _column(file: PolicyFile, section: str, attribute: Attribute, table: dict[st
 def _texts(file: PolicyFile, section: str, attribute: Attribute, table: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     if "was" not in table:
         return {}
-    given, listed = table["was"], listed_texts(attribute)
+    given, listed = table["was"], attribute.texts
     if not listed:
         raise file.error(
             f"{attribute.name}: was is for values, points and graphs, not for {attribute.kind}",

@@ -12,7 +12,7 @@ import numpy as np
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.grid import Grid, grid_of_rows, to_grid
-from dxprivacy.questions.questions import Matrix
+from dxprivacy.questions.matrix import Matrix
 
 _EXACT_FLOATS = 1 << 53
 

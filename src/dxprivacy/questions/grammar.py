@@ -10,30 +10,17 @@ Within quotes, the same quote is written twice: `name='O''Hara "Red"'`.
 """
 
 import re
-from collections.abc import Mapping
-from datetime import date
 from fractions import Fraction
 
 from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
-from dxprivacy.exact.numbers import exact, number_text
-from dxprivacy.questions.questions import (
-    WHOLE,
-    Condition,
-    Question,
-    assemble,
-    condition,
-    importance,
-    is_range,
-    written_condition,
-)
+from dxprivacy.exact.numbers import exact
+from dxprivacy.questions.asked import importance
+from dxprivacy.questions.assembling import ASKS, assemble
+from dxprivacy.questions.conditions import Condition, condition, written_condition
+from dxprivacy.questions.question import BARE, KEYWORDS, Question
 
-_BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
-_TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=|,])|(?P<word>{_BARE.pattern}))""")
-_BRACKETS = re.compile(r"\[[^\]]*\]")
-_KEYWORDS = ("by", "where", "within", "and")
+_TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=|,])|(?P<word>{BARE.pattern}))""")
 _WEIGHT = "weight"  # no keyword: where a name is expected, it is the attribute `weight`
-_ASKS = ("count", "table", "sum", "mean", "prefixes", "ranges", "marginals")
-_OF = ("sum", "mean", *WHOLE)
 
 
 def parse(text: str) -> Question:
@@ -47,10 +34,10 @@ def parse(text: str) -> Question:
     """
     reader = _Reader(text)
     ask = reader.word("a question starts with count, table, sum or mean").lower()
-    if ask not in _ASKS:
+    if ask not in _asks():
         raise reader.error(f"“{ask}” is not something to ask", _instead(ask))
     of, by = "", []
-    if ask in _OF:
+    if ask != "table" and ASKS[ask].takes_of:
         reader.take("of")
         of = reader.word(f"{ask} of what?", keyword=False)
     elif ask == "table":
@@ -71,7 +58,7 @@ def parse(text: str) -> Question:
     if reader.peek() is not None:
         if reader.peek() == "and" and by:
             raise reader.error("groups are separated by commas", [(f"by {by[-1]}, …", "")])
-        known = (*_KEYWORDS, _WEIGHT)
+        known = (*KEYWORDS, _WEIGHT)
         raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), known))
     try:
         kind = "count" if ask == "table" else ask
@@ -86,49 +73,14 @@ def _instead(word: str) -> list[tuple[str, str]]:
         return [("mean …", "for an average")]
     if word in ("median", "quantile", "percentile", "max", "min", "maximum", "minimum"):
         return [("prefixes …", f"a {word} is no linear question; cumulative counts come closest")]
-    if word in (*_KEYWORDS, "of"):
+    if word in (*KEYWORDS, "of"):
         return [('"count by sex"', "put each question into quotes")]
-    return did_you_mean(word, _ASKS) or [("count by …", "")]
+    return did_you_mean(word, _asks()) or [("count by …", "")]
 
 
-def write(question: Question, *, goals: bool = True, instead: Mapping[int, str] | None = None) -> str:
-    """The words of a question; parsing them gives the question again.  `goals=False` leaves out target and weight.
-
-    `instead` has other words for some conditions, by their place.
-
-    >>> write(parse("count by state within 10"))
-    'count by state within 10'
-    """
-    words = [question.ask]
-    if question.of:
-        words.append(_quoted(question.of))
-    if question.by:
-        words.append("by " + ", ".join(map(_quoted, question.by)))
-    if question.where:
-        known = instead or {}
-        said = [known.get(k) or f"{_quoted(n)}={_write_condition(c)}" for k, (n, c) in enumerate(question.where)]
-        words.append("where " + " and ".join(said))
-    if question.within is not None and goals:
-        words.append(f"within {number_text(question.within)}" + (f" {question.unit}" if question.unit else ""))
-    if question.weight != 1 and goals:
-        words.append(f"weight {number_text(question.weight)}")
-    return " ".join(words)
-
-
-def _write_condition(c: Condition) -> str:
-    if is_range(c):
-        return "..".join(x.isoformat() if isinstance(x, date) else number_text(Fraction(x)) for x in c)
-    alone = len(c) == 1  # among several values, two dots mean nothing
-    return "|".join(_quoted(str(v), dots=alone) for v in c)
-
-
-def _quoted(text: str, *, dots: bool = False) -> str:
-    """A name or value as one word: in quotes where it is several, or would be read as something else."""
-    bare = _BARE.fullmatch(text) and text not in (*_KEYWORDS, "of") and not (dots and ".." in text)
-    if bare and text.count("[") == text.count("]") == len(_BRACKETS.findall(text)):  # else it might join the next word
-        return text
-    mark = '"' if "'" in text and '"' not in text else "'"
-    return mark + text.replace(mark, mark * 2) + mark
+def _asks() -> tuple[str, ...]:
+    """What a question may start with."""
+    return ("count", "table", *(ask for ask in ASKS if ask != "count"))
 
 
 def read_target(text: str) -> tuple[Fraction, str]:
@@ -183,7 +135,7 @@ class _Reader:
         if self.at >= len(self.tokens):
             raise self.error(otherwise)
         text, quoted = self.tokens[self.at]
-        if not quoted and (text in "=|," or (not keyword and text in _KEYWORDS)):
+        if not quoted and (text in "=|," or (not keyword and text in KEYWORDS)):
             raise self.error(otherwise)
         self.at += 1
         return text
@@ -212,7 +164,7 @@ class _Reader:
 
     def target(self) -> tuple[Fraction, str]:
         text = self.word("within how much?")
-        follows = self.peek() is not None and self.peek() not in (*_KEYWORDS, _WEIGHT)
+        follows = self.peek() is not None and self.peek() not in (*KEYWORDS, _WEIGHT)
         more = self.word("") if follows and _amount(text) else ""
         try:
             return read_target(f"{text} {more}")

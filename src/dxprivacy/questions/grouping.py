@@ -8,16 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.attributes.base import OTHER, Attribute, Integers, Property
-from dxprivacy.attributes.order import Cells, ColumnOfCells, Scale, scale_of
-from dxprivacy.attributes.ordered import Numbers, Series
+from dxprivacy.attributes.base import Attribute, Property
+from dxprivacy.attributes.order import Scale
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Condition, Question, Stack, is_range
+from dxprivacy.questions.conditions import Condition, is_range
 
-_SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
+SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class Grouping:
 
 def group(spec: str, universe: Universe) -> Grouping:
     """`age`, `age/10`, `age[0,18,65]`, `home.state`, `elevation/500`, `visit/month`, `visit[2026-01-01,2026-07-01]`."""
-    match = _SPEC.fullmatch(spec.strip())
+    match = SPEC.fullmatch(spec.strip())
     if match is None:
         raise QuestionError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
     ref = resolve(match["name"].strip(), universe)
@@ -111,7 +109,7 @@ def group(spec: str, universe: Universe) -> Grouping:
         return _grouping(ref, keys, labels)
     if match["edges"] is not None:
         return _between_edges(ref, _scale(ref, spec), match["edges"])
-    if ref.fact is not None and isinstance(ref.attribute, Series) and ref.entry is not None:
+    if ref.fact is not None and ref.entry is not None:
         return _grouping(ref, ref.attribute.places_of(ref.fact), [ref.entry.label(k) for k in range(ref.entry.listed)])
     texts = [ref.text(k) for k in range(ref.attribute.listed)]
     if ref.fact is None:
@@ -144,7 +142,7 @@ def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
 
 
 def _scale(ref: Reference, spec: str) -> Scale:
-    scale = scale_of(ref.attribute, ref.fact)
+    scale = ref.attribute.order(ref.fact)
     if scale is None:
         raise QuestionError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
     return scale
@@ -158,89 +156,13 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
     """
     ref = resolve(name, universe)
     cells = ref.entry
-    if not (isinstance(cells, Numbers) or (isinstance(cells, Integers) and cells.clamp)):
+    if cells is None or not cells.counts_more:
         return None
     if is_range(wanted):
         scale = _scale(ref, name)
-        low, high = (max(min(scale.read(end), Fraction(cells.high)), Fraction(cells.low)) for end in wanted)
-        return f"{name} {_from_to(cells, low, high)}"
+        return f"{name} {cells.range_words(scale.read(wanted[0]), scale.read(wanted[1]))}"
     found = sorted({cells.find(v) for v in wanted})
-    return f"{name} {' or '.join(OTHER if k == cells.listed else _from_to(cells, *_ends(cells, k)) for k in found)}"
-
-
-def _ends(cells: Numbers | Integers, index: int) -> tuple[Fraction, Fraction]:
-    """Of a single number, or of a cell."""
-    if isinstance(cells, Integers):
-        return Fraction(cells.low + index), Fraction(cells.low + index)
-    return cells.start(index), cells.start(index + 1)
-
-
-def _from_to(cells: Numbers | Integers, low: Fraction, high: Fraction) -> str:
-    """`0 to below 2`; the last cell holds its end too, and with `clamp` all beyond: `8 or more`."""
-    last, below = high >= cells.high, "below " if isinstance(cells, Numbers) else ""
-    if cells.clamp and last:
-        return f"{number_text(low)} or more" if low > cells.low else "any number"
-    if cells.clamp and low <= cells.low:
-        return f"{below}{number_text(high)}" if below else f"{number_text(high)} or less"
-    if low == high:
-        return number_text(low)
-    return f"{number_text(low)} to {'' if last else below}{number_text(high)}"
-
-
-def require_honest(asked: Stack, universe: Universe) -> None:
-    """Refuse new questions that would count something else than they say.
-
-    Conditions on numbers outside a range that clamps would count the nearest end; what cuts the cells of a series would
-    count whole ones.  Stored questions may have both (version 0.1.0 took them), and go on meaning what they meant.
-    """
-    for question in asked.questions:
-        if not isinstance(question, Question):
-            continue
-        _require_whole_cells(question, universe)
-        for name, wanted in question.where:
-            ref = resolve(name, universe)
-            entry = ref.entry
-            beyond = [] if is_range(wanted) or entry is None else [str(v) for v in wanted if entry.beyond(v)]
-            if beyond:
-                raise QuestionError(
-                    f"{beyond[0][:60]} lies outside the range of {ref.name}",
-                    where=f"question “{question}”",
-                    details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
-                    hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
-                )
-
-
-def _require_whole_cells(question: Question, universe: Universe) -> None:
-    """Nothing may cut the cells of a column of a series, and totals of cells cannot be told apart at all."""
-    grouped = [question.of] if question.ask in ("prefixes", "ranges") else question.by
-    specs = [match for spec in grouped if (match := _SPEC.fullmatch(spec.strip()))]
-    for match in specs:
-        if (cells := _cells_of_column(match["name"].strip(), universe, question)) is None:
-            continue
-        if match["width"] is not None:
-            cells.steps(match["width"].strip())
-        if match["edges"] is not None:
-            cells.places([cells.read(edge.strip()) for edge in match["edges"].split(",") if edge.strip()])
-    for name, wanted in question.where:
-        cells = _cells_of_column(name, universe, question)
-        if cells is not None and is_range(wanted):
-            cells.inside(*wanted)
-
-
-def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:
-    """The cells of a column of a series; None for any other name."""
-    ref = resolve(name, universe)
-    series = ref.attribute
-    if ref.fact is None or not isinstance(series, Series) or not isinstance(series.entry, Numbers):
-        return None
-    scale = scale_of(series, ref.fact)
-    if isinstance(scale, ColumnOfCells):
-        return scale.strict()
-    raise QuestionError(
-        f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
-        where=f"question “{question}”",
-        hints=[f"mean {name}", f"sum {name}"],
-    )
+    return f"{name} {' or '.join(map(cells.value_words, found))}"
 
 
 def selected(
@@ -251,7 +173,7 @@ def selected(
     mask = np.zeros(ref.attribute.size, dtype=bool)
     if is_range(wanted):
         hit = _scale(ref, name).inside(wanted[0], wanted[1])
-    elif ref.fact is not None and isinstance(ref.attribute, Series) and ref.entry is not None:
+    elif ref.fact is not None and ref.entry is not None:
         meant = {ref.entry.find(v) for v in wanted}
         hit = [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
     elif ref.fact is None:

@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.picks import BinEdges, Closest, Largest, Pick, Quantile, bin_edges, median_of, quantile_of
-from dxprivacy.questions.questions import Stack
 from dxprivacy.questions.stored import from_dict
 
 _FORMS = (

@@ -11,24 +11,28 @@ beyond), so that they also work where it is private.  Invalid entries (`other`) 
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.order import scale_of
 from dxprivacy.errors import QuestionError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import Number, exact, number_text
+from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear, Workload
-from dxprivacy.questions.binding import joined
+from dxprivacy.model.workload import Workload
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather, table
 from dxprivacy.questions.candidates import Candidates, candidates
+from dxprivacy.questions.counts import Count
 from dxprivacy.questions.grouping import Grouping, group, resolve
-from dxprivacy.questions.questions import Question, Stack, gather, table
+from dxprivacy.questions.intervals import joined
+from dxprivacy.questions.question import Question
 from dxprivacy.questions.strategy_rows import Steps
 
 MOST_CANDIDATES = 1 << 20
@@ -38,8 +42,33 @@ _FINEST = 10_000  # of quantiles: the denominator is a factor of the sensitivity
 _WIDTHS = tuple(f * 10**e for e in range(8) for f in (1, 2, 5))
 
 
+class Pick(ABC):
+    """What to choose by the data."""
+
+    @abstractmethod
+    def on(self, universe: Universe) -> Candidates:
+        """Candidates with scores, over a universe."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+
+    def require_honest(self, universe: Universe) -> None:  # noqa: B027 - most have nothing to refuse
+        """Refuse a choice by questions that would count something else than they say."""
+
+
+class _AmongAnswers(Pick):
+    """A choice among the answers of questions."""
+
+    questions: Stack
+
+    def require_honest(self, universe: Universe) -> None:
+        """As the questions do."""
+        self.questions.require_honest(universe)
+
+
 @dataclass(frozen=True)
-class Largest:
+class Largest(_AmongAnswers):
     """The largest of several counts or sums."""
 
     questions: Stack
@@ -56,11 +85,11 @@ class Largest:
                 hints=[("largest sum …", "a sum is linear")],
             )
         factors = {r.factor for _, r in linear}
-        asks = {q.ask for q in self.questions.questions if isinstance(q, Question)}
+        asks = {type(q) for q in self.questions.questions if isinstance(q, Question)}
         if len(factors) > 1 or len(asks) > 1 or len({r.per_record for _, r in linear}) > 1:
             raise QuestionError("answers in different units cannot be compared", where=f"choice “{self}”")
         _require_few(len(linear), MOST_CANDIDATES, str(self))
-        counts = all(isinstance(q, Question) and q.ask == "count" for q in self.questions.questions)
+        counts = all(isinstance(q, Count) for q in self.questions.questions)
         unit = next(iter({a.unit for a in workload.answers}))
         return candidates(
             self.questions,
@@ -74,7 +103,7 @@ class Largest:
     def __str__(self) -> str:
         if len(self.questions.questions) == 1:
             (only,) = self.questions.questions
-            if isinstance(only, Question) and only.ask == "count" and only.by:
+            if isinstance(only, Count) and only.by:
                 return f"most common {only.name.removeprefix('count by ')}"
         return "largest " + " + ".join(q.name for q in self.questions.questions)
 
@@ -84,7 +113,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class Closest:
+class Closest(_AmongAnswers):
     """Which of several public answers is closest to the data: the least largest difference."""
 
     questions: Stack
@@ -124,7 +153,7 @@ class Closest:
 
 
 @dataclass(frozen=True)
-class Quantile:
+class Quantile(Pick):
     """The value v with at most a share `at` of the records below it, and at least that share up to it.
 
     With at = a/b the score is `-max(0, b #(< v) - a n, a n - b #(<= v))`: by how many records its rank is off, times b.
@@ -161,7 +190,7 @@ class Quantile:
 
 
 @dataclass(frozen=True)
-class BinEdges:
+class BinEdges(Pick):
     """Edges on a public grid that cut an ordered attribute into bins of equal numbers of records.
 
     The score of a set of edges is `-max |bins #(bin) - n|` over its bins.  Where no steps are given (`age/5`), the
@@ -207,9 +236,6 @@ class BinEdges:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"choose": "bins", "of": self.of, "bins": self.bins}
-
-
-Pick: TypeAlias = Largest | Closest | Quantile | BinEdges
 
 
 def most_common(what: Any) -> Largest:
@@ -281,7 +307,7 @@ def _require_few(count: int, most: int, what: str) -> None:
 def _ordered(spec: str, universe: Universe, what: str) -> Grouping:
     """The groups of an ordered attribute or property, in their order."""
     ref = resolve(spec.partition("/")[0].partition("[")[0].strip(), universe)
-    if scale_of(ref.attribute, ref.fact) is None:
+    if ref.attribute.order(ref.fact) is None:
         raise QuestionError(
             f"{ref.name} has no order", where=f"choice “{what}”", hints=[(f"most common {ref.name}", "needs none")]
         )

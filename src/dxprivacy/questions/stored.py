@@ -1,16 +1,20 @@
 """Questions back from JSON, as plans and ledgers keep them; whatever is no question is refused with our own error."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.ordered import as_date
+from dxprivacy.attributes.text_formats import as_date
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import in_range, written_fraction
-from dxprivacy.questions.questions import Asked, Condition, Matrix, Question, assemble, condition, importance, target
+from dxprivacy.questions.asked import Asked, importance, target
+from dxprivacy.questions.assembling import assemble
+from dxprivacy.questions.conditions import Condition, condition
+from dxprivacy.questions.matrix import Matrix
+from dxprivacy.questions.question import Question
 from dxprivacy.questions.strategy_rows import Picked, steps_from_dict, tally_from_dict
 
 
@@ -21,13 +25,7 @@ def from_dict(data: Mapping[str, Any]) -> Asked:
     count by sex within 10
     """
     try:
-        if data["ask"] == "tally":
-            return tally_from_dict(data)
-        if data["ask"] == "steps":
-            return steps_from_dict(data, in_range(written_fraction(data["factor"])))
-        if data["ask"] == "row":
-            return _picked_from_dict(data)
-        return _matrix_from_dict(data) if data["ask"] == "matrix" else _question_from_dict(data)
+        return _READERS.get(data["ask"], _question_from_dict)(data)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, UsageError):
         raise QuestionError(
             "not a question that this version knows", hints=[("question.to_dict()", "writes one")]
@@ -110,3 +108,16 @@ def _condition_from_dict(data: Any) -> Condition:
     if not data or not all(isinstance(value, str) for value in data):
         raise ValueError("a condition needs at least one value")
     return tuple(data)
+
+
+def _steps_from_dict(data: Mapping[str, Any]) -> Asked:
+    return steps_from_dict(data, in_range(written_fraction(data["factor"])))
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any]], Asked]] = {
+    "tally": tally_from_dict,
+    "steps": _steps_from_dict,
+    "row": _picked_from_dict,
+    "matrix": _matrix_from_dict,
+}
+"""What a plan asks in place of people; everything else is one of their questions, or refused."""

@@ -11,18 +11,17 @@ types them: a planner builds them.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Factor, OneHot
-from dxprivacy.model.workload import Answer, Linear, Workload
-from dxprivacy.questions.questions import Matrix, Question, Stack
-
-if TYPE_CHECKING:
-    from dxprivacy.model.universe import Universe
+from dxprivacy.model.recipes import Linear
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.questions.asked import Asked, Stack
 
 MOST_ROWS = 2_000_000
 
@@ -42,12 +41,12 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Tally:
+class Tally(Asked):
     """Weighted counts by groups of the values of several attributes."""
 
     over: tuple[Groups, ...]
 
-    def on(self, universe: "Universe") -> Workload:
+    def on(self, universe: Universe) -> Workload:
         """These rows over a universe."""
         factors: dict[int, Factor] = {}
         sizes: dict[int, int] = {}
@@ -68,11 +67,6 @@ class Tally:
         names = [p.of if min(p.weights) >= 0 else f"±{p.of}" for p in self.over]
         return "tally of " + ", ".join(names)
 
-    @property
-    def name(self) -> str:
-        """Its words."""
-        return str(self)
-
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         parts = [{"of": p.of, "groups": list(p.groups), "weights": list(p.weights)} for p in self.over]
@@ -80,7 +74,7 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(Asked):
     """Rows along one attribute in whole multiples of `factor`: how much each jumps at each value."""
 
     of: str
@@ -92,18 +86,13 @@ class Steps:
         """From the rows themselves."""
         return cls(of, np.diff(rows, axis=1, prepend=0), factor)
 
-    def on(self, universe: "Universe") -> Workload:
+    def on(self, universe: Universe) -> Workload:
         """These rows over a universe."""
         rows = np.cumsum(self.jumps, axis=1, dtype=np.int64)
         return _rows(universe, AlongAxis(universe, universe.axis(self.of), rows, unit=self.factor), str(self))
 
     def __str__(self) -> str:
         return f"{len(self.jumps)} rows along {self.of}"
-
-    @property
-    def name(self) -> str:
-        """How many rows."""
-        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the jumps that are not 0."""
@@ -120,28 +109,25 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Picked:
+class Picked(Asked):
     """One row of a question, counted from 0, as a question of its own; target, weight and title are not the row's.
 
-    >>> from dxprivacy.questions.questions import marginals
+    >>> from dxprivacy.questions.asking import marginals
     >>> str(Picked(marginals(2), 41))
     'row 42 of marginals 2'
     """
 
-    question: Question | Matrix | Tally | Steps
+    question: Asked
     row: int
 
     def __post_init__(self) -> None:
         question = self.question
-        if not isinstance(question, (Question, Matrix, Tally, Steps)) or type(self.row) is not int or self.row < 0:
+        of_a_row = isinstance(question, Picked) or not isinstance(question, Asked)
+        if of_a_row or type(self.row) is not int or self.row < 0:
             raise QuestionError("a row is picked from one question, and counted from 0")
-        if isinstance(question, Question):
-            question = replace(question, within=None, unit="", weight=Fraction(1), title="")
-        elif isinstance(question, Matrix):
-            question = replace(question, within=None, weight=Fraction(1))
-        object.__setattr__(self, "question", question)
+        object.__setattr__(self, "question", question.rows_only())
 
-    def on(self, universe: "Universe") -> Workload:
+    def on(self, universe: Universe) -> Workload:
         """The row over a universe; called like the answer that it is, if it is one by itself."""
         return replace(self.question.on(universe).row(self.row), titles=(str(self),))
 
@@ -149,20 +135,15 @@ class Picked:
         """Which row, counted from 1."""
         return f"row {self.row + 1} of {self.question}"
 
-    @property
-    def name(self) -> str:
-        """Its words."""
-        return str(self)
-
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"ask": "row", "of": self.question.to_dict(), "row": self.row}
 
 
-def pick(questions: Stack, row: int, universe: "Universe") -> Picked:
+def pick(questions: Stack, row: int, universe: Universe) -> Picked:
     """Row `row`, counted from 0, of all that several questions ask for together, as a question of its own.
 
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> from dxprivacy.model.universe import Universe
     >>> print(pick(gather("count", "count by element"), 2, Universe.listed("ab")))
     row 2 of count by element
@@ -176,7 +157,7 @@ def pick(questions: Stack, row: int, universe: "Universe") -> Picked:
     raise QuestionError(f"there is no row {row + 1} among {before:,}")
 
 
-def _rows(universe: "Universe", block: Block, title: str) -> Workload:
+def _rows(universe: Universe, block: Block, title: str) -> Workload:
     answers = tuple(Answer(f"row {k + 1}", 0, Linear(k, block.unit)) for k in range(block.rows))
     return Workload(universe, (block,), answers, (title,))
 

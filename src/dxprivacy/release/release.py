@@ -11,11 +11,11 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.files.canonical import UNSEALED, sealed
-from dxprivacy.files.writing import ANSWERS, RELEASE, write_file
+from dxprivacy.files.formats import RELEASE
+from dxprivacy.files.writing import ANSWERS, write_file
+from dxprivacy.files.writing import RELEASE as RELEASE_FILE
 from dxprivacy.wording import json_text, shown
 
-FORMAT = "dxprivacy-release/3"
-CARRYING = "dxprivacy-release/4"  # with the reconstruction of what was asked from what was counted
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
 _WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide
@@ -54,7 +54,7 @@ class Release:
     promise: tuple[str, ...]
     records: int | None  # None where it is private
     facts: Mapping[str, Any]
-    format: str = FORMAT  # of an older version where it was made by one: its numbers mean what they meant
+    format: str = RELEASE.written  # of an older version where it was made by one: its numbers mean what they meant
 
     @property
     def covered(self) -> str:
@@ -124,7 +124,7 @@ class Release:
         if target.suffix not in (".json", ".csv"):
             raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json or .csv"])
         as_table = target.suffix == ".csv"
-        text, kind = (self.to_csv(), ANSWERS) if as_table else (self.to_json(), RELEASE)
+        text, kind = (self.to_csv(), ANSWERS) if as_table else (self.to_json(), RELEASE_FILE)
         return write_file(target, text, kind, note=KEPT)
 
     def __str__(self) -> str:

@@ -12,8 +12,8 @@ from dxprivacy.errors import DxError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Explicit, OneHot
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear, Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.model.workload import Workload
+from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.stored import from_dict
 from dxprivacy.release.release import Release
 
@@ -48,15 +48,15 @@ def parts_of(release: Release) -> list[Part]:
     workload = _workload(release)
     rows: dict[int, int] = {}
     for place, answer in enumerate(workload.answers):
-        if isinstance(answer.recipe, Linear):
-            rows[answer.recipe.row] = place
+        if (row := answer.recipe.single) is not None:
+            rows[row] = place
     out = []
     for block, start in zip(workload.blocks, workload.offsets, strict=True):
         places = [rows.get(row) for row in range(start, start + block.rows)]
         if any(place is None for place in places):
             continue
         recipes = [workload.answers[place].recipe for place in places if place is not None]
-        counts = all(isinstance(r, Linear) and not r.per_record and r.factor.denominator == 1 for r in recipes)
+        counts = all(r.single is not None and not r.is_mean and r.factor.denominator == 1 for r in recipes)
         plain = isinstance(block, OneHot) and block.unit == 1 and _ones(block)
         out.append(
             Part(

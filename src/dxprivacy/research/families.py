@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Values
+from dxprivacy.attributes.values import Values
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe

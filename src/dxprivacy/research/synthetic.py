@@ -13,7 +13,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.direct.run import direct
-from dxprivacy.mechanisms.mwem.run import mwem
+from dxprivacy.mechanisms.mwem.by_hand import mwem
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.metrics import Metric, constant, euclidean
 from dxprivacy.plots.style import ACCENT, GREY, INK, Log

@@ -30,7 +30,8 @@ class Labelled(Protocol):
 def names(answers: Sequence[Labelled]) -> list[str]:
     """Labels with the attribute before numbers, and before all that several questions would call the same.
 
-    >>> from dxprivacy.model.workload import Answer, Linear
+    >>> from dxprivacy.model.workload import Answer
+    >>> from dxprivacy.model.recipes import Linear
     >>> one = Linear(0, 1)
     >>> names([Answer("1, M", 0, one, groups=(("month", "1"), ("sex", "M"))), Answer("mean age", 1, one)])
     ['month 1, M', 'mean age']

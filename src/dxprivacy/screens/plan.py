@@ -10,12 +10,11 @@ import numpy as np
 from dxprivacy.accounting import cover, ratios
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.laplace.expected import ErrorOf
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.metrics import Capped, Metric, Places, WithOther, all_pairs, present
-from dxprivacy.model.workload import Answer, Ratio
-from dxprivacy.questions.questions import Question
+from dxprivacy.model.recipes import ErrorOf
+from dxprivacy.model.workload import Answer
 from dxprivacy.screens.names import names, under_headings
 from dxprivacy.screens.worth import plan_warning
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
@@ -224,7 +223,7 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
 def _several(plan: Plan, question: int, count: int) -> str:
     """`24 states` for a question by one thing, `24 of …` otherwise."""
     asked = plan.questions.questions[question]
-    by: tuple[str, ...] = asked.by if isinstance(asked, Question) else ()
+    by = asked.by
     single = by[0].rpartition(".")[2] if len(by) == 1 else ""
     return plural(count, single) if single.isalpha() else f"{count} of {asked.name}"
 
@@ -263,7 +262,7 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
         "" if target is None else f"{digits(float(target))} {unit}".rstrip() + (tag("warn", " !") if missed else "")
     )
     if all(_reached(a, e) for a, e in zip(answers, errors, strict=True)):
-        assumed = any(isinstance(a.recipe, Ratio) and a.groups for a in answers)
+        assumed = any(a.recipe.part is not None and a.groups for a in answers)
         why = tag("dim", "nothing: target reached" + (" for groups of that size" if assumed else ""))
     elif target is not None and all(e.good_enough(target) for e in errors):
         why = tag("dim", f"what its steps hide: {_span([e.hidden for e in errors], unit)}")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.direct.fit import DirectFit
 from dxprivacy.mechanisms.laplace.worth import guesses
 from dxprivacy.mechanisms.mwem.plan import MwemPlan
 from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan
@@ -46,8 +46,8 @@ def synthesis_warning(plan: SynthesisPlan) -> str:
             f"no better than a guess: records spread evenly over all that is possible would be as good ({plan.method})"
         )
     match plan.made:
-        case Plan():
-            text, whole = plan_warning(plan.made)
+        case DirectFit():
+            text, whole = plan_warning(plan.made.plan)
             return text if whole else ""
         case SmallDbPlan():
             known = guesses(plan.made.workload, plan.made.records)
@@ -61,7 +61,7 @@ def _how(plan: SynthesisPlan, in_ledger: bool) -> str:
     if not in_ledger:
         left += "; nothing is certain to be left" if plan.made.share == 1 else f"; {left_words(plan.made.share)}"
     match plan.made:
-        case Plan():
+        case DirectFit():
             return (
                 f"all answers at once, with at most {share} of every pair's ε{left}; dxp plan shows the error of each"
             )

@@ -2,14 +2,22 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from fractions import Fraction
+from typing import Any
 
+from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting.costs import SumCost
+from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Entry, Ledger
-from dxprivacy.mechanisms.spending import StepCost
-from dxprivacy.questions.questions import Stack
+from dxprivacy.mechanisms.planned import Planned
+from dxprivacy.mechanisms.spending import Act, StepCost
+from dxprivacy.questions.asked import Stack
+from dxprivacy.release.booking import Booking
+from dxprivacy.wording import percent
 
 
 class Recorded:
-    """Spending from a ledger, every step as an entry of its own: `request` and the name of the step.
+    """Spending from a ledger: one entry called `request`, or every step an entry of its own, `request` and its name.
 
     A run that was interrupted is taken up again under the same request: answered steps come back as they were kept.  A
     step that was reserved but never answered is refused by the ledger, as for any release: its budget is spent.
@@ -19,14 +27,45 @@ class Recorded:
         self, ledger: Ledger, request: str, pacing: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
         self.ledger, self.request, self._pacing = ledger, request, pacing
+        self.booked: list[int] = []  # entries that were added: none where everything was answered before
 
-    def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:
+    def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
         """Reserve, act, store."""
-        request = f"{self.request} {name}"
-        entry = self.ledger.reserve(cost, questions, request=request)
+        request = f"{self.request} {name}".strip()
+        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)
         if not isinstance(entry, Entry):
             return entry
+        self.booked.append(entry.number)
+        booking = Booking(self.ledger.path.name, entry.number, entry.at, request, self.ledger.worst_case())
         with self._pacing():
-            text = act()
+            text = act(booking)
         self.ledger.finish(request, text)
         return text
+
+    def entries(self, *, in_steps: bool) -> tuple[int, ...]:
+        """The numbers of all its entries, those of earlier runs included."""
+        mine = f"{self.request} "
+        entries = self.ledger.entries()
+        return tuple(e.number for e in entries if (e.request.startswith(mine) if in_steps else e.request == mine[:-1]))
+
+
+def require_budget(ledger: Ledger, planned: Planned[Any]) -> None:
+    """Refuse a run that the ledger would stop half-way: what its first steps spent would be lost."""
+    entries, all_steps = ledger.entries(), planned.all_steps
+    used = sum((e.share for e in entries), Fraction(0))
+    if all_steps is None or used + planned.share <= 1:
+        return
+    spent = SumCost(ledger.universe, [*(e.cost for e in entries), all_steps])
+    if max_ratio(spent, ledger.metric).upper <= 1:
+        return
+    left = float(1 - used)
+    hints = [(f"--share {int(1000 * left) / 10:g}%", "fits")] if left > 0.001 else []
+    raise BudgetExceeded(
+        "nothing spent, no data read",
+        where="budget exceeded",
+        details=[
+            f"This run may need up to {percent(float(planned.share))} of the policy, in {planned.steps} steps; what "
+            "was released before leaves less on some pair."
+        ],
+        hints=[*hints, ("--method direct", "may fit, pair by pair"), ("dxp ledger …", "shows what is left")],
+    )

@@ -1,40 +1,34 @@
 """The whole path: policy, plan, ledger, count, noise, release - in that order, and in no other."""
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from dxprivacy.accounting.share import USUAL_SHARE
 from dxprivacy.engines import open_source
 from dxprivacy.errors import UsageError
-from dxprivacy.exact.grid import require_room
 from dxprivacy.files.canonical import parse
 from dxprivacy.files.reading import read_text
-from dxprivacy.ledger import Entry, Ledger
+from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.choice.plan import Choice, make_choice
 from dxprivacy.mechanisms.choice.release import ChoiceRelease
-from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
 from dxprivacy.mechanisms.laplace.plan import Plan, load_plan
-from dxprivacy.mechanisms.laplace.planner import USUAL_SHARE, make_plan
-from dxprivacy.mechanisms.laplace.run import noisy_rows, public_records
+from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.planned import Planned, Progress
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan, plan_synthesis
 from dxprivacy.policy import Policy
 from dxprivacy.questions.picks import Pick
-from dxprivacy.release.release import Release, from_json
-from dxprivacy.session.choices import ChoiceOutcome, choose
+from dxprivacy.release import Release
+from dxprivacy.release.booking import Booking
+from dxprivacy.session.outcome import Outcome
 from dxprivacy.session.pace import paced, period
-from dxprivacy.session.synthesizing import Progress, Synthesis, run_name, synthesize
+from dxprivacy.session.recorded import Recorded, require_budget
+from dxprivacy.session.synthesizing import Synthesis, require_records, synthesis_of
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """A release, and whether it was answered before (then nothing was spent)."""
-
-    release: Release
-    replayed: bool
-    entry: int
+T = TypeVar("T")
+_REHEARSED = "2000-01-01T00:00:00.000+00:00"
 
 
 class Session:
@@ -112,6 +106,31 @@ class Session:
             dataset=self.policy.dataset,
         )
 
+    def carry_out(self, planned: Planned[T], *, request: str = "", progress: Progress | None = None) -> Outcome[T]:
+        """Reserve, count, draw, keep: the one path of everything that spends.
+
+        What can be refused from public numbers is refused before anything is spent.  The same mechanism again returns
+        what was kept; a `request` name carries it out anew, at its full cost.
+        """
+        self._require_mine(planned)
+        planned.certificate.require(at_most=planned.granted)
+        ledger, name = self.ledger, planned.entry_name(request)
+        worst = ledger.worst_case(planned.reserved)
+        planned.rehearse(self.rows, Booking(ledger.path.name, 1, _REHEARSED, name, worst))
+        ledger.verify_on_disk()
+        spend = Recorded(ledger, name, self.pacing)
+        if planned.all_steps is not None and not spend.entries(in_steps=planned.in_steps):
+            require_budget(ledger, planned)
+        made = planned.run(lambda: self.source.count(self.policy.universe), self._noise, spend, progress=progress)
+        alone = spend.booked and not planned.in_steps
+        entries = tuple(spend.booked) if alone else spend.entries(in_steps=planned.in_steps)
+        return Outcome(made, not spend.booked, entries)
+
+    def _require_mine(self, planned: Planned[Any]) -> None:
+        what, again = planned.told
+        if planned.metric.digest != self.policy.digest or planned.dataset != self.policy.dataset:
+            raise UsageError(f"the {what} for another policy", hints=[again])
+
     def release(self, plan: Plan, *, request: str = "") -> Release:
         """Reserve, count, add noise, store, return.  The same plan again returns the stored release.
 
@@ -119,63 +138,42 @@ class Session:
         """
         return self.answer(plan, request=request).release
 
-    def answer(self, plan: Plan, *, request: str = "") -> Outcome:
+    def answer(self, plan: Plan, *, request: str = "") -> Outcome[Release]:
         """As `release`, saying also whether it was answered before."""
         if not isinstance(plan, Plan):
             raise UsageError(
                 "a plan is needed", hints=[("session.plan(…)", "shows the error first, and costs nothing")]
             )
-        if plan.metric.digest != self.policy.digest or plan.dataset != self.policy.dataset:
-            raise UsageError("the plan was made for another policy", hints=["session.plan(…)"])
-        plan.certificate.require(at_most=plan.share)
-        # Everything that can fail from public numbers fails here, before anything is spent.
-        require_room(plan.counted.largest, self.rows, where="release")
-        if plan.measured is not None and plan.measured.shifts is not None and self.rows > (plan.rows or 0):
-            raise UsageError(
-                f"the plan moves answers on purpose, for {plan.rows or 0:,} records, and there are {self.rows:,}",
-                hints=[(f"--rows {self.rows}", "plans for that many"), ('method="optimal"', "moves nothing")],
-            )
-        name = f"{plan.request[:16]} {request}".strip()
-        worst = self.ledger.worst_case(plan.cost)
-        rehearse(plan, self.rows, ledger=self.ledger.path.name, request=name, so_far=worst)
-        self.ledger.verify_on_disk()
-        entry = self.ledger.reserve(plan.cost, plan.counted_questions, asked=plan.questions, request=name)
-        if not isinstance(entry, Entry):
-            stored = from_json(entry)
-            return Outcome(stored, True, int(stored.facts["ledger"]["entry"]))
-        with self.pacing():
-            histogram = self.source.count(self.policy.universe)
-            z = noisy_rows(plan, histogram, self._noise)
-        release = build_release(
-            plan,
-            z,
-            public_records(histogram),
-            ledger=self.ledger.path.name,
-            entry=entry.number,
-            at=entry.at,
-            request=name,
-            so_far=self.ledger.worst_case(),
-        )
-        self.ledger.finish(name, release.to_json())
-        return Outcome(release, False, entry.number)
+        return self.carry_out(plan, request=request)
 
-    def plan_choice(self, pick: Pick | str, *, share: object = USUAL_SHARE, flip: bool = False) -> Choice:
+    def plan_choice(
+        self, pick: Pick | str, *, share: object = USUAL_SHARE, flip: bool = False, inside_ledger: bool = False
+    ) -> Choice:
         """What would be chosen among, and how far from the best; nothing is spent and no record is read.
 
         `pick` is `dx.most_common("job")`, `dx.median_of("age")`, … or the same in words.
         """
-        title, dataset = self.policy.title, self.policy.dataset
         return make_choice(
-            pick, self.policy.metric, share=share, flip=flip, rows=self.rows, title=title, dataset=dataset
+            pick,
+            self.policy.metric,
+            share=share,
+            flip=flip,
+            rows=self.rows,
+            spent=self.ledger.spent if inside_ledger else None,
+            title=self.policy.title,
+            dataset=self.policy.dataset,
         )
 
     def choose(self, choice: Choice, *, request: str = "") -> ChoiceRelease:
         """Reserve, count, choose, store, return.  The same choice again returns the stored one, at no cost."""
         return self.chosen(choice, request=request).release
 
-    def chosen(self, choice: Choice, *, request: str = "") -> ChoiceOutcome:
+    def chosen(self, choice: Choice, *, request: str = "") -> Outcome[ChoiceRelease]:
         """As `choose`, saying also whether it was made before."""
-        return choose(self, choice, self._noise, request=request)
+        if not isinstance(choice, Choice):
+            hints = [("session.plan_choice(…)", "shows how good it will be first, and costs nothing")]
+            raise UsageError("a planned choice is needed", hints=hints)
+        return self.carry_out(choice, request=request)
 
     def plan_synthesis(
         self,
@@ -184,6 +182,7 @@ class Session:
         share: object = USUAL_SHARE,
         rounds: int | str | None = None,
         passes: int | None = None,
+        inside_ledger: bool = False,
         seconds: float | None = None,
     ) -> SynthesisPlan:
         """Which method is expected to make better synthetic records; nothing is spent and no record is read."""
@@ -195,6 +194,7 @@ class Session:
             rounds=rounds,
             passes=passes,
             records=self.rows,
+            spent=self.ledger.spent if inside_ledger else None,
             seconds=seconds,
             title=self.policy.title,
             dataset=self.policy.dataset,
@@ -212,21 +212,22 @@ class Session:
 
         `records` is how many to make, if not as many as there are.  `progress` is told round numbers.
         """
-        return synthesize(self, plan, self._noise, request=request, records=records, progress=progress)
+        if not isinstance(plan, SynthesisPlan):
+            hints = [("session.plan_synthesis(…)", "shows first what to expect, and costs nothing")]
+            raise UsageError("a plan of synthetic records is needed", hints=hints)
+        require_records(self.policy.universe, records)
+        outcome = self.carry_out(plan.made, request=request, progress=progress)
+        return synthesis_of(plan, outcome, self.policy, self.ledger, people=self.rows, records=records)
 
     @property
     def left(self) -> float:
         """The part of every pair's ε that is certain to be left: pair by pair it may be far more."""
         return max(0.0, float(1 - sum((entry.share for entry in self.ledger.entries()), Fraction(0))))
 
-    def is_recorded(self, planned: Plan | Choice | SynthesisPlan, *, request: str = "") -> bool:
+    def is_recorded(self, planned: Planned[Any] | SynthesisPlan, *, request: str = "") -> bool:
         """Whether the ledger holds this already, so that doing it again spends nothing."""
-        if isinstance(planned, SynthesisPlan) and not isinstance(planned.made, Plan):
-            begins = f"{run_name(planned.made.request, request)} "
-            return any(entry.request.startswith(begins) for entry in self.ledger.entries())
         made = planned.made if isinstance(planned, SynthesisPlan) else planned
-        name = f"{made.request[:16]} {request}".strip()
-        return any(entry.request == name for entry in self.ledger.entries())
+        return bool(Recorded(self.ledger, made.entry_name(request)).entries(in_steps=made.in_steps))
 
     def load_plan(self, path: str | Path) -> Plan:
         """A plan from its file, certified anew."""

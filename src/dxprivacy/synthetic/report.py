@@ -14,15 +14,15 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.files.writing import REPORT, write_file
-from dxprivacy.mechanisms.laplace.expected import interval
+from dxprivacy.files.formats import REPORT
+from dxprivacy.files.writing import REPORT as REPORT_FILE
+from dxprivacy.files.writing import write_file
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.model.workload import Workload
 from dxprivacy.release.release import Row
 from dxprivacy.synthetic.records import digest_of_file
 from dxprivacy.wording import json_text, shown
 
-FORMAT = "dxprivacy-synthesis/1"
 _CLOSE = 1e-9  # ends of intervals are floats
 
 
@@ -94,7 +94,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "format": FORMAT,
+            "format": REPORT.written,
             "records": self.records,
             **self.facts,
             "summary": self.summary,
@@ -106,7 +106,7 @@ class Report:
     def save(self, path: str | Path, *, records: Path | None = None) -> Path:
         """Write as JSON; with the file of the records, the report tells it from data."""
         named = {} if records is None else {"file": records.name, "file_sha256": digest_of_file(records)}
-        return write_file(path, json_text(self.to_dict() | named, allow_nan=False), REPORT)
+        return write_file(path, json_text(self.to_dict() | named, allow_nan=False), REPORT_FILE)
 
     def __str__(self) -> str:
         return shown(self)
@@ -117,7 +117,7 @@ def compare(workload: Workload, released: Sequence[Row | None], counts: Ints, ro
 
     `rows` is the number of people that the released answers speak about; synthetic records may be fewer or more.
 
-    >>> from dxprivacy.questions.questions import count
+    >>> from dxprivacy.questions.asking import count
     >>> from dxprivacy.model.universe import Universe
     >>> asked = count(element="a").on(Universe.listed("ab"))
     >>> report = compare(asked, [Row("count", "count", 40.0, 35.0, 45.0, "", False)], np.array([21, 29]), 100)
@@ -140,4 +140,4 @@ def synthetic_answers(workload: Workload, counts: Ints, rows: int) -> list[float
     made = max(int(counts.sum()), 1)
     exact = [Fraction(int(z) * rows, made) for z in workload.answer(np.r_[counts, absent].astype(np.int64))]
     laws = laplace_laws([0.0] * len(exact))
-    return [interval(answer, exact, laws, rows)[0] for answer in workload.answers]
+    return [answer.recipe.interval(exact, laws, rows, 0.0)[0] for answer in workload.answers]

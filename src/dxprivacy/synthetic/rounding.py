@@ -20,6 +20,7 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.numbers import is_whole
 
 ORDERS = 3  # margins of so many attributes at most
 _TOGETHER = 64  # so many cells are decided together ...
@@ -144,7 +145,7 @@ def _mend(out: Ints, fractions: Floats, records: int) -> None:
 
 
 def _checked(histogram: object, shape: Sequence[int], records: int) -> Floats:
-    if isinstance(records, bool) or not isinstance(records, (int, np.integer)) or not 0 <= records < _MOST:
+    if not is_whole(records) or not 0 <= records < _MOST:
         raise UsageError(f"{records!r} records; a whole number that is not negative is needed")
     try:
         y = np.asarray(histogram, dtype=np.float64)

@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.errors import PolicyError, QuestionError, UsageError
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.grammar import parse, write
+from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.stored import from_dict
 
 INCOME = Numbers(name="income", low=0, high=10_000, step=1000, unit="€")
@@ -124,7 +126,7 @@ def test_days_are_grouped_by_the_calendar():
 def test_a_range_of_days_includes_both_ends_and_survives_words_and_json():
     question = dx.count(visit=(date(2026, 2, 1), "2026-02-03"))
     assert str(question) == "count where visit=2026-02-01..2026-02-03"
-    assert parse(write(question)) == question == from_dict(question.to_dict())
+    assert parse(question.words()) == question == from_dict(question.to_dict())
     chosen = question.on(UNIVERSE).dense()[0].reshape(UNIVERSE.shape)[0, :, 0]
     assert [VISIT.label(k) for k in chosen.nonzero()[0]] == ["2026-02-01", "2026-02-02", "2026-02-03"]
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.ordered import Numbers, Series
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.series import Series
 from dxprivacy.errors import QuestionError
 from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.questions.asking import gather
 from dxprivacy.questions.grammar import parse
-from dxprivacy.questions.grouping import require_honest
-from dxprivacy.questions.questions import gather
 from dxprivacy.verify import verify
 
 
@@ -36,18 +36,18 @@ TOTALS = [
 @pytest.mark.parametrize("cell_value", ["low", "middle", "high"])
 def test_what_cuts_a_cell_of_a_series_is_refused(text, cell_value):
     with pytest.raises(QuestionError, match="inside a step"):
-        require_honest(gather(text), series(cell_value))
+        gather(text).require_honest(series(cell_value))
 
 
 @pytest.mark.parametrize("text", TOTALS)
 def test_totals_of_numbers_in_cells_cannot_be_told_apart(text):
     with pytest.raises(QuestionError, match="known in steps only"):
-        require_honest(gather(text), series())
+        gather(text).require_honest(series())
 
 
 @pytest.mark.parametrize("text", ["mean p.total", "sum p.a by p.b/4", "count where p=other", "mean p.a where p.b=2..6"])
 def test_whatever_cuts_nothing_is_answered(text):
-    require_honest(gather(text), series())
+    gather(text).require_honest(series())
 
 
 @pytest.mark.parametrize("cell_value", ["low", "middle", "high"])
@@ -85,7 +85,7 @@ def test_the_ends_of_a_series_that_clamps_are_labelled_as_what_they_hold():
     assert parse("count where p.a=5").on(u).answers[0].label == "count where p.a 5 or more"
     assert parse("count where p.a=0..2").on(u).answers[0].label == "count where p.a 2 or less"
     with pytest.raises(QuestionError, match="outside the range"):
-        require_honest(gather("count where p.a=7"), u)
+        gather("count where p.a=7").require_honest(u)
 
 
 def test_plans_over_columns_of_a_series_are_verified(tmp_path):

@@ -10,13 +10,16 @@ import pytest
 
 from contracts.random_models import random_metric
 from dxprivacy.accounting.pullback import Pullback, PulledBack
-from dxprivacy.attributes.base import Integers, Points, Property, Values
+from dxprivacy.attributes.base import Property
+from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.matching import Recoding, relate
-from dxprivacy.attributes.stored import READERS, attribute_from_spec
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.registry import KINDS, attribute_from_spec
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.errors import PolicyError, QuestionError
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 PLACES = Points(
     name="home",
@@ -93,7 +96,7 @@ def test_a_damaged_spec_is_refused(attribute):
 
 
 def test_every_kind_of_attribute_has_a_reader():
-    assert {a.kind for a in SOME} <= set(READERS)
+    assert {a.kind for a in SOME} <= set(KINDS)
 
 
 # -- two versions ------------------------------------------------------------------------------------------------------
@@ -141,7 +144,7 @@ def test_the_relation_holds_what_the_engines_read_and_nothing_else(seed):
     found = relate(old, new)
     pairs = list(zip(found.old.tolist(), found.new.tolist(), strict=True))
     written = {*TEXTS, *(str(v) for v in range(-5, 8))}
-    assert set(pairs) == {(entry_reader(old)(t), entry_reader(new)(t)) for t in written}
+    assert set(pairs) == {(entry_reader(old.codec)(t), entry_reader(new.codec)(t)) for t in written}
     assert len(pairs) == len(set(pairs))
     assert [(found.representative[b], b) in pairs for b in range(new.size)] == [True] * new.size
     for b, olds in found.merged:

@@ -49,7 +49,8 @@ def test_refusals_spend_nothing_and_say_what_to_do(town, dxp):
     for arguments, code, words in [
         (("median sex",), 4, "has no order"),
         (("mode of age",), 4, "not something to choose"),
-        (("median age", "--ledger", "l.db"), 2, "--data FILE"),
+        (("median age", "--new-ledger"), 2, "--data FILE"),
+        (("median age", "--ledger", "l.db"), 7, "no ledger here"),
         (("median age", "--rows", "0"), 2, "rows"),
         (("median age", "--rows", "9", "--data", "people.csv"), 2, "leave --rows out"),
         (("median age", "--share", "0"), 2, "share"),
@@ -69,3 +70,19 @@ def test_the_budget_ends(town, dxp):
     called = dxp(*asked, "--flip")
     assert called.code == 5
     assert "nothing spent" in called.err
+
+
+def test_a_choice_is_shown_with_the_share_that_a_ledger_has_left(town, dxp):
+    first = dxp("choose", "policy.toml", "median age", "--share", "93%", "--data", "people.csv", "--new-ledger")
+    assert first.code == 0
+    shown = dxp("choose", "policy.toml", "median age", "--ledger", "ledger.db")
+    assert shown.code == 0
+    assert "with a share of 7 %: 10% does not" in shown.out
+    assert "--share 7% --ledger ledger.db --data FILE" in shown.out
+    refused = dxp("choose", "policy.toml", "median age", "--share", "10%", "--data", "people.csv", "--anyway")
+    assert refused.code == 5, refused.err
+    done = dxp("choose", "policy.toml", "median age", "--share", "7%", "--data", "people.csv", "--anyway")
+    assert done.code == 0, done.err
+    nothing = dxp("choose", "policy.toml", "median age", "--ledger", "ledger.db")
+    assert nothing.code == 5
+    assert "has nothing left" in nothing.err

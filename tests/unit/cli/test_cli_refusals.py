@@ -391,7 +391,7 @@ def test_a_ledger_that_another_process_holds_ends_with_7_after_waiting(town, dxp
 def test_a_release_that_crashed_has_spent_and_is_not_answered_by_chance(town, dxp, planned, monkeypatch):
     plan = planned("count by sex")
     with monkeypatch.context() as patch:
-        patch.setattr("dxprivacy.session.session.noisy_rows", None)
+        patch.setattr("dxprivacy.mechanisms.laplace.plan.noisy_rows", None)
         assert dxp("release", plan.name, "--data", "people.csv", *CURATOR).code == 1
     refused(
         dxp("release", plan.name, "--data", "people.csv", *CURATOR), 7, "reserved but never answered", "--request NAME"

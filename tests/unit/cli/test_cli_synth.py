@@ -170,7 +170,8 @@ def test_what_cannot_be_done_is_refused_before_anything_is_spent(town, dxp, argu
         (("nowhere.toml", "count by sex"), 3, "no such file"),
         (("policy.toml", "count by sex", "--data", "nowhere.csv", "--new-ledger"), 6, "no such file"),
         (("policy.toml", "count by sex", "--out", "s.csv"), 2, "without data"),
-        (("policy.toml", "count by sex", "--ledger", "l.db"), 2, "without data"),
+        (("policy.toml", "count by sex", "--new-ledger"), 2, "without data"),
+        (("policy.toml", "count by sex", "--rows", "20", "--ledger", "l.db"), 7, "no ledger here"),
         (("policy.toml", "count by sex", "--ask", "none.toml"), 4, "no such file"),
     ],
 )

@@ -8,7 +8,7 @@ import dxprivacy as dx
 from contracts.curator import CURATOR
 from dxprivacy.accounting.costs import SelectionCost
 from dxprivacy.ledger import Ledger
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 
 def refused(called, code, *words):

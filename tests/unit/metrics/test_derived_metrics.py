@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dxprivacy as dx
 from contracts.check_metric import check_metric
 from contracts.oracle_brute import brute
 from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
@@ -116,7 +117,7 @@ def test_the_sum_of_two_metrics_needs_all_pairs_not_the_union_of_generators():
 
 
 def test_a_restriction_may_have_no_pair_that_differs_in_one_attribute():
-    u = Universe([metrics.Integers(name=n, low=0, high=1, has_other=False) for n in "ab"])
+    u = Universe([dx.Integers(name=n, low=0, high=1, has_other=False) for n in "ab"])
     d = metrics.attributes(u, {"a": 1, "b": 1})
     corners = metrics.restricted(d, [0, 3])
     assert corners.exact(0, 1) == 2

@@ -5,6 +5,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+import dxprivacy as dx
 from contracts.check_metric import pairs_in
 from dxprivacy import metrics
 from dxprivacy.accounting import covering, sensitivity
@@ -12,7 +13,7 @@ from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Line
 from dxprivacy.metrics.base import BLOCK, all_pairs
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import count
+from dxprivacy.questions.asking import count
 
 LONG = 70_000
 
@@ -39,7 +40,7 @@ def test_a_threshold_at_the_end_of_a_block_of_looked_up_neighbours_too(threshold
 
 @pytest.mark.parametrize("threshold", [BLOCK - 1, BLOCK, BLOCK + 1])
 def test_a_count_in_a_long_range_of_integers_is_protected_at_the_end_of_a_block(threshold):
-    u = Universe([metrics.Integers(name="income", low=0, high=LONG - 1)])
+    u = Universe([dx.Integers(name="income", low=0, high=LONG - 1)])
     d = metrics.attributes(u, {"income": {"epsilon": 1, "per": 1}})
     assert sensitivity(count(income=(threshold, LONG - 1)), d).upper == 1
 
@@ -61,10 +62,10 @@ def test_all_pairs_in_short_blocks_are_all_pairs(block):
 
 def everyone():
     """One metric of each kind that has generators of its own, or passes on those of others."""
-    sex = Universe([metrics.Values(name="sex", values=tuple("abcdefg"))])
+    sex = Universe([dx.Values(name="sex", values=tuple("abcdefg"))])
     with_other = metrics.attributes(sex, {"sex": 1})
     grid = metrics.series_linf([4, 4, 3], 1, per=1)
-    two = Universe([metrics.Values(name="v", values=tuple("abc")), metrics.Integers(name="n", low=0, high=4)])
+    two = Universe([dx.Values(name="v", values=tuple("abc")), dx.Integers(name="n", low=0, high=4)])
     product = metrics.attributes(two, {"v": 1, "n": {"epsilon": 1, "per": 1}})
     places = metrics.euclidean([[0, 0], [3, 4], [6, 1], [2, 2], [9, 9]], epsilon_per_unit=1)
     return {

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from contracts.check_metric import check_metric
 from contracts.random_models import random_metric
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, MetricError, PolicyError, UsageError
 from dxprivacy.metrics import Constant, Matrix, alone
 from dxprivacy.model.universe import Universe

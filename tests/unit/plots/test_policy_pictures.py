@@ -8,7 +8,7 @@ import pytest
 from pictured import METRICS, marks, numbers, texts
 
 import dxprivacy as dx
-from dxprivacy.attributes.base import Points
+from dxprivacy.attributes.points import Points
 from dxprivacy.errors import UsageError
 from dxprivacy.plots.groups import Groups, runs
 from dxprivacy.plots.heat import Cell, heat

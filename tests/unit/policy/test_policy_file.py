@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.policy import Policy, check
 from dxprivacy.screens.check import check_lines
 from dxprivacy.wording import plain

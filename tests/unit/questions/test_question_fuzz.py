@@ -10,8 +10,8 @@ import dxprivacy as dx
 from dxprivacy.errors import DxError, QuestionError
 from dxprivacy.mechanisms.laplace.plan import load_plan
 from dxprivacy.policy.asks import AskFile, read_questions
+from dxprivacy.questions.assembling import assemble
 from dxprivacy.questions.grammar import parse
-from dxprivacy.questions.questions import assemble
 from dxprivacy.questions.stored import from_dict
 
 POLICY = dx.Policy.parse(

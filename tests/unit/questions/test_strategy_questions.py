@@ -8,11 +8,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from contracts.check_workload import check_workload
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear
-from dxprivacy.questions.questions import Question, Stack, marginals, matrix, mean_of, ranges, table
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import marginals, matrix, mean_of, ranges, table
+from dxprivacy.questions.question import Question
 from dxprivacy.questions.stored import from_dict
 from dxprivacy.questions.strategy_rows import Groups, Picked, Steps, Tally, pick
 

@@ -10,6 +10,7 @@ import pytest
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.mechanisms.laplace.answers import build_release
+from dxprivacy.release.booking import Booking
 from dxprivacy.release.release import from_json
 
 PLACES = "id,name,state,latitude,longitude\n1,Hoboken,New Jersey,40.7,-74.0\n2,Albany,New York,42.6,-73.7\n"
@@ -32,7 +33,7 @@ def policy(tmp_path):
 def released(policy, *questions):
     plan = plain_plan(list(questions), policy.metric, rows=100)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
-    return build_release(plan, noisy, 100, ledger="ledger.db", entry=1, at="2026-01-01", request="x", so_far=1.0)
+    return build_release(plan, noisy, 100, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
 
 
 def read(release):
@@ -79,7 +80,7 @@ def test_ranges_prefixes_marginals_and_explicit_rows_have_their_groups(policy):
     assert all(sum(bool(r[n]) for n in policy.universe.names if n in r and n != "value") <= 1 for r in rows)
     matrix = dx.matrix(np.eye(3)[:2], labels=["first", "second"])
     plan = dx.plan(matrix, dx.metrics.constant(3, 1))
-    release = build_release(plan, np.array([4, 5]), 9, ledger="l", entry=1, at="", request="x", so_far=1.0)
+    release = build_release(plan, np.array([4, 5]), 9, Booking(ledger="l", entry=1, at="", request="x", so_far=1.0))
     assert [r["row"] for r in read(release)] == ["first", "second"]
 
 

@@ -6,7 +6,8 @@ import pytest
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.mechanisms.laplace.answers import build_release
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
+from dxprivacy.release.booking import Booking
 from dxprivacy.screens.names import names, under_headings
 from dxprivacy.screens.plan import plan_lines
 from dxprivacy.wording import columns, plain
@@ -81,7 +82,7 @@ def test_a_plan_and_its_release_call_no_two_answers_the_same():
     asked = ["count by month", "count by hour", "count by smokes", "count by smokes where hour=1"]
     plan = plain_plan(asked, POLICY.metric, rows=100)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
-    release = build_release(plan, noisy, 100, ledger="ledger.db", entry=1, at="2026-01-01", request="x", so_far=1.0)
+    release = build_release(plan, noisy, 100, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
     wanted = [
         "count by month", "month 1", "month 2", "month 3", "count by hour", "hour 1", "hour 2", "hour 3", "hour 4",
         "count by smokes", "yes", "no", "count by smokes where hour=1", "yes", "no",

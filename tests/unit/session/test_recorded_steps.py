@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
@@ -12,7 +13,7 @@ from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.session.recorded import Recorded
 
 D = metrics.line(6, 1)
@@ -121,7 +122,7 @@ def test_what_was_kept_of_a_step_is_checked(ledger):
         def __init__(self, text):
             self.text = text
 
-        def step(self, cost, questions, name, act):
+        def step(self, cost, questions, name, act, *, asked=None):
             return self.text
 
     for text in ("", "{}", '{"row": 7}', '{"row": -1}', '{"row": true}', '{"row": "0"}', "[1]"):

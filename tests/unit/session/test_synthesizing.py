@@ -159,7 +159,7 @@ def test_a_run_is_taken_up_where_it_stood(town, monkeypatch):
 
     real, calls = recorded.Recorded.step, []
 
-    def step(self, cost, questions, name, act):
+    def step(self, cost, questions, name, act, *, asked=None):
         calls.append(name)
         if len(calls) == 4:
             raise KeyboardInterrupt

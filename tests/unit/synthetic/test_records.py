@@ -6,8 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dxprivacy.attributes.base import Integers, Points, Values
-from dxprivacy.attributes.ordered import Dates, Numbers, Series
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.errors import PolicyError, UsageError
 from dxprivacy.model.universe import Universe

@@ -8,7 +8,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.release.release import Row
 from dxprivacy.screens.report import report_lines
 from dxprivacy.synthetic.report import Compared, Report, compare, synthetic_answers

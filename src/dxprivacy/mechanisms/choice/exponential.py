@@ -13,12 +13,13 @@ import numpy as np
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.certificate import Certificate
 from dxprivacy.accounting.declared import Scaled, declared
+from dxprivacy.accounting.share import parse_share
 from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.grid import LARGEST_SCORE, fits_scores
-from dxprivacy.mechanisms.choice.plan import certified_scale, shortfall
+from dxprivacy.mechanisms.choice.facts import shortfall
+from dxprivacy.mechanisms.choice.plan import certified_scale
 from dxprivacy.mechanisms.choice.run import pick
-from dxprivacy.mechanisms.laplace.planner import parse_share
 from dxprivacy.mechanisms.noise.exact_choice import MOST_CANDIDATES
 from dxprivacy.mechanisms.noise.source import Noise, SystemNoise
 from dxprivacy.metrics import Metric

@@ -1,8 +1,6 @@
 """A released choice: what was chosen, among what, and the promise; never a score."""
 
-import importlib.metadata
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +8,14 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.files.canonical import UNSEALED, sealed
-from dxprivacy.files.writing import CHOICE, write_file
-from dxprivacy.mechanisms.choice.plan import Choice
-from dxprivacy.mechanisms.laplace.answers import promise_of
+from dxprivacy.files.formats import CHOICE, software
+from dxprivacy.files.writing import CHOICE as CHOICE_FILE
+from dxprivacy.files.writing import write_file
+from dxprivacy.mechanisms.choice.facts import ChoiceFacts
+from dxprivacy.release.booking import Booking
+from dxprivacy.release.promise import promise_of
 from dxprivacy.wording import json_text, shown
 
-FORMAT = "dxprivacy-choice/1"
 KEPT = "The choice is kept in the ledger; choosing again returns it, at no cost."
 
 
@@ -35,7 +35,7 @@ class ChoiceRelease:
         """For JSON, sealed."""
         return sealed(
             {
-                "format": FORMAT,
+                "format": CHOICE.written,
                 "name": self.name,
                 "title": self.title,
                 "records": self.records,
@@ -54,44 +54,32 @@ class ChoiceRelease:
         target = Path(path)
         if target.suffix != ".json":
             raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json"])
-        return write_file(target, self.to_json(), CHOICE, note=KEPT)
+        return write_file(target, self.to_json(), CHOICE_FILE, note=KEPT)
 
     def __str__(self) -> str:
         return shown(self)
 
 
-def build_choice(
-    choice: Choice, index: int, records: int, *, ledger: str, entry: int, at: str, request: str, so_far: float
-) -> ChoiceRelease:
-    """The release of a chosen index.
-
-    `request` is the name of the ledger's entry; `so_far` the worst case of everything in the ledger, this included.
-    """
+def build_choice(choice: ChoiceFacts, index: int, records: int, booking: Booking) -> ChoiceRelease:
+    """The release of a chosen index."""
     facts: dict[str, Any] = {
         **{key: value for key, value in choice.essence().items() if key != "name"},
-        "ledger": {
-            "file": ledger,
-            "entry": entry,
-            "at": at,
-            "request": request,
-            "worst_case_epsilon": so_far if math.isfinite(so_far) else None,
-        },
-        "software": f"dxprivacy {importlib.metadata.version('dxprivacy')}",
+        "ledger": booking.to_dict(),
+        "software": software(),
     }
-    words = promise_of(choice.metric, choice.worst_epsilon, records, ledger, so_far)
+    words = promise_of(choice.metric, choice.worst_epsilon, records, booking.ledger, booking.so_far)
     public = records if choice.metric.universe.absent is None else None
     label = choice.candidates.labels[index]
     return ChoiceRelease(choice.name, str(choice.pick), label, index, words, public, facts)
 
 
-def rehearse_choice(choice: Choice, records: int, *, ledger: str, request: str, so_far: float) -> None:
+def rehearse_choice(choice: ChoiceFacts, records: int, booking: Booking) -> None:
     """Make the text of a release as if the first candidate, and that with the longest name, had been chosen: what can
     fail fails here.
     """
-    now = "2000-01-01T00:00:00.000+00:00"
     labels = choice.candidates.labels
     for index in {0, max(range(len(labels)), key=lambda k: len(labels[k]))}:
-        build_choice(choice, index, records, ledger=ledger, entry=1, at=now, request=request, so_far=so_far).to_json()
+        build_choice(choice, index, records, booking).to_json()
 
 
 def choice_from_json(text: str) -> ChoiceRelease:

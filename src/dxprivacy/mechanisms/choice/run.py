@@ -14,12 +14,12 @@ from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.grid import LARGEST_SCORE, MOST_EXPONENT
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.choice.plan import Choice
+from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.mechanisms.laplace.run import public_records
 from dxprivacy.mechanisms.noise.source import Noise
 
 
-def chosen(choice: Choice, histogram: Histogram, noise: Noise) -> int:
+def chosen(choice: ChoiceFacts, histogram: Histogram, noise: Noise) -> int:
     """The index of the chosen candidate: the last line chooses, under the certificate of the first."""
     choice.certificate.require(at_most=choice.share)  # Thm 3: needs max_k |A_ki - A_kj| <= c d(i, j) for all i, j.
     if histogram.universe != choice.metric.universe:

@@ -1,13 +1,11 @@
 """How likely a choice takes the best: from public numbers alone."""
 
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from dxprivacy.mechanisms.choice.plan import Choice
+from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 
 
-def chance_of_the_best(choice: "Choice", records: int) -> float:
+def chance_of_the_best(choice: ChoiceFacts, records: int) -> float:
     """That the best is chosen where its score is as far above all others as so many records can make it.
 
     Of `exp(u / 2c)`; permute-and-flip errs no more.

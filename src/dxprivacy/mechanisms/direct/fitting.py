@@ -39,7 +39,7 @@ class Fit:
 def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, free: bool = False) -> Fit:
     """Fit a histogram with `total` records, or with at most so many where `free`.
 
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> from dxprivacy.model.universe import Universe
     >>> rows = Projection(gather([[1, 0, 0], [0, 1, 0]]).on(Universe.listed("abc")))
     >>> fit(rows, np.array([30.0, -9.0]), np.ones(2), 100.0).y.round(3).tolist()

@@ -5,18 +5,20 @@ answers would not try it: with many overlapping questions it wins by far.  Both 
 questions that were asked; the second works their answers out by least squares.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified
+from dxprivacy.accounting.costs import Cost
+from dxprivacy.errors import BudgetExceeded, NotCertified
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, moves
 from dxprivacy.mechanisms.laplace.least_squares import MOST_CELLS, LeastSquares
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.strategy_rows import Groups, Tally
 
 
@@ -26,6 +28,7 @@ def plan_direct(
     *,
     rows: int | None = None,
     share: object = 1,
+    spent: Cost | None = None,
     seconds: float | None = None,
     title: str = "",
     dataset: str = "",
@@ -37,8 +40,10 @@ def plan_direct(
     >>> plan_direct(boxes, metrics.constant(4, 1), rows=100).counted.rows
     4
     """
-    best = make_plan(questions, metric, rows=rows, share=share, seconds=seconds, title=title, dataset=dataset)
-    by_cells = _counting_cells(best, seconds)
+    best = make_plan(
+        questions, metric, rows=rows, share=share, spent=spent, seconds=seconds, title=title, dataset=dataset
+    )
+    by_cells = _counting_cells(best, spent, seconds)
     return best if by_cells is None or _error(best) <= _error(by_cells) else by_cells
 
 
@@ -46,22 +51,26 @@ def _error(plan: Plan) -> float:
     return float((plan.expected_rmse**2).sum())
 
 
-def _counting_cells(plan: Plan, seconds: float | None) -> Plan | None:
+def _counting_cells(plan: Plan, spent: Cost | None, seconds: float | None) -> Plan | None:
     """The same questions, worked out from counts of all cells that they tell apart; None where that cannot be."""
     workload, metric = plan.workload, plan.metric
     tally = tally_of(workload)
     if metric.universe.absent is not None or tally is None or workload.rows < 2:
         return None
     try:
-        inner = make_plan(Stack((tally,)), metric, rows=plan.rows, share=plan.share, seconds=seconds)
-        found = Plan(
-            plan.questions, workload, metric, inner.scales, plan.share, "matrix", plan.rows, plan.title, plan.dataset,
-            LeastSquares(workload, inner.counted_questions),
-            "counts every cell, and works the answers out by least squares",
-        )  # fmt: skip
+        inner = make_plan(Stack((tally,)), metric, rows=plan.rows, share=plan.share, spent=spent, seconds=seconds)
+        found = replace(
+            plan,
+            scales=inner.scales,
+            method="matrix",
+            measured=LeastSquares(workload, inner.counted_questions),
+            about="counts every cell, and works the answers out by least squares",
+            planner="auto",
+            proof=None,
+        )
         found.certificate.require(at_most=plan.share)
         _ = found.errors  # refuses what does not follow from the counted rows
-    except NotCertified:
+    except (NotCertified, BudgetExceeded):  # another way to count it may fit where this does not
         return None
     return found
 

@@ -11,6 +11,7 @@ import numpy as np
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.exact.numbers import is_whole
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.fitting import fit
 from dxprivacy.mechanisms.direct.plan import plan_direct
@@ -51,7 +52,7 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
     else:
         known = noisy.records if isinstance(noisy, Release) else None
         total = next((x for x in (records, known, plan.rows) if x is not None), -1)
-        if isinstance(total, bool) or not isinstance(total, (int, np.integer)) or total < 0:
+        if not is_whole(total) or total < 0:
             raise UsageError("how many records are there? The number is public", hints=["records=20000"])
         if total == 0:
             raise UsageError("there are no records: nothing to fit a histogram to")

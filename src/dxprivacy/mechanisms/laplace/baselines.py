@@ -30,15 +30,14 @@ import numpy as np
 from dxprivacy.accounting import closest_told_apart, largest_loss, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotCertified
-from dxprivacy.mechanisms.laplace.expected import ErrorOf
-from dxprivacy.mechanisms.laplace.laws import Law
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.mechanisms.laplace.plain import plain_metric
 from dxprivacy.mechanisms.laplace.task import Candidate, Noisy, Task
 from dxprivacy.metrics import Metric
+from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 
 MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that it counts with one scale
 MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each question counts with one scale

@@ -10,13 +10,15 @@ import numpy as np
 
 from dxprivacy.accounting import cover
 from dxprivacy.accounting.costs import Cost, LaplaceCost
+from dxprivacy.accounting.repair import together
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.laplace.constraints import limits_of, together
+from dxprivacy.mechanisms.laplace.constraints import limits_of
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block, joint_classes
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Asked, Matrix
+from dxprivacy.questions.asked import Asked
+from dxprivacy.questions.matrix import Matrix
 from dxprivacy.questions.strategy_rows import Groups, Steps, Tally
 
 _MOST_PAIRS = 200_000

@@ -11,7 +11,7 @@ from dxprivacy.errors import NotCertified, SeparatesIdentical
 from dxprivacy.mechanisms.laplace.methods import best_of_own_rows
 from dxprivacy.mechanisms.laplace.planner import finish, prepare
 from dxprivacy.metrics import Metric, along
-from dxprivacy.questions.questions import table
+from dxprivacy.questions.asking import table
 from dxprivacy.wording import digits
 
 MAX_VALUES = 5_000

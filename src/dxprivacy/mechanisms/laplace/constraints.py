@@ -20,8 +20,9 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.accounting import Cover, cover
-from dxprivacy.accounting.costs import Cost, LaplaceCost, SumCost
+from dxprivacy.accounting.costs import Cost, LaplaceCost
 from dxprivacy.accounting.refusals import nothing_left, separates
+from dxprivacy.accounting.repair import together
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import OneHot
@@ -54,14 +55,6 @@ class Constraints:
     def by_row(self) -> bool:
         """Whether every row has a variable of its own."""
         return self.count == len(self.variable)
-
-
-def together(new: LaplaceCost, spent: Cost | None) -> Cost:
-    """A cost on top of what was spent."""
-    if spent is None:
-        return new
-    before = spent.costs if isinstance(spent, SumCost) else (spent,)
-    return SumCost(new.universe, [new, *before])
 
 
 def limits_of(metric: Metric, share: Fraction, spent: Cost | None, i: Ints, j: Ints) -> Floats:

@@ -4,24 +4,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from dxprivacy.mechanisms.laplace import noise_law
-
-
-class Law(Protocol):
-    """Noise with mean 0, in steps of the row's grid."""
-
-    @property
-    def variance(self) -> float:
-        """The mean square."""
-
-    @property
-    def mean_absolute(self) -> float:
-        """The mean size."""
-
-    def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
-        """What the noise stays within, so often at least."""
+from dxprivacy.model.recipes import COVERAGE, Law
 
 
 @dataclass(frozen=True)
@@ -41,7 +26,7 @@ class Laplace:
         """Of the discrete law."""
         return noise_law.mean_absolute(self.scale) * float(self.step)
 
-    def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
+    def half_width(self, coverage: float = COVERAGE) -> Fraction:
         """Whole steps."""
         return noise_law.half_width(self.scale, coverage) * self.step
 
@@ -67,7 +52,7 @@ class Blend:
         """At most."""
         return math.sqrt(self.variance * 2 / math.pi)
 
-    def half_width(self, coverage: float = noise_law.COVERAGE) -> Fraction:
+    def half_width(self, coverage: float = COVERAGE) -> Fraction:
         """As if it were one Laplace variable, and half a step."""
         return Fraction(
             -math.log(1 - coverage - self.rare) * math.sqrt(self.variance / 2)

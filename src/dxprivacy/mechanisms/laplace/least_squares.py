@@ -18,15 +18,16 @@ import numpy as np
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, combinations_of, moves, representatives
-from dxprivacy.mechanisms.laplace.laws import Blend, Laplace, Law, least_of
+from dxprivacy.mechanisms.laplace.laws import Blend, Laplace, least_of
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.reconstruction import MOST_NUMBERS, Piece, WayBack, exact_way_back, tells
 from dxprivacy.model.blocks import Block, OneHot
+from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.elimination import directions
 from dxprivacy.optimise.tables import Reconstruction, Table
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
 
 _DIGITS = 9  # of an estimate behind the point: the rest is rounding
 MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted

@@ -26,7 +26,8 @@ from dxprivacy.optimise.strategies import Effort, Problem, choose
 from dxprivacy.optimise.strategies.limits import limit
 from dxprivacy.optimise.tables import choose as choose_tables
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.questions import Asked, Matrix, Stack
+from dxprivacy.questions.asked import Asked, Stack
+from dxprivacy.questions.matrix import Matrix
 from dxprivacy.questions.strategy_rows import Groups, Steps, Tally
 
 MOST_CELLS = 320

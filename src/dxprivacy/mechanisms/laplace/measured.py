@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves, representatives
-from dxprivacy.mechanisms.laplace.laws import Laplace, Law
+from dxprivacy.mechanisms.laplace.laws import Laplace
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
-from dxprivacy.model.workload import Linear, Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.model.recipes import Law
+from dxprivacy.model.workload import Workload
+from dxprivacy.questions.asked import Stack
 
 MOST_RECORDS = 1 << 16  # that rows tell apart, to compare them record by record
 
@@ -70,7 +71,7 @@ class RowForRow(Measured):
 
     def __init__(self, asked: Workload, questions: Stack) -> None:
         super().__init__(asked, questions)
-        if self.workload.rows != asked.rows or not all(isinstance(a.recipe, Linear) for a in asked.answers):
+        if self.workload.rows != asked.rows or any(a.recipe.single is None for a in asked.answers):
             raise QuestionError("rows that stand for others are as many as those")
 
     @cached_property

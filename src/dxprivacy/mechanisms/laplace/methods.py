@@ -23,7 +23,7 @@ from dxprivacy.mechanisms.laplace.other_rows import (
     redundant,
 )
 from dxprivacy.mechanisms.laplace.task import Candidate, Proposal, Task
-from dxprivacy.optimise.barrier import POWERS, evened, loss_of, optimise
+from dxprivacy.optimise.barrier import evened, loss_of, optimise
 from dxprivacy.optimise.pairs import Pairs
 
 _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
@@ -209,10 +209,10 @@ def _optimal(task: Task) -> Iterator[Proposal]:
         yield Proposal(closed.scales, _just_below(task.loss_of(closed.scales)))
         return
     pairs, caps = system.pairs.among(limited), _caps(task, system)[limited]
-    if task.loss == "linf":
+    power = task.loss.power
+    if power is None:
         w[limited], floor = _least_largest(pairs, _per_variable(task.reference, system)[limited], caps)
     else:
-        power = POWERS[task.loss]
         a = np.zeros(system.count)
         np.add.at(a, system.variable, np.where(task.free, 0.0, task.weights / task.reference**power))
         found = optimise(pairs, a[limited], power, caps, watch=task.watch)
@@ -290,7 +290,7 @@ def _newton(task: Task) -> int:
     """What a Newton step takes: quadratic in the smaller of variables and pairs in play; none for the largest error."""
     pairs = _system(task).pairs
     rows = min(pairs.size, 3 * pairs.count)
-    return 0 if task.loss == "linf" else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
+    return 0 if task.loss.power is None else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
 
 
 def _can_optimise(task: Task) -> bool:

@@ -6,7 +6,7 @@ computed from the discrete law.
 
 import math
 
-COVERAGE = 0.95
+from dxprivacy.model.recipes import COVERAGE
 
 
 def variance(s: float) -> float:

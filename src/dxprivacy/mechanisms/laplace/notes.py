@@ -3,13 +3,11 @@
 import re
 from fractions import Fraction
 
-from dxprivacy.attributes.base import Integers
-from dxprivacy.attributes.ordered import Numbers, Series
 from dxprivacy.exact.numbers import number_text
-from dxprivacy.mechanisms.laplace.plan import Plan
-from dxprivacy.model.workload import Answer, Ratio
+from dxprivacy.mechanisms.laplace.facts import PlanFacts
+from dxprivacy.questions.asked import Asked
 from dxprivacy.questions.grouping import Reference, resolve
-from dxprivacy.questions.questions import MISSING, Question
+from dxprivacy.questions.sums import LEFT_OUT, ZERO, OfNumbers
 from dxprivacy.wording import digits
 
 _NOT_INCLUDED = "errors do not include it, as nobody said how many records there are"
@@ -17,21 +15,20 @@ _BY = "means by group or condition"
 _HALF = "half as many records mean twice the error"
 
 
-def notes(plan: Plan) -> list[str]:
+def notes(plan: PlanFacts) -> list[str]:
     """Sentences, none twice."""
     found: dict[str, None] = {}
     for asked in plan.questions.questions:
-        if isinstance(asked, Question) and asked.ask in ("sum", "mean"):
+        if isinstance(asked, OfNumbers):
             found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
-        if isinstance(asked, Question):
-            found |= dict.fromkeys(_clamped(plan, asked))
-        if isinstance(asked, Question) and asked.by:
+        found |= dict.fromkeys(_clamped(plan, asked))
+        if asked.by:
             found |= dict.fromkeys(_left_out(plan, asked))
     for answer in plan.workload.answers:
         if answer.recipe.bias:
             most = f"{digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
             title = plan.workload.titles[answer.question]
-            included = "errors include it" if plan.rows or _is_mean(answer) else _NOT_INCLUDED
+            included = "errors include it" if plan.rows or answer.recipe.is_mean else _NOT_INCLUDED
             found[f"{title}: numbers are rounded to steps, by at most {most} per record; {included}"] = None
     found |= dict.fromkeys(_sizes(plan))
     if plan.metric.universe.absent is not None:
@@ -41,17 +38,12 @@ def notes(plan: Plan) -> list[str]:
     return list(found)
 
 
-def _is_mean(answer: Answer) -> bool:
-    """Rounding moves a mean by as much as one record, however many there are."""
-    return isinstance(answer.recipe, Ratio) or answer.recipe.per_record
-
-
-def _sizes(plan: Plan) -> list[str]:
+def _sizes(plan: PlanFacts) -> list[str]:
     """For how many records the errors of means are: all, or as many as a group has if all are equally large."""
     if not plan.rows:
         return []
     titles = plan.workload.titles
-    parts = {titles[a.question]: a.recipe.part for a in plan.workload.answers if isinstance(a.recipe, Ratio)}
+    parts = {titles[a.question]: part for a in plan.workload.answers if (part := a.recipe.part) is not None}
     by_size: dict[int, list[str]] = {}
     for title, part in parts.items():
         if part < 1:
@@ -68,7 +60,7 @@ def _sizes(plan: Plan) -> list[str]:
     return out
 
 
-def _left_out(plan: Plan, asked: Question) -> list[str]:
+def _left_out(plan: PlanFacts, asked: Asked) -> list[str]:
     """Whom no group holds: records whose entry is missing or invalid."""
     refs = [resolve(re.split(r"[/\[]", spec)[0].strip(), plan.metric.universe) for spec in asked.by]
     names = list(dict.fromkeys(ref.attribute.name for ref in refs if ref.attribute.has_other))
@@ -78,7 +70,7 @@ def _left_out(plan: Plan, asked: Question) -> list[str]:
     return [f"records whose {which} is missing or invalid are in no group; to count them: {each}"]
 
 
-def _imputed(plan: Plan, asked: Question) -> list[str]:
+def _imputed(plan: PlanFacts, asked: OfNumbers) -> list[str]:
     """How missing numbers count, unless a condition leaves them out."""
     ref = resolve(asked.of, plan.metric.universe)
     attribute = ref.attribute
@@ -88,9 +80,9 @@ def _imputed(plan: Plan, asked: Question) -> list[str]:
     )
     if not attribute.has_other or conditioned or grouped or ref.numbers is None:
         return []
-    if asked.missing == MISSING["mean"] and not attribute.complete:
+    if asked.missing == LEFT_OUT and not attribute.complete:
         return [f"records whose {attribute.name} is missing or invalid are left out of means of {ref.name}"]
-    zero = asked.missing == MISSING["sum"]
+    zero = asked.missing == ZERO
     value = number_text(attribute.values_in_sums(ref.numbers, Fraction(0) if zero else None)[-1])
     text = f"a missing or invalid {attribute.name} counts as {value} {ref.unit}".rstrip()
     if zero:
@@ -98,38 +90,31 @@ def _imputed(plan: Plan, asked: Question) -> list[str]:
     if attribute.complete:
         return [f"{text} in means; the policy says that there is none"]
     text += " in sums and means"
-    if isinstance(attribute, (Integers, Numbers)):
-        ends = "..".join(number_text(Fraction(end)) for end in (attribute.low, attribute.high))
+    if attribute.span is not None:
+        ends = "..".join(number_text(end) for end in attribute.span)
         text += f"; for valid ones only: {asked.ask} {asked.of} where {attribute.name}={ends}"
     return [text]
 
 
-_COUNTS_AS = {"low": "lower end", "middle": "middle", "high": "upper end"}
-
-
 def _in_cells(ref: Reference) -> list[str]:
     """What cells hide."""
-    cells = ref.attribute.entry if isinstance(ref.attribute, Series) else ref.attribute
-    out = []
-    if isinstance(cells, Numbers):
-        unit = f" {ref.unit}" if ref.unit else ""
-        most = f"{number_text(max(ref.hides))}{unit}"
-        out.append(
-            f"{ref.name} counts as the {_COUNTS_AS[cells.cell_value]} of its step of {number_text(cells.step)}{unit}: "
-            f"errors and intervals include the most that this can hide, {most} of a mean, that much per record of a sum"
-        )
-    return out
+    counts_as = ref.attribute.each_entry.counts_as
+    if not counts_as:
+        return []
+    unit = f" {ref.unit}" if ref.unit else ""
+    most = f"{number_text(max(ref.hides))}{unit}"
+    return [
+        f"{ref.name} counts as {counts_as}{unit}: "
+        f"errors and intervals include the most that this can hide, {most} of a mean, that much per record of a sum"
+    ]
 
 
-def _clamped(plan: Plan, asked: Question) -> list[str]:
+def _clamped(plan: PlanFacts, asked: Asked) -> list[str]:
     """What nobody can bound: numbers outside the range."""
     universe = plan.metric.universe
-    grouped = [asked.of] if asked.ask in ("prefixes", "ranges") else asked.by
-    names = [re.split(r"[/\[]", spec)[0].strip() for spec in grouped] + [name for name, _ in asked.where]
-    names += list(universe.names) if asked.ask == "marginals" else [asked.of] if asked.ask in MISSING else []
     return [
         f"{ref.name} outside its range counts as the nearest end, so its first and last value hold all that lies "
         "beyond: how far that moves an answer is not known"
-        for ref in (resolve(name, universe) for name in names)
+        for ref in (resolve(name, universe) for name in asked.names(universe))
         if ref.attribute.clamps
     ]

@@ -10,13 +10,14 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace import matrix, shifted
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves
 from dxprivacy.mechanisms.laplace.task import Candidate, Proposal, Task
+from dxprivacy.optimise.losses import SQUARED
 
 _SAFETY = 1.0 + 2.0**-40
 
 
 def may_use_strategy(task: Task) -> bool:
     """Where the number of records is public, squared errors count, and there is more than one row to gain from."""
-    return task.loss == "l2" and task.workload.universe.absent is None and task.workload.rows > 1
+    return task.loss is SQUARED and task.workload.universe.absent is None and task.workload.rows > 1
 
 
 def redundant(task: Task) -> bool:
@@ -50,7 +51,7 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
 
 def may_be_shifted(task: Task) -> bool:
     """Where bias can lower an error at all: few records, or a very strict policy."""
-    if not shifted.applies(task.workload, task.rows) or task.loss != "l2":
+    if not shifted.applies(task.workload, task.rows) or task.loss is not SQUARED:
         return False
     closest = task.metric.closest
     allowed = math.inf if closest is None else closest.distance * float(task.share)
@@ -73,7 +74,7 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
         return
     if all(part.cells is None for part in parts):
         raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
-    if task.loss == "l1" and any(len(part.rows) > 1 for part in parts):
+    if task.loss.absolute and any(len(part.rows) > 1 for part in parts):
         raise NotCertified(
             "the least absolute error with bias is known only for questions that share no pair of records",
             details=["Those about different attributes, one question each, where distances add up, share none."],

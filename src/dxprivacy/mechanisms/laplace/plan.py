@@ -1,213 +1,77 @@
-"""A plan: the noise each answer will get, with its certificate and its expected error.  It costs nothing."""
+"""A plan: the noise each answer will get, certified; how it is carried out, kept in a file, and read back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dxprivacy.accounting import largest_loss
-from dxprivacy.accounting.certificate import Certificate, certify
 from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.errors import NotCertified, QuestionError, UsageError
-from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.numbers import written_fraction
-from dxprivacy.files.canonical import digest_of, is_sealed, sealed
-from dxprivacy.files.writing import PLAN, write_file
-from dxprivacy.mechanisms.laplace.baselines import Baselines, Ours, baselines
-from dxprivacy.mechanisms.laplace.expected import ErrorOf, Interval, all_expected, interval
-from dxprivacy.mechanisms.laplace.laws import Law, laplace_laws
+from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.exact.grid import require_room
+from dxprivacy.exact.numbers import finite, written_fraction
+from dxprivacy.files.canonical import is_sealed, sealed
+from dxprivacy.files.formats import PLAN
+from dxprivacy.files.writing import PLAN as PLAN_FILE
+from dxprivacy.files.writing import write_file
+from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
+from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
 from dxprivacy.mechanisms.laplace.measured import Measured, RowForRow
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
+from dxprivacy.mechanisms.laplace.run import noisy_rows, public_records
+from dxprivacy.mechanisms.noise import Noise
+from dxprivacy.mechanisms.planned import Count, Planned, Progress
+from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Answer, Workload
-from dxprivacy.questions.questions import Stack
+from dxprivacy.model.recipes import ErrorOf
+from dxprivacy.model.workload import Workload
+from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.stored import from_dict, listed_rows
+from dxprivacy.release import Release, from_json
+from dxprivacy.release.booking import Booking
 from dxprivacy.wording import json_text, shown
 
-FORMAT = "dxprivacy-plan/3"
-CARRYING = "dxprivacy-plan/4"  # with the reconstruction of what was asked from what is counted
-READABLE = (CARRYING, FORMAT, "dxprivacy-plan/2")  # that of 0.1.0, whose questions mean what they meant
 MOST_QUESTIONS = 10_000
-LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Scales for every row that is counted, certified against a policy.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan(PlanFacts, Planned[Release]):
+    """Scales for every row that is counted, certified against a policy, to be released."""
 
-    What is counted are the rows of the workload, or others (`measured`) from which those are worked out.
-    """
-
-    questions: Stack
-    workload: Workload
-    metric: Metric = field(repr=False)
-    scales: tuple[float, ...]
-    share: Fraction
-    method: str
-    rows: int | None
-    title: str = ""
-    dataset: str = ""
-    measured: Measured | None = None  # what is counted instead of the rows that were asked for
-    about: str = ""  # in words: which strategy, and how good it is
-    planner: str = "auto"  # the method that was asked for, by which plain DP is planned for comparison as well
-
-    def __post_init__(self) -> None:
-        if max(self.scales, default=0.0) >= LARGEST_SCALE:
-            raise NotCertified("the noise would be larger than any answer", hints=["the policy is too strict for this"])
+    told = "plan was made", "session.plan(…)"
 
     @property
-    def counted(self) -> Workload:
-        """The rows that get noise."""
-        return self.workload if self.measured is None else self.measured.workload
+    def reserved(self) -> LaplaceCost:
+        """The cost of its one step."""
+        return self.cost
 
-    @property
-    def counted_questions(self) -> Stack:
-        """The questions that are put to the data: those that were asked, or others in their place."""
-        return self.questions if self.measured is None else self.measured.questions
-
-    @cached_property
-    def cost(self) -> LaplaceCost:
-        """What a release would cost, pair by pair."""
-        return LaplaceCost(self.counted, self.scales)
-
-    @cached_property
-    def laws(self) -> tuple[Law, ...]:
-        """The law of the noise in each row that was asked for."""
-        return laplace_laws(self.scales) if self.measured is None else self.measured.laws(self.scales)
-
-    def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
-        """The rows that were asked for, from noisy counts: post-processing."""
-        return noisy.tolist() if self.measured is None else self.measured.estimate(noisy, self.scales, records)
-
-    @property
-    def reconstruction(self) -> WayBack | None:
-        """The way from counted rows to those that were asked for, where the plan's file carries it."""
-        return None if self.measured is None else self.measured.reconstruction(self.scales)
-
-    def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
-        """The released value of an answer and its 95 % interval, from estimated rows."""
-        shifts = None if self.measured is None else self.measured.shifts
-        return interval(answer, rows, self.laws, records, 0.0 if shifts is None else shifts[answer.rows[0]])
-
-    def is_exact(self, answer: Answer) -> bool:
-        """Whether an answer has no noise, and nothing else moves it: shift, rounding, or cells that hide a part."""
-        shifts = None if self.measured is None else self.measured.shifts
-        recipe = answer.recipe
-        return not (recipe.below or recipe.above or recipe.bias) and all(
-            self.laws[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows
-        )
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """The proof that these very scales keep the policy; computed from them, never carried along."""
-        return certify(self.cost, self.metric)
-
-    @cached_property
-    def errors(self) -> tuple[ErrorOf, ...]:
-        """Expected error per answer."""
-        shifts = None if self.measured is None else self.measured.shifts
-        return all_expected(self.workload, self.laws, self.rows, shifts)
-
-    @cached_property
-    def worst_case(self) -> tuple[float, tuple[int, int] | None]:
-        """The plain-DP reading: the largest loss over all pairs, and its pair."""
-        return largest_loss(self.cost)
-
-    @property
-    def worst_epsilon(self) -> float:
-        """The largest loss over all pairs."""
-        return self.worst_case[0]
-
-    @cached_property
-    def baselines(self) -> Baselines:
-        """What plain differential privacy would give, question by question."""
-        ratio, worst = float(self.certificate.ratio), self.worst_epsilon
-        return baselines(
-            Ours(
-                self.questions, self.workload, self.metric, self.share, self.rows, self.scales, self.measured,
-                self.laws, self.errors, ratio, worst, self.planner,
+    def rehearse(self, records: int, booking: Booking) -> None:
+        """Refuse what cannot be released, from public numbers."""
+        require_room(self.counted.largest, records, where="release")
+        if self.measured is not None and self.measured.shifts is not None and records > (self.rows or 0):
+            raise UsageError(
+                f"the plan moves answers on purpose, for {self.rows or 0:,} records, and there are {records:,}",
+                hints=[(f"--rows {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
             )
-        )  # fmt: skip
+        rehearse(self, records, booking)
 
-    @property
-    def expected_rmse(self) -> Floats:
-        """Root mean square error per answer."""
-        return np.array([e.rmse for e in self.errors])
+    def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Release:  # noqa: ARG002
+        """Reserve, count, add noise, keep; what was kept before comes back as it is."""
+        self.certificate.require(at_most=self.share)  # Thm 1, before anything is spent; and again where noise is added
 
-    @property
-    def gains(self) -> tuple[float, ...]:
-        """Per question: how many times more noise the same planner would need under one ε for all pairs, the least
-        that the question tells apart; never below 1 (`baselines` says why), inf where nothing limits it."""
-        return tuple(question.gain for question in self.baselines.questions)
+        def act(booking: Booking) -> str:
+            histogram = count()
+            z = noisy_rows(self, histogram, noise)
+            return build_release(self, z, public_records(histogram), booking).to_json()
 
-    @cached_property
-    def improvement(self) -> Floats:
-        """Per answer: the error of plain DP as strict as the closest pair that its question tells apart, divided by
-        ours; inf for exact answers.
-
-        Of a question as a whole it is at least 1; one of its answers may be given up a little for the others.
-        """
-        return np.array([_times(theirs, ours) for theirs, ours in zip(self.baselines.strict, self.errors, strict=True)])
-
-    @cached_property
-    def request(self) -> str:
-        """The plan's own name: a digest of everything that matters to a release."""
-        return digest_of(
-            {
-                "metric": self.metric.digest,
-                "dataset": self.dataset,
-                # A question called otherwise is the same question: its answer is not paid for twice.
-                "questions": [{k: v for k, v in q.items() if k != "title"} for q in self.questions.to_dict()],
-                "workload": self.workload.digest,
-                "scales": [s.hex() for s in self.scales],
-                "share": str(self.share),
-                "rows": self.rows,
-                **({} if self.measured is None else {"measured": [self.measured.how, self.measured.workload.digest]}),
-            }
-        )
-
-    @property
-    def name(self) -> str:
-        """The first digits of the digest, for people and file names."""
-        return self.request[:4]
+        return read_kept(spend.step(self.cost, self.counted_questions, "", act, asked=self.questions), from_json)
 
     def __str__(self) -> str:
         return shown(self)
 
-    def essence(self) -> dict[str, Any]:
-        """For JSON: what a plan and its release have in common, enough to check both from the file alone."""
-        return {
-            "name": self.name,
-            "request": self.request,
-            "policy": {
-                "title": self.title,
-                "dataset": self.dataset,
-                "unit": self.metric.universe.privacy_unit,
-                "metric": self.metric.to_dict(),
-            },
-            "universe": self.metric.universe.to_dict(),
-            "questions": self.questions.to_dict(),
-            "workload": self.workload.digest,
-            "rows": self.rows,
-            "share": str(self.share),
-            "scales": [s.hex() for s in self.scales],
-            "certificate": self.certificate.to_dict(),
-            "worst_case_epsilon": _finite(self.worst_epsilon),
-            **({} if self.measured is None else {"measured": self.measured.to_dict() | self._carried()}),
-        }
-
-    def _carried(self) -> dict[str, Any]:
-        carried = self.reconstruction
-        return {} if carried is None else {"reconstruction": carried.to_dict()}
-
     def to_dict(self) -> dict[str, Any]:
         """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
-        version = FORMAT if self.reconstruction is None else CARRYING
+        version = PLAN.written if self.reconstruction is None else PLAN.with_reconstruction
         data = {"format": version, **self.essence(), "method": self.method, "about": self.about}
         more = {
             "answers": [
@@ -226,7 +90,7 @@ class Plan:
                 for k, (answer, error) in enumerate(zip(self.workload.answers, self.errors, strict=True))
             ],
             "gains": [
-                {"question": title, "plain_epsilon": _finite(plain.epsilon), "gain": _finite(plain.gain)}
+                {"question": title, "plain_epsilon": finite(plain.epsilon), "gain": finite(plain.gain)}
                 for title, plain in zip(self.workload.titles, self.baselines.questions, strict=True)
             ],
         }
@@ -234,7 +98,11 @@ class Plan:
 
     def save(self, path: str | Path) -> Path:
         """Write the plan as JSON; a file that is there is replaced only if it is a plan that we wrote."""
-        return write_file(path, json_text(self.to_dict()), PLAN)
+        return write_file(path, json_text(self.to_dict()), PLAN_FILE)
+
+
+def _width(error: ErrorOf | None) -> float | None:
+    return None if error is None else finite(error.half_width)
 
 
 def measure(how: object, asked: Workload, put: Stack) -> Measured:
@@ -243,23 +111,6 @@ def measure(how: object, asked: Workload, put: Stack) -> Measured:
     if not isinstance(how, str) or how not in kinds:
         raise UsageError("the plan works its answers out in a way that this version does not know")
     return kinds[how](asked, put)
-
-
-def _finite(x: float) -> float | None:
-    return x if np.isfinite(x) else None
-
-
-def _width(error: ErrorOf | None) -> float | None:
-    return None if error is None else _finite(error.half_width)
-
-
-def _times(theirs: ErrorOf | None, ours: ErrorOf) -> float:
-    """How many times ours, of the widths that a reader sees; by the mean square where 95 % of one's noise is 0."""
-    if theirs is None:
-        return np.inf
-    if min(theirs.half_width, ours.half_width) > 0:
-        return theirs.half_width / ours.half_width
-    return theirs.rmse / ours.rmse if ours.rmse > 0 else np.inf
 
 
 def require_few(questions: Sequence[object]) -> None:
@@ -283,7 +134,7 @@ def _require_listed(data: dict[str, Any], measured: dict[str, Any]) -> None:
 
 def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:
     """A plan back from JSON, certified anew: what the file says about itself is not believed."""
-    if not isinstance(data, dict) or data.get("format") not in READABLE:
+    if not isinstance(data, dict) or not PLAN.reads(data.get("format")):
         raise UsageError("not a plan of this version", hints=["dxp plan … writes one"])
     try:
         if not is_sealed(data):
@@ -321,11 +172,23 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     measured = None if put is None else measure(given.get("how"), workload, put)
     if len(scales) != (workload if measured is None else measured.workload).rows:
         raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
-    plan = Plan(questions, workload, metric, scales, share, method, rows, title, dataset, measured, about)
+    plan = Plan(
+        questions=questions,
+        workload=workload,
+        metric=metric,
+        scales=scales,
+        share=share,
+        method=method,
+        rows=rows,
+        title=title,
+        dataset=dataset,
+        measured=measured,
+        about=about,
+    )
     plan.certificate.require(at_most=share)
     if plan.measured is not None:
         _ = plan.errors  # refuses what does not follow from the counted rows
-        if data["format"] == CARRYING:
+        if data["format"] == PLAN.with_reconstruction:
             plan.measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
     return plan
 

@@ -1,29 +1,27 @@
 """From questions and a policy to a certified plan.  Never sees data."""
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from dxprivacy.accounting.costs import Cost, RowsCost, SumCost
+from dxprivacy.accounting.costs import Cost, LaplaceCost
+from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
-from dxprivacy.exact.numbers import exact
+from dxprivacy.exact.numbers import is_whole
+from dxprivacy.mechanisms.laplace.facts import Proof
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Ratio, Workload
+from dxprivacy.model.workload import Workload
+from dxprivacy.optimise.losses import LOSSES
 from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.grouping import require_honest
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 
-USUAL_SHARE = "10%"  # of a policy, for whoever has a ledger and does not say: the first plan leaves room for others
 METHODS = ("auto", *(maker.name for maker in MAKERS))
-LOSSES = ("l2", "l1", "linf", "geomean")
-_KNOWN_LOSSES = {"auto": LOSSES, "optimal": LOSSES, "biased": ("l2", "l1")}
+_KNOWN_LOSSES = {"auto": tuple(LOSSES), "optimal": tuple(LOSSES), "biased": ("l2", "l1")}
 
 
 def make_plan(
@@ -78,17 +76,17 @@ def prepare(
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     granted = parse_share(share)
-    before = _require_spent(spent, metric)
+    before = require_spent(spent, metric)
     asked = gather(questions)
     require_few(asked.questions)
-    require_honest(asked, metric.universe)
+    asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)
     rows = workload.universe.max_records if rows is None else rows  # where n is private: errors for that many
     _require_rows(workload, rows)
     rows = None if rows is None else int(rows)
     if rows is not None:
         require_room(workload.largest, workload.universe.max_records or rows, where="plan")
-    task = Task(workload, metric, granted, rows, loss, before, watch or Watch(), effort)
+    task = Task(workload, metric, granted, rows, LOSSES[loss], before, watch or Watch(), effort)
     _ = task.even_bound  # refuses what no noise could make private
     return asked, task
 
@@ -105,11 +103,22 @@ def finish(
     asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "", planner: str = "auto"
 ) -> Plan:
     """Certified scales as a plan."""
+    counted = task.workload if found.measured is None else found.measured.workload
     plan = Plan(
-        asked, task.workload, task.metric, found.scales, task.share, found.method, task.rows, title, dataset,
-        found.measured, _said(found.about, task.watch), planner,
-    )  # fmt: skip
-    plan.__dict__["certificate"] = found.certificate  # just computed for these scales: no need to do it twice
+        questions=asked,
+        workload=task.workload,
+        metric=task.metric,
+        scales=found.scales,
+        share=task.share,
+        method=found.method,
+        rows=task.rows,
+        title=title,
+        dataset=dataset,
+        measured=found.measured,
+        about=_said(found.about, task.watch),
+        planner=planner,
+        proof=Proof(LaplaceCost(counted, found.scales), found.certificate),
+    )
     if plan.measured is not None:
         _ = plan.errors  # refuses what does not follow from the counted rows
     return plan
@@ -135,34 +144,10 @@ def _require_method(method: str, loss: str) -> None:
         raise UsageError(f"no loss “{loss}” for method “{method}”", hints=hints)
 
 
-def _require_spent(spent: Cost | None, metric: Metric) -> Cost | None:
-    if spent is None or (isinstance(spent, SumCost) and not spent.costs):
-        return None
-    if not isinstance(spent, (RowsCost, SumCost)):
-        raise UsageError(f"what was spent is a cost, not {type(spent).__name__}", hints=["spent=ledger.spent"])
-    if spent.universe != metric.universe:
-        raise UsageError("what was spent is about the records of another policy")
-    return spent
-
-
-def parse_share(share: object) -> Fraction:
-    """`"25%"`, 0.25 or a fraction, in (0, 1].
-
-    >>> parse_share("25%")
-    Fraction(1, 4)
-    """
-    text = str(share).strip()
-    value = exact(text[:-1], what="share") / 100 if text.endswith("%") else exact(share, what="share")
-    if not 0 < value <= 1:
-        hints = [f"{text}%"] if 1 < value <= 100 and not text.endswith("%") else []
-        raise UsageError(f"share is {share}; it must be more than 0 and at most 100 %", hints=hints)
-    return Fraction(value)
-
-
 def _require_rows(workload: Workload, rows: int | None) -> None:
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 0):
+    if rows is not None and (not is_whole(rows) or rows < 0):
         raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
-    needs = any(isinstance(a.recipe, Ratio) or a.recipe.per_record for a in workload.answers)
+    needs = any(a.recipe.is_mean for a in workload.answers)
     if needs and not rows:
         raise QuestionError(
             "the error of a mean depends on the number of records, which is public",

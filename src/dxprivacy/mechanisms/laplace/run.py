@@ -11,11 +11,11 @@ from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.grid import require_room
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.noise.source import Noise, SystemNoise
 
 
-def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
+def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:
     """The noisy integers of a plan: every release gets its noise in the last line, under the certificate above it.
 
     (The demo draws plain-DP noise on simulated data besides, for comparison.)
@@ -29,7 +29,7 @@ def noisy_rows(plan: Plan, histogram: Histogram, noise: Noise) -> Ints:
     return exact + noise.laplace(cost.scales)
 
 
-def laplace(plan: Plan, counts: object, *, noise: Noise | None = None) -> Floats:
+def laplace(plan: PlanFacts, counts: object, *, noise: Noise | None = None) -> Floats:
     """Answers of a plan with exact discrete Laplace noise, in the questions' units.
 
     This is the researcher's view: no ledger, so every call spends anew, and nobody counts what.
@@ -41,7 +41,7 @@ def laplace(plan: Plan, counts: object, *, noise: Noise | None = None) -> Floats
     >>> laplace(plan, [10, 20, 30, 40]).shape
     (1,)
     """
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, PlanFacts):
         raise UsageError(f"a plan is needed, not {type(plan).__name__}", hints=["dx.plan(Q, d)"])
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(plan.metric.universe, counts)
     records = public_records(histogram)

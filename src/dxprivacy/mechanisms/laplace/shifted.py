@@ -23,10 +23,11 @@ from dxprivacy.mechanisms.laplace import noise_law
 from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart, moves
 from dxprivacy.mechanisms.laplace.measured import RowForRow
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.biased import Biased, many, single
+from dxprivacy.optimise.losses import SQUARED, Loss
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.questions import Asked, Stack
+from dxprivacy.questions.asked import Asked, Stack
 
 MOST_CELLS = 300  # told apart by the rows of one part
 MOST_ALONE = 1_000  # by a single row
@@ -94,7 +95,7 @@ def propose(
     own_scales: Floats,
     records: int,
     *,
-    loss: str = "l2",
+    loss: Loss = SQUARED,
     watch: Watch,
     progress: Callable[[str, float], None] | None = None,
 ) -> Shifted | None:
@@ -130,7 +131,7 @@ def _solved(
     importance: Floats,
     own_scales: Floats,
     records: int,
-    loss: str,
+    loss: Loss,
     watch: Watch,
     progress: Callable[[str, float], None] | None,
 ) -> Biased | None:
@@ -150,13 +151,13 @@ def _solved(
     return found if found.loss < _without(loss, importance[part.rows], own_scales[part.rows]) else None
 
 
-def _without(loss: str, importance: Floats, scales: Floats) -> float:
+def _without(loss: Loss, importance: Floats, scales: Floats) -> float:
     """The loss without bias, for the noise that is really drawn: on a coarse grid it is less than the continuous law's.
 
     The rows with bias lie on a fine grid, where the two agree.
     """
     if len(scales) == 1:  # one row by itself needs no weights
-        return noise_law.mean_absolute(float(scales[0])) if loss == "l1" else noise_law.variance(float(scales[0]))
+        return noise_law.mean_absolute(float(scales[0])) if loss.absolute else noise_law.variance(float(scales[0]))
     return float(importance @ np.array([noise_law.variance(s) for s in scales.tolist()]))
 
 
@@ -165,7 +166,7 @@ def applies(workload: Workload, records: int | None) -> bool:
     return (
         bool(records)
         and workload.universe.absent is None
-        and all(isinstance(a.recipe, Linear) for a in workload.answers)
+        and all(a.recipe.single is not None for a in workload.answers)
     )
 
 
@@ -180,7 +181,7 @@ def require_applicable(workload: Workload, records: int | None) -> int:
             "a biased plan needs the number of records: how much a shift moves an answer grows with it",
             hints=[("--rows 20000", "in Python: rows=20000")],
         )
-    if not all(isinstance(a.recipe, Linear) for a in workload.answers):
+    if any(a.recipe.single is None for a in workload.answers):
         raise NotCertified(
             "a mean by group or condition is a ratio of two answers, and has no biased plan",
             hints=[("sum … by …", "ask for sums and counts instead")],

@@ -17,8 +17,6 @@ from dxprivacy.mechanisms.laplace.methods import MAKERS, preferred, try_maker
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
 from dxprivacy.wording import columns, digits, percent, tag, wrap
 
-_SQUARED = {"l2": 0.5}
-
 
 @dataclass(frozen=True)
 class Compared:
@@ -111,10 +109,8 @@ def _line(task: Task, found: Candidate, seconds: float, floor: float | None, lea
 
 def _relative(task: Task, found: Candidate, loss: float, least: float) -> float:
     """The error, not its square; of a geometric mean the ratio of the means."""
-    if task.loss == "geomean":
-        weight = float(sum(w for w, s in zip(task.weights.tolist(), task.effective(found).tolist(), strict=True) if s))
-        return math.exp((loss - least) / weight) if weight else 1.0
-    return float((loss / least) ** _SQUARED.get(task.loss, 1.0)) if least else 1.0
+    weight = float(sum(w for w, s in zip(task.weights.tolist(), task.effective(found).tolist(), strict=True) if s))
+    return task.loss.times(loss, least, weight)
 
 
 def compare_lines(lines: Sequence[Compared]) -> list[str]:

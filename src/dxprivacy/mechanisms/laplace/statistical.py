@@ -21,16 +21,17 @@ import numpy as np
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.grid import to_grid
-from dxprivacy.exact.numbers import exact
+from dxprivacy.exact.numbers import exact, is_whole
 from dxprivacy.mechanisms.laplace.measured import RowForRow
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.planner import chosen, finish, prepare
 from dxprivacy.mechanisms.laplace.shifted import require_applicable
 from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear
+from dxprivacy.questions.asked import Asked, Stack
 from dxprivacy.questions.explicit_rows import on_grids
-from dxprivacy.questions.questions import Asked, Matrix, Question, Stack
+from dxprivacy.questions.matrix import Matrix
+from dxprivacy.questions.sums import Mean
 from dxprivacy.wording import columns, digits, plain, plural, wrap
 
 METHOD = "statistical"
@@ -168,7 +169,7 @@ def statistical(
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.line(10, 1)"])
     if loss not in LOSSES:
         raise UsageError(f"no loss “{loss}” for averages", hints=[f"one of {', '.join(LOSSES)}"])
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+    if not is_whole(n) or n < 1:
         raise UsageError("the number of records is a whole number of at least 1", hints=["n=1000"])
     if values is not None and query is not None:
         raise UsageError("give the numbers of attributes (values) or of cells (query), not both")
@@ -188,17 +189,14 @@ def _means(universe: Universe, values: Any, n: int) -> list[Asked]:
             raise QuestionError(
                 "no attribute has numbers to average", hints=[('values={"sex": [-1, 1]}', "gives some")]
             )
-        return [Question("mean", name) for name in numeric]
+        return [Mean(name) for name in numeric]
     if not isinstance(values, Mapping):
         if len(universe.attributes) != 1:
             raise UsageError("several attributes need names", hints=['values={"sex": [-1, 1], "age": None}'])
         values = {universe.names[0]: values}
     if not values:
         raise UsageError("ask for at least one average")
-    return [
-        Question("mean", name) if numbers is None else _custom(universe, name, numbers, n)
-        for name, numbers in values.items()
-    ]
+    return [Mean(name) if numbers is None else _custom(universe, name, numbers, n) for name, numbers in values.items()]
 
 
 def _custom(universe: Universe, name: str, numbers: Any, n: int) -> Matrix:
@@ -238,13 +236,13 @@ def _rows_of(query: Any, n: int) -> list[Matrix]:
 
 def _rows(plan: Plan) -> list[int]:
     """The row of each answer: one, since averages are no ratios."""
-    return [answer.recipe.row for answer in plan.workload.answers if isinstance(answer.recipe, Linear)]
+    return [row for answer in plan.workload.answers if (row := answer.recipe.single) is not None]
 
 
 def _value(plan: Plan, answer: int, n: int) -> float:
     """What a step of the asked row's grid means for one record's contribution."""
     recipe = plan.workload.answers[answer].recipe
-    return float(recipe.factor) * (1 if isinstance(recipe, Linear) and recipe.per_record else n)
+    return float(recipe.factor) * (1 if recipe.is_mean else n)
 
 
 def _mapped(plan: Plan, n: int) -> list[Mapped]:

@@ -13,26 +13,26 @@ from typing import Protocol
 import numpy as np
 
 from dxprivacy.accounting import Bound, cover, max_ratio
-from dxprivacy.accounting.certificate import Certificate, certify
+from dxprivacy.accounting.certificate import Certificate
 from dxprivacy.accounting.costs import Cost, LaplaceCost
 from dxprivacy.accounting.refusals import nothing_left, separates
+from dxprivacy.accounting.repair import Allowance, repaired, together
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Bools, Floats
 from dxprivacy.exact.numbers import round_up
-from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints, limits_of, together
-from dxprivacy.mechanisms.laplace.expected import ErrorOf, all_expected, target_scales
-from dxprivacy.mechanisms.laplace.laws import Law
+from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints, limits_of
+from dxprivacy.mechanisms.laplace.expected import all_expected, target_scales
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block
+from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
-from dxprivacy.optimise.barrier import POWERS, gap_of, loss_of
+from dxprivacy.optimise.losses import SQUARED, Loss
 from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
 
 _FEW_MOVES = 200_000  # along one attribute, to look at them row by row
-_REPAIRS = 12
 _ROOM = 1 << 61
 
 
@@ -80,7 +80,7 @@ class Task:
     metric: Metric
     share: Fraction
     rows: int | None = None
-    loss: str = "l2"
+    loss: Loss = SQUARED
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
     effort: Effort = "quick"  # how long to search for other rows
@@ -202,41 +202,10 @@ class Task:
             rows = proposal.measured.workload
             if self.rows and rows.largest * self.rows >= _ROOM:
                 raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
-        scales = np.asarray(proposal.scales, dtype=np.float64)
-        for _ in range(_REPAIRS):
-            found = tuple(scales.tolist())
-            cost = LaplaceCost(rows, found)
-            certificate = certify(cost, self.metric)
-            if certificate.ratio == math.inf:
-                break
-            missing = max(Fraction(certificate.ratio) / self.share, self._missing(cost, certificate))
-            if missing <= 1:
-                return Candidate(method, found, certificate, proposal.measured, proposal.about)
-            scales = scales * (round_up(missing) * (1 + 2.0**-51))
-        raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
-
-    def _missing(self, cost: LaplaceCost, certificate: Certificate) -> Fraction:
-        """By which factor the scales must grow to fit beside what was spent; at most 1 where they do fit."""
-        if self.spent is None:
-            return Fraction(0)
-        total = max_ratio(together(cost, self.spent), self.metric)
-        if total.upper <= 1:
-            return Fraction(1)
-        if total.witness is not None:
-            left = Fraction(self.metric.exact(*total.witness)) - Fraction(self.spent.exact(*total.witness))
-            wanted = Fraction(cost.exact(*total.witness))
-            if left <= 0 < wanted:
-                raise nothing_left(self.workload, self.metric, total.witness)
-            if wanted > left:
-                return wanted / left
-        # The sum is only bounded, or no single pair tells: so much that the bounds of both fit beside one another.
-        before = max_ratio(self.spent, self.metric).upper
-        if before >= 1:
-            raise NotCertified(
-                "what is left can only be bounded for so many attributes at once, and nothing is certain",
-                hints=["ask for fewer attributes at once"],
-            )
-        return max(Fraction(certificate.ratio) / (1 - Fraction(before)), 1 + Fraction(1, 1 << 40))
+        proposed: Floats = np.asarray(proposal.scales, dtype=np.float64)
+        allowance = Allowance(self.metric, self.share, self.spent)
+        scales, certificate = repaired(proposed, lambda s: LaplaceCost(rows, s), allowance, self.workload)
+        return Candidate(method, tuple(scales.tolist()), certificate, proposal.measured, proposal.about)
 
     def merit(self, found: Candidate) -> tuple[int, float]:
         """How many answers miss their target, then the loss: the less the better."""
@@ -263,35 +232,28 @@ class Task:
             return np.asarray(found.scales)
         laws, shifts = self._noise(found)
         moved: Floats = np.zeros(len(laws)) if shifts is None else np.array(shifts) * (self.rows or 0)
-        if self.loss == "l1":
-            sizes: Floats = np.array([law.mean_absolute if not isinstance(law, float) else law for law in laws])
-            return sizes + moved
+        sizes: Floats = np.array([law.mean_absolute if not isinstance(law, float) else law for law in laws])
         squares: Floats = np.array([law.variance if not isinstance(law, float) else 0.0 for law in laws])
-        return np.sqrt((squares + moved**2) / 2)
+        return self.loss.size(squares, sizes, moved)
 
     def loss_of(self, scales: Sequence[float] | Floats) -> float:
         """The loss of the rows with noise, each measured by its reference and counted as often as its weight says."""
         s = np.asarray(scales) / self.reference
         noisy = s > 0
-        if self.loss == "linf":
-            return float(s.max(initial=0.0))
-        if not noisy.any():
-            return 0.0
-        return loss_of(1.0 / s[noisy], self.weights[noisy], POWERS[self.loss])
+        return self.loss.total(s[noisy], self.weights[noisy]) if noisy.any() else 0.0
 
     def better(self, one: tuple[int, float], other: tuple[int, float], *, by: float = 1e-9) -> bool:
         """Whether one merit is better than another by more than roundings, or by so much."""
         if one[0] != other[0]:
             return one[0] < other[0]
-        size = float(self.weights.sum()) if self.loss == "geomean" else abs(other[1])
-        return one[1] < other[1] - by * size
+        return one[1] < other[1] - by * self.loss.unit(other[1], float(self.weights.sum()))
 
     def rated(self, found: Candidate, floor: float | None) -> Candidate:
         """With a lower bound on the loss of any scales for these rows, and how far above it these are."""
         if floor is None or not math.isfinite(floor) or found.measured is not None:
             return found
-        loss, power = self.loss_of(found.scales), POWERS.get(self.loss, 1)
+        loss = self.loss_of(found.scales)
         noisy = np.asarray(found.scales) > 0
         size = float(self.weights[noisy].sum())
-        gap = gap_of(loss, floor, size, power) if noisy.any() else 0.0
+        gap = self.loss.gap(loss, floor, size) if noisy.any() else 0.0
         return replace(found, certificate=replace(found.certificate, lower_bound=floor, gap=gap))

@@ -7,39 +7,27 @@ all its noisy answers are.  A choice is, if what can be said of it, 95 % of the 
 candidate: that its score is below the best by the whole range of scores at most.
 """
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.expected import all_expected
+from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.model.blocks import Block
-from dxprivacy.model.workload import Ratio, Workload
-
-if TYPE_CHECKING:
-    from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.model.workload import Workload
 
 
 def guesses(workload: Workload, records: int | None) -> list[float]:
     """Per answer, the most by which the middle of what is possible can err; infinite where `records` is not known.
 
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> from dxprivacy.model.universe import Universe
     >>> guesses(gather([[1, 0, 1], [0, 5, 3]]).on(Universe.listed("abc")), 100)
     [50.0, 250.0]
     """
     spread = np.concatenate([_spreads(block) for block in workload.blocks])
-    out = []
-    for answer in workload.answers:
-        recipe = answer.recipe
-        if isinstance(recipe, Ratio):
-            out.append(float(recipe.high - recipe.low) / 2)
-        else:
-            number = 1 if recipe.per_record else math.inf if records is None else records
-            out.append(float(spread[recipe.row]) * float(recipe.factor) / 2 * number)
-    return out
+    return [answer.recipe.guess(spread.tolist(), records) for answer in workload.answers]
 
 
 def _spreads(block: Block) -> Floats:
@@ -53,7 +41,7 @@ def _spreads(block: Block) -> Floats:
     return out
 
 
-def no_better(plan: "Plan", records: int | None = None) -> list[int]:
+def no_better(plan: PlanFacts, records: int | None = None) -> list[int]:
     """The noisy answers that are no better than a guess; `records` where the plan was made without their number."""
     known = plan.rows if records is None else records
     shifts = None if plan.measured is None else plan.measured.shifts
@@ -63,7 +51,7 @@ def no_better(plan: "Plan", records: int | None = None) -> list[int]:
     return [k for k, (some, error, guess) in enumerate(compared) if some and error.noise_half_width > guess]
 
 
-def useless_questions(plan: "Plan", useless: Sequence[int]) -> list[int]:
+def useless_questions(plan: PlanFacts, useless: Sequence[int]) -> list[int]:
     """The questions all of whose noisy answers are among the useless ones."""
     hopeless = set(useless)
     answers = plan.workload.answers

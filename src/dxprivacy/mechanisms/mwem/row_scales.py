@@ -11,9 +11,9 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.accounting import cover, max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
+from dxprivacy.accounting.costs import Cost, LaplaceCost, SelectionCost
 from dxprivacy.accounting.refusals import separates
-from dxprivacy.errors import NotCertified
+from dxprivacy.accounting.repair import Allowance, repaired
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import round_up
 from dxprivacy.metrics import Metric
@@ -21,7 +21,6 @@ from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
 from dxprivacy.model.workload import Workload
 
 _MOST_PAIRS = 3_000_000
-_REPAIRS = 12
 
 
 def row_ratios(workload: Workload, metric: Metric) -> Floats:
@@ -30,7 +29,7 @@ def row_ratios(workload: Workload, metric: Metric) -> Floats:
     Where the pairs of a block are too many, all its rows get the largest of them.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> d = metrics.line(3, 1)
     >>> row_ratios(gather([[0, 1, 2], [0, 0, 4], [5, 5, 5]]).on(d.universe), d).tolist()
     [1.0, 4.0, 0.0]
@@ -59,28 +58,38 @@ def _block_ratios(block: Block, workload: Workload, metric: Metric) -> Floats:
     return out
 
 
-def certified_scales(workload: Workload, metric: Metric, part: Fraction, ratios: Floats | None = None) -> Floats:
+def certified_scales(
+    workload: Workload,
+    metric: Metric,
+    part: Fraction,
+    ratios: Floats | None = None,
+    *,
+    steps: int = 1,
+    spent: Cost | None = None,
+) -> Floats:
     """Scales with which a choice among all rows, and each row alone, takes at most `part` of the policy.
+
+    So many `steps` of them fit beside what was spent.
 
     One certificate is enough for both: the loss of a choice is the largest loss of a row.  Rows that are free get 0.
     """
     ratios = row_ratios(workload, metric) if ratios is None else ratios
     known = {r: round_up(Fraction(r) / part) for r in np.unique(ratios).tolist()}
     scales = np.array([known[r] for r in ratios.tolist()])
-    for _ in range(_REPAIRS):
-        bound = max_ratio(SelectionCost(workload, scales), metric)
-        if bound.upper == math.inf:
-            raise separates(workload, metric, bound.witness)
-        if bound.upper <= part:
-            return scales
-        scales = scales * (round_up(Fraction(bound.upper) / part) * (1 + 2.0**-51))
-    raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
+    if (bound := max_ratio(SelectionCost(workload, scales), metric)).upper == math.inf:
+        raise separates(workload, metric, bound.witness)
+    fits, _ = repaired(scales, lambda s: SelectionCost(workload, s), Allowance(metric, part), workload)
+    if spent is None:
+        return fits
+    # All steps together, each at most a choice among all rows, beside what was spent.
+    beside = Allowance(metric, steps * part, spent)
+    return repaired(fits, lambda s: SelectionCost(workload, np.nextafter(s / steps, 0)), beside, workload)[0]
 
 
 def row_spans(workload: Workload) -> Floats:
     """Per row its largest minus its least entry over all records: rows divided by it are in a unit range.
 
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> from dxprivacy.model.universe import Universe
     >>> row_spans(gather([[0, 1, 2], [-1, 0, 4], [5, 5, 5]]).on(Universe.listed("abc"))).tolist()
     [2.0, 5.0, 0.0]

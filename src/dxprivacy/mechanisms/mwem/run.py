@@ -11,32 +11,30 @@ Scores are whole numbers that move by at most |A_ki - A_kj|; nothing is rounded 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from dxprivacy.accounting.costs import LaplaceCost, SumCost
 from dxprivacy.errors import LedgerError, UsageError
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.mwem.plan import PASSES, MwemPlan, plan_mwem
+from dxprivacy.mechanisms.mwem.facts import MwemFacts
 from dxprivacy.mechanisms.mwem.weights import Weights
-from dxprivacy.mechanisms.noise.source import Noise, SystemNoise
-from dxprivacy.mechanisms.spending import Spending, StepCost, Unrecorded
+from dxprivacy.mechanisms.noise.source import Noise
+from dxprivacy.mechanisms.planned import Count, Progress
+from dxprivacy.mechanisms.spending import Spending, StepCost, read_kept
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
-from dxprivacy.metrics import Metric
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
+from dxprivacy.release.booking import Booking
 
-Progress = Callable[[int, int], None]
-"""Told the round and how many there are; never anything about data."""
+PASSES = 100  # over all past measurements after each round
 
 
 class _Truth:
     """The exact integer answers, computed when the first reserved step asks for them; never shown."""
 
-    def __init__(self, plan: MwemPlan, histogram: Callable[[], Histogram]) -> None:
+    def __init__(self, plan: MwemFacts, histogram: Count) -> None:
         self._plan, self._histogram = plan, histogram
 
     @cached_property
@@ -54,8 +52,8 @@ class _Truth:
 
 
 def run_mwem(
-    plan: MwemPlan,
-    histogram: Callable[[], Histogram],
+    plan: MwemFacts,
+    histogram: Count,
     spend: Spending,
     noise: Noise,
     *,
@@ -82,7 +80,7 @@ def run_mwem(
         public = np.rint(np.clip(plan.projection.answers(weights.y), -reach, reach)).astype(np.int64)
         rows = np.flatnonzero(open_rows)
 
-        def choose(rows: Ints = rows, public: Ints = public) -> str:
+        def choose(_: Booking, rows: Ints = rows, public: Ints = public) -> str:
             scores = np.abs(truth.answers[rows] - public[rows])
             return json.dumps({"row": int(rows[noise.choose(scores, plan.choice_scales[rows])])})
 
@@ -92,7 +90,7 @@ def run_mwem(
             raise LedgerError(f"what was kept of round {turn} names an answer that was not to be chosen from")
         cost = plan.measurement(row)
 
-        def measure(row: int = row, cost: LaplaceCost = cost) -> str:
+        def measure(_: Booking, row: int = row, cost: LaplaceCost = cost) -> str:
             return json.dumps({"noisy": int(truth.answers[row]) + int(noise.laplace(cost.scales)[0])})
 
         noisy = _whole(spend.step(cost, Stack((plan.pick(row),)), f"round {turn} measurement", measure), "noisy")
@@ -115,7 +113,7 @@ def run_mwem(
 
 
 def _public_rows(
-    plan: MwemPlan, truth: _Truth, spend: Spending, weights: Weights, costs: list[StepCost]
+    plan: MwemFacts, truth: _Truth, spend: Spending, weights: Weights, costs: list[StepCost]
 ) -> list[Measurement]:
     """Rows that the policy leaves free are known first, in one step that takes nothing of the policy."""
     rows = plan.public.tolist()
@@ -124,10 +122,10 @@ def _public_rows(
     questions = Stack(tuple(plan.pick(row) for row in rows))
     cost = LaplaceCost(questions.on(plan.metric.universe), np.zeros(len(rows)))
 
-    def exact() -> str:
+    def exact(_: Booking) -> str:
         return json.dumps({"exact": truth.answers[rows].tolist()})
 
-    numbers = json.loads(spend.step(cost, questions, "public answers", exact))["exact"]
+    numbers = read_kept(spend.step(cost, questions, "public answers", exact), lambda text: json.loads(text)["exact"])
     costs.append(cost)
     labels = [answer.label for answer in cost.workload.answers]
     out = []
@@ -140,60 +138,18 @@ def _public_rows(
 
 def _whole(kept: str, field: str) -> int:
     """A number from what a step kept."""
-    try:
-        number = json.loads(kept)[field]
-    except (ValueError, KeyError, TypeError):
-        number = None
-    if type(number) is not int:
-        raise LedgerError("what was kept of a step is damaged")
-    return number
+
+    def number(text: str) -> int:
+        found = json.loads(text)[field]
+        if type(found) is not int:
+            raise ValueError(field)
+        return found
+
+    return read_kept(kept, number)
 
 
-def _words(plan: MwemPlan, measured: int) -> Sequence[str]:
+def _words(plan: MwemFacts, measured: int) -> Sequence[str]:
     out = [
         f"{measured:,} answers measured in {plan.rounds:,} rounds; {'averaged' if plan.averaged else 'the last one'}"
     ]
     return [*out, *([str(plan.bound)] if plan.bound is not None else [])]
-
-
-def mwem(
-    questions: Any,
-    metric: Metric,
-    counts: object,
-    *,
-    rounds: int | str | None = None,
-    share: object = 1,
-    passes: int | None = None,
-    averaged: bool = False,
-    again: bool = False,
-    start: object = None,
-    noise: Noise | None = None,
-    progress: Progress | None = None,
-) -> Synthetic:
-    """A synthetic histogram that answers many questions at once, by MWEM.
-
-    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what; within a call never
-    more than the share.  For small universes `dx.direct` is usually far better.
-
-    >>> from dxprivacy import metrics
-    >>> d = metrics.constant(4, 1)
-    >>> synth = mwem([[1, 1, 0, 0], [0, 1, 1, 0]], d, [400, 300, 200, 100], rounds=2)
-    >>> synth.histogram.shape, round(synth.histogram.sum())
-    ((4,), 1000)
-    """
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
-    histogram = counts if isinstance(counts, Histogram) else None
-    if metric.universe.absent is None:
-        histogram = histogram or Histogram.of(metric.universe, counts)
-        records = histogram.total
-    else:
-        records = 0  # refused below, before anything is looked at
-    plan = plan_mwem(
-        questions, metric, records=records, rounds=rounds, share=share, passes=passes, averaged=averaged, again=again,
-        start=start,
-    )  # fmt: skip
-    if histogram is None or histogram.universe != metric.universe:
-        raise UsageError("the counts are over another universe than the metric")
-    counted = histogram
-    return run_mwem(plan, lambda: counted, Unrecorded(metric, plan.share), noise or SystemNoise(), progress=progress)

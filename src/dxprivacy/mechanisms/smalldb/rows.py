@@ -17,7 +17,8 @@ from dxprivacy.mechanisms.smalldb.bounds import gamma_of
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.biased.smalldb import surrogate
-from dxprivacy.questions.questions import Matrix, Stack
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.matrix import Matrix
 
 MOST_ENTRIES = 20_000_000  # of rows x cells
 _FLAT_CELLS = 300

@@ -3,22 +3,22 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.noise.source import Noise, SystemNoise
+from dxprivacy.mechanisms.noise.source import Noise
+from dxprivacy.mechanisms.planned import Count
 from dxprivacy.mechanisms.smalldb.answer_table import by_answer_table
 from dxprivacy.mechanisms.smalldb.enumeration import by_enumeration
-from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
+from dxprivacy.mechanisms.smalldb.facts import SmallDbFacts
 from dxprivacy.mechanisms.smalldb.problem import Draw, uniform_multiset
 from dxprivacy.mechanisms.smalldb.rejection import by_rejection
-from dxprivacy.mechanisms.spending import Spending, Unrecorded
-from dxprivacy.metrics import Metric
+from dxprivacy.mechanisms.spending import Spending, read_kept
+from dxprivacy.release.booking import Booking
 
 ROUTES: dict[str, Callable[[Draw], Ints]] = {
     "enumeration": by_enumeration,
@@ -31,7 +31,7 @@ ROUTES: dict[str, Callable[[Draw], Ints]] = {
 class SmallDb:
     """A small database: how many of its m records lie in each cell, and what it says about the n of the data."""
 
-    plan: SmallDbPlan = field(repr=False)
+    plan: SmallDbFacts = field(repr=False)
     counts: Ints
 
     @property
@@ -46,12 +46,12 @@ class SmallDb:
 
 
 def small_database(
-    plan: SmallDbPlan, count: Callable[[], Histogram], noise: Noise, spend: Spending, name: str = "small database"
+    plan: SmallDbFacts, count: Count, noise: Noise, spend: Spending, name: str = "small database"
 ) -> SmallDb:
     """Reserve the plan's cost, then count, then draw; neither, where no row tells records apart."""
     plan.certificate.require(at_most=plan.share)  # Thm 5: needs max_k |A_ki - A_kj| / (s / w_k) <= d(i, j).
 
-    def act() -> str:
+    def act(_: Booking) -> str:
         members = _drawn(plan, count(), noise)
         cells = np.flatnonzero(members)
         return json.dumps({"cells": cells.tolist(), "counts": members[cells].tolist()})
@@ -59,13 +59,19 @@ def small_database(
     if plan.free:
         drawn = uniform_multiset(plan.metric.universe.cells, plan.size, noise.entropy)
         return SmallDb(plan, np.bincount(drawn, minlength=plan.metric.universe.cells).astype(np.int64))
-    kept = json.loads(spend.step(plan.cost, plan.counted_questions, name, act))
-    counts: Ints = np.zeros(plan.metric.universe.cells, dtype=np.int64)
+    cells = plan.metric.universe.cells
+    return SmallDb(plan, read_kept(spend.step(plan.cost, plan.counted_questions, name, act), partial(_counts, cells)))
+
+
+def _counts(cells: int, text: str) -> Ints:
+    """How many records lie in each cell, from what was kept."""
+    kept = json.loads(text)
+    counts: Ints = np.zeros(cells, dtype=np.int64)
     counts[kept["cells"]] = kept["counts"]
-    return SmallDb(plan, counts)
+    return counts
 
 
-def _drawn(plan: SmallDbPlan, histogram: Histogram, noise: Noise) -> Ints:
+def _drawn(plan: SmallDbFacts, histogram: Histogram, noise: Noise) -> Ints:
     """The draw itself: its law is that of the plan, whichever route is taken."""
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
@@ -75,31 +81,3 @@ def _drawn(plan: SmallDbPlan, histogram: Histogram, noise: Noise) -> Ints:
     weights: Ints = np.array(plan.rows.weights, dtype=np.int64)
     draw = Draw(plan.rows.workload, weights, plan.size, plan.records, plan.rate, targets, noise.entropy)
     return ROUTES[plan.route.name](draw)
-
-
-def smalldb(
-    questions: Any,
-    d: Metric,
-    counts: Any,
-    *,
-    alpha: float | None = 0.5,
-    beta: float = 0.05,
-    share: object = 1,
-    flatten: bool | None = None,
-    noise: Noise | None = None,
-) -> SmallDb:
-    """A small database that answers the questions almost as the data does: the researcher's view, without a ledger.
-
-    `alpha` is how well some database of its size answers, in parts of n; None takes the size with the least bound.
-
-    >>> from dxprivacy import metrics
-    >>> small = smalldb([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), [100, 200, 300, 400], alpha=0.3)
-    >>> int(small.counts.sum()), round(float(small.weights.sum())), len(small.answers)
-    (8, 1000, 2)
-    """
-    if not isinstance(d, Metric):
-        raise UsageError(f"a metric is needed, not {type(d).__name__}", hints=["dx.metrics.constant(n, 1)"])
-    histogram = counts if isinstance(counts, Histogram) else Histogram.of(d.universe, counts)
-    rows = 0 if d.universe.absent is not None else histogram.total
-    plan = make_smalldb(questions, d, rows=rows, alpha=alpha, beta=beta, share=share, flatten=flatten)
-    return small_database(plan, lambda: histogram, noise or SystemNoise(), Unrecorded(d, Fraction(plan.share)))

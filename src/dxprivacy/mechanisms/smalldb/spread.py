@@ -9,7 +9,7 @@ from dxprivacy.wording import digits, percent, plural
 def small_histogram(small: SmallDb) -> Synthetic:
     """The database rescaled to all records; what it was drawn from is not in it.
 
-    >>> from dxprivacy.mechanisms.smalldb.run import smalldb
+    >>> from dxprivacy.mechanisms.smalldb.by_hand import smalldb
     >>> from dxprivacy import metrics
     >>> small = smalldb([[1, 1, 0, 0]], metrics.constant(4, 1), [100, 200, 300, 400], alpha=0.3)
     >>> round(small_histogram(small).histogram.sum())

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.mechanisms.laplace.expected import interval
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement
-from dxprivacy.model.workload import Ratio, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.release.release import Row
 
 
@@ -16,7 +15,7 @@ def measured_rows(workload: Workload, measurements: Sequence[Measurement], recor
 
     A row that was measured several times has the mean of its measurements, and the interval of one: wide enough.
 
-    >>> from dxprivacy.questions.questions import count
+    >>> from dxprivacy.questions.asking import count
     >>> from dxprivacy.model.universe import Universe
     >>> asked = count().on(Universe.listed("ab"))
     >>> [row] = measured_rows(asked, [Measurement(0, "count", 40, 2.0), Measurement(0, "count", 42, 2.0)], 100)
@@ -36,9 +35,8 @@ def measured_rows(workload: Workload, measurements: Sequence[Measurement], recor
         if not all(row in found for row in answer.rows):
             out.append(None)
             continue
-        value, low, high = interval(answer, values, laws, records)
-        recipe, title = answer.recipe, workload.titles[answer.question]
-        vague = isinstance(recipe, Ratio) and low <= float(recipe.low) and high >= float(recipe.high)
+        value, low, high = answer.recipe.interval(values, laws, records, 0.0)
+        title, vague = workload.titles[answer.question], answer.recipe.vague(low, high)
         exact = all(scales[row] == 0 for row in answer.rows)
         out.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
     return out

@@ -9,27 +9,23 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dxprivacy.accounting.costs import Cost
+from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import DxError, UsageError, did_you_mean
-from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.direct.fit import DirectFit
 from dxprivacy.mechanisms.direct.plan import plan_direct
-from dxprivacy.mechanisms.direct.run import fit_histogram, require_room_to_fit
-from dxprivacy.mechanisms.laplace.plan import Plan
-from dxprivacy.mechanisms.laplace.planner import parse_share
-from dxprivacy.mechanisms.laplace.run import noisy_rows
+from dxprivacy.mechanisms.direct.run import require_room_to_fit
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
-from dxprivacy.mechanisms.mwem.run import Progress, run_mwem
-from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.noise import Noise
+from dxprivacy.mechanisms.planned import Progress
 from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
-from dxprivacy.mechanisms.smalldb.run import small_database
-from dxprivacy.mechanisms.smalldb.spread import small_histogram
-from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
 from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, Trial
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.grouping import require_honest
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 from dxprivacy.wording import digits, percent
 
 TRIED_ROUNDS = ((40, 80), (10,))  # beside the usual number
@@ -40,7 +36,7 @@ class SynthesisPlan:
     """How synthetic data will be made; `made` is the certified plan of the method."""
 
     method: str
-    made: MwemPlan | Plan | SmallDbPlan
+    made: DirectFit | MwemPlan | SmallDbPlan
     expected: Expectation
 
     @property
@@ -50,17 +46,7 @@ class SynthesisPlan:
 
     def run(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> Synthetic:
         """The researcher's view: carry it out on a histogram, without a ledger."""
-        metric, source = self.made.metric, noise or SystemNoise()
-        histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
-        if isinstance(self.made, MwemPlan):
-            return run_mwem(
-                self.made, lambda: histogram, Unrecorded(metric, self.made.share), source, progress=progress
-            )
-        if isinstance(self.made, SmallDbPlan):
-            spend = Unrecorded(metric, self.made.share)
-            return small_histogram(small_database(self.made, lambda: histogram, source, spend))
-        records = histogram.total if metric.universe.absent is None else None
-        return fit_histogram(self.made, noisy_rows(self.made, histogram, source), records=records)
+        return self.made.by_hand(counts, noise=noise, progress=progress).synthetic
 
     def __str__(self) -> str:
         return f"{self.method}\n{self.expected}"
@@ -75,6 +61,7 @@ class _Task:
     metric: Metric
     records: int | None
     share: Fraction
+    spent: Cost | None
     rounds: int | str | None
     passes: int | None
     start: object
@@ -91,17 +78,17 @@ class _Task:
         return Trial(self.workload, self.records, 3 if few else 2)
 
 
-Made = tuple[MwemPlan | Plan | SmallDbPlan, float | None]
+Planned = tuple[DirectFit | MwemPlan | SmallDbPlan, float | None]
 """A plan, and its expected error as a part of guessing uniformly, where it was tried out."""
 
 
-def _by_mwem(task: _Task, trial: Trial | None) -> Made:
+def _by_mwem(task: _Task, trial: Trial | None) -> Planned:
     """MWEM; where nobody says how many rounds, the number that does best on the made-up tables."""
 
     def of(rounds: int | str | None) -> MwemPlan:
         return plan_mwem(
             task.questions, task.metric, records=-1 if task.records is None else task.records, rounds=rounds,
-            share=task.share, passes=task.passes, start=task.start, dataset=task.dataset,
+            share=task.share, spent=task.spent, passes=task.passes, start=task.start, dataset=task.dataset,
         )  # fmt: skip
 
     best = of(task.rounds)
@@ -125,26 +112,26 @@ def _by_mwem(task: _Task, trial: Trial | None) -> Made:
     return best, error
 
 
-def _by_direct(task: _Task, trial: Trial | None) -> Made:
+def _by_direct(task: _Task, trial: Trial | None) -> Planned:
     """A fit to the answers of an ordinary plan."""
     require_room_to_fit(task.workload.universe.cells)
     plan = plan_direct(
-        task.questions, task.metric, rows=task.records, share=task.share, seconds=task.watch.seconds, title=task.title,
-        dataset=task.dataset,
+        task.questions, task.metric, rows=task.records, share=task.share, spent=task.spent, seconds=task.watch.seconds,
+        title=task.title, dataset=task.dataset,
     )  # fmt: skip
-    return plan, 0.0 if trial is None else trial.direct(plan)
+    return DirectFit(plan), 0.0 if trial is None else trial.direct(plan)
 
 
-def _by_smalldb(task: _Task, trial: Trial | None) -> Made:  # noqa: ARG001 - its own bound tells how good it is
+def _by_smalldb(task: _Task, trial: Trial | None) -> Planned:  # noqa: ARG001 - its own bound tells how good it is
     """A small database, of the size with the least error that can be drawn."""
     plan = make_smalldb(
-        task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, title=task.title,
-        dataset=task.dataset,
+        task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, spent=task.spent,
+        title=task.title, dataset=task.dataset,
     )  # fmt: skip
     return plan, None
 
 
-_MAKERS: dict[str, Callable[[_Task, Trial | None], Made]] = {
+_MAKERS: dict[str, Callable[[_Task, Trial | None], Planned]] = {
     "direct": _by_direct,
     "mwem": _by_mwem,
     "smalldb": _by_smalldb,
@@ -163,6 +150,7 @@ def plan_synthesis(
     rounds: int | str | None = None,
     passes: int | None = None,
     start: object = None,
+    spent: Cost | None = None,
     seconds: float | None = None,
     title: str = "",
     dataset: str = "",
@@ -170,7 +158,8 @@ def plan_synthesis(
     """How to make synthetic data for these questions; costs nothing and sees no data.
 
     `records` is the public number of records, None where it is private.  `auto` takes the method that is expected to
-    be better; `rounds`, `passes` and `start` are MWEM's.
+    be better; `rounds`, `passes` and `start` are MWEM's.  `spent` is what was released before (such as
+    `ledger.spent`): the plan then fits beside it on every pair.
 
     >>> from dxprivacy import metrics
     >>> plan = plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), records=1000)
@@ -189,11 +178,21 @@ def plan_synthesis(
     elif isinstance(records, bool) or not isinstance(records, int) or records < 1:
         raise UsageError(f"records is {records!r}; at least one record is needed")
     asked = gather(questions)
-    require_honest(asked, metric.universe)
+    asked.require_honest(metric.universe)
     task = _Task(
-        asked, asked.on(metric.universe), metric, records, parse_share(share), rounds, passes, start,
-        Watch(seconds), title, dataset,
-    )  # fmt: skip
+        questions=asked,
+        workload=asked.on(metric.universe),
+        metric=metric,
+        records=records,
+        share=parse_share(share),
+        spent=require_spent(spent, metric),
+        rounds=rounds,
+        passes=passes,
+        start=start,
+        watch=Watch(seconds),
+        title=title,
+        dataset=dataset,
+    )
     if method != "auto":
         trial = task.trial
         made, error = _MAKERS[method](task, trial)
@@ -211,7 +210,7 @@ def _best(task: _Task, *, private: bool) -> SynthesisPlan:
         note = "direct: the number of records is private, and the other methods need it"
         return SynthesisPlan("direct", made, Expectation({}, (note,)))
     trial = task.trial
-    found: dict[str, Made] = {}
+    found: dict[str, Planned] = {}
     notes: list[str] = []
     refusal: DxError | None = None
     for name in _TRIED:

@@ -38,7 +38,7 @@ class Line:
 class Projection:
     """The rows of a workload as a map between histograms and answers.
 
-    >>> from dxprivacy.questions.questions import gather
+    >>> from dxprivacy.questions.asking import gather
     >>> rows = Projection(gather([[1, 1, 0], [0, 2, 1]]).on(Universe.listed("abc")))
     >>> rows.answers(np.array([1.0, 2.0, 3.0])).tolist(), rows.back(np.array([1.0, 10.0])).tolist()
     ([3.0, 7.0], [1.0, 21.0, 10.0])

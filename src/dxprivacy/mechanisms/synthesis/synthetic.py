@@ -10,8 +10,9 @@ from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear, Workload
-from dxprivacy.questions.questions import Stack, gather
+from dxprivacy.model.workload import Workload
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import gather
 from dxprivacy.wording import plural
 
 
@@ -55,7 +56,7 @@ class Synthetic:
 def answers_of(workload: Workload, rows: Floats, records: float) -> Floats:
     """Answers in their units, from the rows' numbers on the grid.
 
-    >>> from dxprivacy.attributes.base import Integers
+    >>> from dxprivacy.attributes.integers import Integers
     >>> u = Universe([Integers(name="age", low=1, high=3, has_other=False)])
     >>> asked = gather("mean age", "sum age").on(u)
     >>> answers_of(asked, Projection(asked).answers(np.array([2.0, 0.0, 2.0])), 4.0).tolist()
@@ -63,13 +64,5 @@ def answers_of(workload: Workload, rows: Floats, records: float) -> Floats:
     """
     if len(rows) != workload.rows:
         raise UsageError(f"{len(rows)} numbers for {workload.rows} rows")
-    out = np.empty(len(workload.answers))
-    for k, answer in enumerate(workload.answers):
-        recipe = answer.recipe
-        if isinstance(recipe, Linear):
-            out[k] = rows[recipe.row] * float(recipe.factor) / (max(records, 1e-300) if recipe.per_record else 1.0)
-            continue
-        bottom = rows[recipe.bottom]
-        value = float(recipe.centre) + (float(recipe.factor) * rows[recipe.top] / bottom if bottom > 0 else 0.0)
-        out[k] = min(max(value, float(recipe.low)), float(recipe.high))
-    return out
+    numbers = rows.tolist()
+    return np.array([answer.recipe.value(numbers, records) for answer in workload.answers])

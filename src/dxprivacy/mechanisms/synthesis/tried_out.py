@@ -5,7 +5,7 @@ and unrelated cells.  What counts is the mean absolute error per row, each row m
 guessing uniformly.  Seeds are fixed, so the same plan always expects the same; real data may of course differ.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,13 +18,14 @@ from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.mwem.plan import MwemPlan
 from dxprivacy.mechanisms.mwem.row_scales import row_spans
 from dxprivacy.mechanisms.mwem.run import run_mwem
-from dxprivacy.mechanisms.spending import StepCost
+from dxprivacy.mechanisms.spending import Act, StepCost
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Linear, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.questions import Stack
+from dxprivacy.questions.asked import Stack
+from dxprivacy.release.booking import NOWHERE
 from dxprivacy.wording import percent
 
 SMALL_CELLS = 50_000  # up to here fits are tried out, beyond their plan's expected error is taken
@@ -63,8 +64,8 @@ def _given(table: Histogram) -> Histogram:
 class _Unpaid:
     """Made-up tables cost nothing."""
 
-    def step(self, cost: StepCost, questions: Stack, name: str, act: Callable[[], str]) -> str:  # noqa: ARG002
-        return act()
+    def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:  # noqa: ARG002
+        return act(NOWHERE)
 
 
 def made_up_tables(universe: Universe, records: int, count: int) -> list[Ints]:
@@ -141,7 +142,7 @@ class Trial:
         rows = np.zeros(self.workload.rows)
         for answer, expected in zip(plan.workload.answers, plan.errors, strict=True):
             recipe = answer.recipe
-            if isinstance(recipe, Linear):
-                rows[recipe.row] = expected.typical / float(recipe.factor) * (self.records if recipe.per_record else 1)
+            if recipe.single is not None:
+                rows[recipe.single] = expected.typical / float(recipe.factor) * (self.records if recipe.is_mean else 1)
         known = (rows > 0) & (self._weights > 0)
         return float((rows * self._weights)[known].mean()) if known.any() else 0.0

@@ -14,12 +14,13 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimise.biased.lines import least_absolute, least_squares, pieces
 from dxprivacy.optimise.biased.pairs import ClosedPairs, close, enough, numbers, records
 from dxprivacy.optimise.biased.result import Biased
+from dxprivacy.optimise.losses import SQUARED, Loss
 
 
-def single(q: Any, first: Any, second: Any, distances: Any, n: Any, *, loss: str = "l2") -> Biased:
+def single(q: Any, first: Any, second: Any, distances: Any, n: Any, *, loss: Loss = SQUARED) -> Biased:
     """The row to measure instead of q, and its noise, with the least worst error over data sets of n records.
 
-    The error is squared, or absolute for `loss="l1"`.
+    The error is squared, or absolute for `loss=ABSOLUTE`.
 
     >>> found = single([0.0, 1.0], [0], [1], [1.0], n=1)
     >>> round((found.loss / 2) ** 0.5, 6)  # against a scale of 1 without bias
@@ -38,19 +39,19 @@ def single(q: Any, first: Any, second: Any, distances: Any, n: Any, *, loss: str
     return Biased(found[None, :], np.array([scale]), np.array([bias]), least, "exact", 1)
 
 
-def nearest(row: Floats, pairs: ClosedPairs, n: float, loss: str = "l2") -> tuple[Floats, float]:
+def nearest(row: Floats, pairs: ClosedPairs, n: float, loss: Loss = SQUARED) -> tuple[Floats, float]:
     """The row and scale of the exact optimum, repaired for rounding."""
     first, second, d = pairs.all
     lines = pieces(np.abs(row[first] - row[second]), d)
-    c = least_absolute(lines, n) if loss == "l1" else least_squares(lines, n)[0]
+    c = least_absolute(lines, n) if loss.absolute else least_squares(lines, n)[0]
     found = pairs.middle(row, c)
     scale = c if c == 0 else float(enough(np.array([c]), found[None, :], pairs)[0])
     return found, scale
 
 
-def _error(bias: float, scale: float, loss: str) -> float:
+def _error(bias: float, scale: float, loss: Loss) -> float:
     """The worst expected error: noise has mean 0, and mean size `scale`."""
-    return bias + scale if loss == "l1" else bias * bias + 2 * scale * scale
+    return bias + scale if loss.absolute else bias * bias + 2 * scale * scale
 
 
 def unbiased_scale(row: Floats, pairs: ClosedPairs) -> float:

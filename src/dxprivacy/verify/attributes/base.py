@@ -5,14 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dxprivacy.verify import reading
 from dxprivacy.verify.orders import Condition, Order, PointOrder
 from dxprivacy.verify.reading import decimal, refuse
-
-if TYPE_CHECKING:
-    from dxprivacy.verify.attributes.numbers import Numbers
 
 OTHER = "other"
 _COMMON = ("kind", "name", "column", "other", "other_value")
@@ -31,6 +28,16 @@ class Property:
         """The entries as numbers, if all of them are."""
         read = [decimal(entry) for entry in self.entries]
         return None if any(x is None for x in read) else [x for x in read if x is not None]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Half-open cells of one width, what each counts as, and whether the first and last hold all beyond."""
+
+    low: Fraction
+    step: Fraction
+    cell_value: str
+    clamp: bool
 
 
 class Attribute(ABC):
@@ -97,7 +104,7 @@ class Attribute(ABC):
         return PointOrder(where, self.numbers)
 
     @property
-    def cells(self) -> "Numbers | None":
+    def cells(self) -> Cells | None:
         """What it, or an entry of it, is cut into."""
         return None
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.attributes.base import OTHER, require_size, two
+from dxprivacy.verify.attributes.base import OTHER, Cells, require_size, two
 from dxprivacy.verify.attributes.ranged import Ranged
 from dxprivacy.verify.orders import CellOrder
 from dxprivacy.verify.reading import decimal, refuse
@@ -76,6 +76,6 @@ class Numbers(Ranged):
         return CellOrder(where, self.name, self.low, self.high, self.step)
 
     @property
-    def cells(self) -> "Numbers":
+    def cells(self) -> Cells:
         """Its own."""
-        return self
+        return Cells(self.low, self.step, self.cell_value, self.clamp)

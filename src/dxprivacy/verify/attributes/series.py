@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.attributes.base import Attribute, Property
+from dxprivacy.verify.attributes.base import Attribute, Cells, Property
 from dxprivacy.verify.attributes.integers import Integers
 from dxprivacy.verify.attributes.numbers import Numbers
 from dxprivacy.verify.attributes.ranged import Ranged
@@ -47,7 +47,7 @@ class Series(Attribute):
         return self.entry.clamp
 
     @property
-    def cells(self) -> Numbers | None:
+    def cells(self) -> Cells | None:
         """Those of its entries."""
         return self.entry.cells
 

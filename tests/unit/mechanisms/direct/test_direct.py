@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Values
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct import run as direct_module
@@ -17,7 +17,7 @@ from dxprivacy.mechanisms.laplace.run import noisy_rows
 from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 
 def plain_fit(A, m, variances, total):

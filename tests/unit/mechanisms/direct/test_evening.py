@@ -7,7 +7,7 @@ import dxprivacy as dx
 from dxprivacy.mechanisms.direct.evening import evened
 from dxprivacy.mechanisms.direct.fitting import fit
 from dxprivacy.mechanisms.synthesis.projection import Projection
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 
 PEOPLE = dx.Universe(
     [

@@ -11,7 +11,8 @@ import dxprivacy as dx
 from contracts.random_models import random_metric, random_questions
 from dxprivacy import metrics
 from dxprivacy.accounting import closest_told_apart
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import WithAbsent, with_absent

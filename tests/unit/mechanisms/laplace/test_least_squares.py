@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from contracts.exact_least_squares import solved, wild_rows
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares, components, least_squares
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import Stack, count, marginals, matrix, ranges, sum_of, table
+from dxprivacy.questions.asked import Stack
+from dxprivacy.questions.asking import count, marginals, matrix, ranges, sum_of, table
 from dxprivacy.questions.strategy_rows import Groups, Steps, Tally
 
 SMALL = Universe(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.base import Integers, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.model.universe import Universe

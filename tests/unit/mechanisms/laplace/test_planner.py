@@ -15,12 +15,13 @@ from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.accounting.certificate import certify
 from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.accounting.share import parse_share
 from dxprivacy.errors import DxError, NotCertified, QuestionError, SeparatesIdentical, UsageError
 from dxprivacy.files.canonical import sealed
 from dxprivacy.mechanisms.laplace.constraints import constraints, fill, fixed
 from dxprivacy.mechanisms.laplace.noise_law import half_width, mean_absolute, scale_for, variance
 from dxprivacy.mechanisms.laplace.plan import load_plan
-from dxprivacy.mechanisms.laplace.planner import METHODS, make_plan, parse_share, prepare
+from dxprivacy.mechanisms.laplace.planner import METHODS, make_plan, prepare
 from dxprivacy.mechanisms.laplace.task import Proposal
 
 

@@ -6,13 +6,15 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Integers, Points, Values
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.choice.plan import make_choice
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.mechanisms.laplace.worth import guesses, no_better
 from dxprivacy.metrics import alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
 from dxprivacy.screens.worth import choice_warning, plan_warning
 
 UNIVERSE = Universe(

@@ -8,7 +8,7 @@ import pytest
 import dxprivacy as dx
 from contracts.box_questions import BOXES, RECORDS, random_boxes, random_table
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Values
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DataError, NotCertified, QuestionError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.plan import plan_direct
@@ -22,7 +22,8 @@ from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.mechanisms.synthesis.projection import Line
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.questions import gather
+from dxprivacy.questions.asking import gather
+from dxprivacy.release.booking import NOWHERE
 
 
 class NoNoise:
@@ -38,8 +39,8 @@ class NoNoise:
 class Unpaid:
     """No certificates at every step: these are tested elsewhere, and take most of the time."""
 
-    def step(self, cost, questions, name, act):
-        return act()
+    def step(self, cost, questions, name, act, *, asked=None):
+        return act(NOWHERE)
 
 
 LINE = metrics.line(6, 1)
@@ -351,9 +352,9 @@ def test_data_is_counted_only_after_the_first_cost_was_reserved():
     order = []
 
     class Spy:
-        def step(self, cost, questions, name, act):
+        def step(self, cost, questions, name, act, *, asked=None):
             order.append(name)
-            return act()
+            return act(NOWHERE)
 
     def counted():
         order.append("counted")

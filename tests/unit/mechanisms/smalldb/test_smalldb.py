@@ -10,9 +10,9 @@ import dxprivacy as dx
 from dxprivacy.errors import QuestionError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.noise.source import SystemNoise
-from dxprivacy.mechanisms.smalldb import small_database
 from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.mechanisms.smalldb.routes import route
+from dxprivacy.mechanisms.smalldb.run import small_database
 from dxprivacy.mechanisms.spending import Unrecorded
 
 AGES = dx.Universe([dx.Integers(name="age", low=0, high=9, has_other=False)])

@@ -7,12 +7,13 @@ import pytest
 
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.accounting.pullback import Pullback, PulledBack
-from dxprivacy.attributes.base import Values
+from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.synthesis import projection
 from dxprivacy.mechanisms.synthesis.projection import Projection
+from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Answer, Linear, Workload
-from dxprivacy.questions.questions import gather, marginals
+from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.questions.asking import gather, marginals
 
 
 def agrees_with_the_matrix(workload, seed=0):

@@ -9,24 +9,17 @@ from hypothesis import strategies as st
 
 from contracts.check_workload import check_workload
 from contracts.random_models import random_metric, random_questions
-from dxprivacy.attributes.base import Integers, Points, Property, Values
-from dxprivacy.attributes.ordered import Numbers
+from dxprivacy.attributes.base import Property
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
-from dxprivacy.exact.grid import array_to_grid, require_room, to_grid
+from dxprivacy.exact.grid import grid_of_rows, require_room, to_grid
 from dxprivacy.exact.numbers import exact
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.grammar import parse, write
-from dxprivacy.questions.questions import (
-    count,
-    gather,
-    marginals,
-    matrix,
-    mean_of,
-    prefixes,
-    ranges,
-    sum_of,
-    table,
-)
+from dxprivacy.questions.asking import count, gather, marginals, matrix, mean_of, prefixes, ranges, sum_of, table
+from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.stored import from_dict
 
 
@@ -155,8 +148,8 @@ def test_a_mean_by_group_needs_a_sum_and_a_count():
 )
 def test_words_and_questions_are_inverse(text):
     question = parse(text)
-    assert write(question) == text
-    assert parse(write(question)) == question
+    assert question.words() == text
+    assert parse(question.words()) == question
     assert from_dict(question.to_dict()) == question
 
 
@@ -241,8 +234,8 @@ def test_only_questions_can_be_asked():
 
 def test_grids_are_exact_where_they_can_be_and_bounded_where_not():
     assert to_grid([F(1, 10), F(3)]).bias == 0
-    assert array_to_grid(np.array([0.5, 3.0, -1.25])).unit == F(1, 4)
-    fine = array_to_grid(np.array([1 / 3, 1.0]))
+    assert grid_of_rows([np.array([0.5, 3.0, -1.25])])[0][2].unit == F(1, 4)
+    fine = grid_of_rows([np.array([1 / 3, 1.0])])[0][2]
     assert 0 < fine.bias < F(1, 2**30)
     assert abs(F(1 / 3) - int(fine.whole[0]) * fine.unit) <= fine.bias
     third = to_grid([F(1, 3**40), F(1)])

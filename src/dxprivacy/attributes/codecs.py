@@ -1,0 +1,126 @@
+"""How an entry of a data column is read: the few ways that every engine knows.
+
+A kind of attribute names one of them (`Attribute.codec`), with its numbers; where an entry is *placed* is the index of
+its value, and what has no place is `other`.  The set is closed, so that an engine can be complete: a new kind chooses a
+way that is here, and is read by all engines at once; a new way is a new class here and a new line in each engine.
+"""
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from datetime import date, timedelta
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, TypeAlias
+
+
+@dataclass(frozen=True)
+class ListedTexts:
+    """The text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`)."""
+
+    texts: tuple[str, ...]
+    how: ClassVar[str] = "by its exact text"
+
+    @property
+    def listed(self) -> int:
+        """How many places there are."""
+        return len(self.texts)
+
+
+@dataclass(frozen=True)
+class WholeNumbers:
+    """Whole numbers from `low` to `high`; with `clamp` those outside count as the nearest end."""
+
+    low: int
+    high: int
+    clamp: bool = False
+    format: str = ""
+    how: ClassVar[str] = "as a whole number"
+
+    @property
+    def listed(self) -> int:
+        """How many places there are."""
+        return self.high - self.low + 1
+
+
+@dataclass(frozen=True)
+class NumbersInCells:
+    """Numbers, rounded to float64 and compared with the ends of half-open cells, rounded likewise.
+
+    The upper end belongs to the last cell; with `clamp` numbers outside count as the nearest end.
+    """
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+    clamp: bool = False
+    format: str = ""
+    how: ClassVar[str] = "as a number"
+
+    @cached_property
+    def listed(self) -> int:
+        """How many places there are."""
+        return int((self.high - self.low) / self.step)
+
+    def start(self, index: int) -> Fraction:
+        """Where a cell starts."""
+        return self.low + index * self.step
+
+    @cached_property
+    def grid(self) -> tuple[int, int, int]:
+        """Whole numbers (a, b, c): cell k starts at (a + k b) / c, in float64 one correctly rounded division."""
+        common = math.lcm(self.low.denominator, self.step.denominator)
+        return int(self.low * common), int(self.step * common), common
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the range as float64 numbers."""
+        start, width, common = self.grid
+        return start / common, (start + self.listed * width) / common
+
+    @cached_property
+    def edges(self) -> tuple[float, ...]:
+        """The ends of the cells as float64 numbers, one more than there are cells."""
+        start, width, common = self.grid
+        return tuple((start + k * width) / common for k in range(self.listed + 1))
+
+    def place(self, number: float) -> int:
+        """The cell of a number; `listed` where it has none."""
+        if not math.isfinite(number):
+            return self.listed
+        if self.clamp:
+            number = min(max(number, self.edges[0]), self.edges[-1])
+        if not self.edges[0] <= number <= self.edges[-1]:
+            return self.listed
+        return min(bisect_right(self.edges, number) - 1, self.listed - 1)
+
+    def place_exactly(self, number: Fraction) -> int:
+        """The same without rounding to float64, which keeps the order of numbers."""
+        if self.clamp:
+            number = min(max(number, self.low), self.high)
+        if not self.low <= number <= self.high:
+            return self.listed
+        return min(int((number - self.low) // self.step), self.listed - 1)
+
+
+@dataclass(frozen=True)
+class Days:
+    """Days from `first` to `last`; a point in time counts as its day, an instant as its day in the time zone."""
+
+    first: date
+    last: date
+    timezone: str = ""
+    format: str = ""
+    how: ClassVar[str] = "as a date"
+
+    @property
+    def listed(self) -> int:
+        """How many places there are."""
+        return (self.last - self.first).days + 1
+
+    def day(self, index: int) -> date:
+        """The day at an index."""
+        return self.first + timedelta(days=int(index))
+
+
+Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInCells | Days

@@ -1,0 +1,39 @@
+"""Kinds of attributes from elsewhere, as ones of ours that read every entry alike: for the process apart."""
+
+from typing import Any, assert_never
+
+from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.codecs import Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.registry import OURS, is_known
+from dxprivacy.attributes.values import Values
+from dxprivacy.errors import DataError
+from dxprivacy.model.universe import Universe
+
+
+def read_alike(universe: Universe, where: str) -> Universe:
+    """A universe with the same cells for every row, of kinds that the package brings; unknown kinds are refused."""
+    if all(type(attribute) in OURS for attribute in universe.attributes):
+        return universe
+    return Universe([_alike(a, where) for a in universe.attributes], max_records=universe.max_records)
+
+
+def _alike(attribute: Attribute, where: str) -> Attribute:
+    if type(attribute) in OURS:
+        return attribute
+    if not is_known(attribute) or attribute.is_series:
+        raise DataError(f"attribute {attribute.name} is of a kind that cannot be counted yet", where=where)
+    same: dict[str, Any] = {"name": attribute.name, "column": attribute.column, "has_other": attribute.has_other}
+    match attribute.codec:
+        case ListedTexts(texts):
+            return Values(values=texts, **same)
+        case WholeNumbers(low, high, clamp, written):
+            return Integers(low=low, high=high, clamp=clamp, format=written, **same)
+        case NumbersInCells(low, high, step, clamp, written):
+            return Numbers(low=low, high=high, step=step, clamp=clamp, format=written, **same)
+        case Days(first, last, zone, written):
+            return Dates(first=first, last=last, timezone=zone, format=written, **same)
+        case unknown:
+            assert_never(unknown)

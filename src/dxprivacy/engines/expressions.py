@@ -1,0 +1,306 @@
+"""How an entry becomes a cell, as a value: the few kinds of expressions from which every engine's query is made.
+
+`placement` writes them, once for each way of reading and each type of column; a dialect (`duck_dialect`) renders them.
+So they say what is meant, in no engine's words, and what every rendering has to keep:
+
+- nothing fails: where an operand is nothing (NULL), or an operation has no result, the result is nothing;
+- whole numbers are exact (64 bits, where `wide` at least 81); `Real` numbers are float64, and each operation on them is
+  rounded once, to the nearest;
+- patterns are in the common part of Python's `re` and RE2, and match whole texts, ASCII digits only;
+- a text is looked at only where its length was asked for before: a pattern behind a `When` sees no other text.
+
+The set is closed: a dialect that meets another node refuses it.
+"""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TypeAlias
+
+# -- what is given, and constants --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a step is given: the entry as it stands in its column, or what the step before made of it.
+
+    `native` is the engine's own type of the column, opaque to all but its dialect.
+    """
+
+    native: str = ""
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """NULL, of the type that the expression would have: `whole` or `day`."""
+
+    of: str
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number."""
+
+    number: int
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Real:
+    """A float64 number, exactly that one; whole ones may be given as such."""
+
+    number: float | int
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day."""
+
+    day: date
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AsText:
+    """The text of a decimal number, all digits of its type, with a point."""
+
+    value: "Value"
+
+
+@dataclass(frozen=True)
+class AsBytes:
+    """The UTF-8 bytes of a text, of a whole number's shortest text, of `true` or `false`."""
+
+    value: "Value"
+
+
+@dataclass(frozen=True)
+class Stripped:
+    """A text without blanks and tabs at its ends."""
+
+    text: "Value"
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A text with every `old` replaced by `new`."""
+
+    text: "Value"
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class FirstGroup:
+    """What the first group of a pattern matches; where the whole text does not match, an empty text or nothing."""
+
+    text: "Value"
+    pattern: str
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ToWhole:
+    """The whole number that a text or a number is; nothing where it is none, or does not fit."""
+
+    value: "Value"
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class ToReal:
+    """The float64 that is nearest to a number or to the decimal text of one; nothing where it overflows."""
+
+    value: "Value"
+
+
+@dataclass(frozen=True)
+class Sound:
+    """A decimal number that has no more digits than its type, else nothing: bits can hold more."""
+
+    value: Input
+
+
+@dataclass(frozen=True)
+class WrittenDay:
+    """The day that a text names by a pattern with three groups, which are year, month and day; nothing for no day."""
+
+    text: "Value"
+    pattern: str
+    year: int
+    month: int
+    day: int
+
+
+@dataclass(frozen=True)
+class Microseconds:
+    """Those from 1970 to a point in time, rounded down; an instant's in UTC, others' as the clock shows."""
+
+    moment: Input
+
+
+@dataclass(frozen=True)
+class OffsetAt:
+    """A time zone's offset in microseconds at an instant, from a table (from, offset) in seconds, in order.
+
+    The first pair also holds before it.  A database's own time zones differ from one to the next: none is asked.
+    """
+
+    instant: Input
+    table: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class DayOf:
+    """The day of a clock that shows so many microseconds since 1970."""
+
+    microseconds: "Value"
+
+
+# -- arithmetic and conditions -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """`+`, `-`, `*` of two numbers, `/` of two reals, `-` of two days (in days), `+` of a day and days."""
+
+    left: "Value"
+    sign: str
+    right: "Value"
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The largest whole number below a real, as a real."""
+
+    number: "Value"
+
+
+@dataclass(frozen=True)
+class Clamped:
+    """A number, or the end of the range that is nearest to it."""
+
+    number: "Value"
+    low: Whole | Real
+    high: Whole | Real
+
+
+@dataclass(frozen=True)
+class OneIf:
+    """1 where a condition holds, else 0."""
+
+    condition: "Condition"
+
+
+@dataclass(frozen=True)
+class Unless:
+    """A whole number, or nothing where it is the given one."""
+
+    number: "Value"
+    excluded: int
+
+
+@dataclass(frozen=True)
+class When:
+    """A value where a condition holds, else nothing; where it does not hold, the value is not computed."""
+
+    condition: "Condition"
+    value: "Value"
+
+
+@dataclass(frozen=True)
+class NoLonger:
+    """Whether a text has at most so many bytes."""
+
+    text: "Value"
+    most: int
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Whether the whole of a text matches a pattern."""
+
+    text: "Value"
+    pattern: str
+
+
+@dataclass(frozen=True)
+class IsFinite:
+    """Whether a real is neither infinite nor NaN."""
+
+    number: "Value"
+
+
+@dataclass(frozen=True)
+class IsWhole:
+    """Whether a real has no fraction; what infinite ones and NaN answer does not matter."""
+
+    number: "Value"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """`<` or `>=` of two numbers."""
+
+    left: "Value"
+    sign: str
+    right: "Value"
+
+
+@dataclass(frozen=True)
+class Between:
+    """Whether a value lies in a range, both ends included."""
+
+    value: "Value"
+    low: Whole | Real | Day
+    high: Whole | Real | Day
+
+
+@dataclass(frozen=True)
+class InDays:
+    """Whether a point in time lies in days from `first` to `last`, in UTC or on its clock; compared in its own type,
+    since no other may hold it.
+    """
+
+    moment: Input
+    first: date
+    last: date
+
+
+@dataclass(frozen=True)
+class Both:
+    """Whether two conditions hold; the first is asked first."""
+
+    first: "Condition"
+    second: "Condition"
+
+
+Condition: TypeAlias = NoLonger | Matches | IsFinite | IsWhole | Compared | Between | InDays | Both
+Value: TypeAlias = (
+    Input
+    | Nothing
+    | Whole
+    | Real
+    | Day
+    | AsText
+    | AsBytes
+    | Stripped
+    | Replaced
+    | FirstGroup
+    | ToWhole
+    | ToReal
+    | Sound
+    | WrittenDay
+    | Microseconds
+    | OffsetAt
+    | DayOf
+    | Arithmetic
+    | Floor
+    | Clamped
+    | OneIf
+    | Unless
+    | When
+)

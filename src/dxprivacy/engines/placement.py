@@ -1,0 +1,234 @@
+"""How an entry becomes a cell, written once for all engines: from a way of reading and a type of column to expressions.
+
+Three steps for each column, so that nothing is computed twice: what stands there is *parsed*, kept if it lies *inside*
+the attribute's range, and *placed* in plain arithmetic; nothing is what has no place.  Listed texts have no arithmetic:
+what was parsed is looked up.  The rules are those of `entries`, which reads what Python reads.
+
+Text is looked at only up to a length that the policy gives: what is longer has no place.
+"""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import assert_never
+
+from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
+from dxprivacy.engines.entries import LONGEST_TEXT, WHOLE_NUMBER, longest
+from dxprivacy.engines.expressions import (
+    Arithmetic,
+    AsBytes,
+    AsText,
+    Between,
+    Both,
+    Clamped,
+    Compared,
+    Day,
+    DayOf,
+    FirstGroup,
+    Floor,
+    InDays,
+    Input,
+    IsFinite,
+    IsWhole,
+    Matches,
+    Microseconds,
+    NoLonger,
+    Nothing,
+    OffsetAt,
+    OneIf,
+    Real,
+    Replaced,
+    Sound,
+    Stripped,
+    ToReal,
+    ToWhole,
+    Unless,
+    Value,
+    When,
+    Whole,
+    WrittenDay,
+)
+from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.zones import offsets
+
+TEXTS = (Kind.TEXT, Kind.UNTYPED)
+_MOST_WHOLE = 10**24 - 1  # as many digits as a whole number may have
+
+
+@dataclass(frozen=True)
+class Read:
+    """One column that an attribute reads: how, what it is, and its name in a query."""
+
+    codec: Codec
+    column: Column
+    raw: str
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether what was parsed is looked up among listed texts; otherwise its place is computed."""
+        return isinstance(self.codec, ListedTexts) and self.column.kind is not Kind.OBJECT
+
+    @property
+    def is_grouped_raw(self) -> bool:
+        """Whether rows are grouped by what is written, and placed afterwards: of text that is read by a pattern.
+
+        A pattern takes fifty times as long as a group; all else is placed first, so that the time tells less.
+        """
+        return self.column.kind in TEXTS and not self.is_joined
+
+
+def parsed(codec: Codec, column: Column) -> Value:
+    """First step: the number, the day or the bytes of the text in a column."""
+    entry = Input(column.native)
+    if column.kind is Kind.OBJECT:  # placed already, entry by entry
+        return Unless(entry, codec.listed)
+    match codec:
+        case WholeNumbers():
+            return _whole(column, wide=codec.clamp, written=codec.format)
+        case NumbersInCells():
+            return _number(column, codec)
+        case Days():
+            return _day(column, codec)
+        case ListedTexts(texts):
+            text = text_of(column)
+            return When(NoLonger(entry, longest(texts)), text) if column.kind in TEXTS else text
+        case _:
+            assert_never(codec)
+
+
+def text_of(column: Column) -> Value:
+    """What is compared with listed texts; as bytes, since text in the data need not be UTF-8."""
+    entry = Input(column.native)
+    return AsBytes(entry if column.kind in (*TEXTS, Kind.TRUTH) else _whole(column, wide=True))
+
+
+def inside(codec: Codec, column: Column) -> Value:
+    """Second step: what was parsed, if it lies in the range; whole numbers and days are counted from its start."""
+    value = Input()
+    if column.kind is Kind.OBJECT:
+        return value
+    match codec:
+        case Days(first, last):
+            return When(Between(value, Day(first), Day(last)), Arithmetic(value, "-", Day(first)))
+        case WholeNumbers(low, high, clamp):
+            ends, most = (Whole(low), Whole(high)), Whole(_MOST_WHOLE, wide=True)
+            if not clamp:
+                return When(Between(value, *ends), Arithmetic(value, "-", Whole(low)))
+            nearest = ToWhole(Arithmetic(Clamped(value, *ends), "-", Whole(low)))
+            return When(Between(value, Whole(-_MOST_WHOLE, wide=True), most), nearest)
+        case NumbersInCells():
+            bounds = Real(codec.ends[0]), Real(codec.ends[1])
+            if codec.clamp:
+                return When(IsFinite(value), Clamped(value, *bounds))
+            # Asked first: an engine may drop a comparison that holds by a file's statistics, and those leave NaN out.
+            return When(Both(IsFinite(value), Between(value, *bounds)), value)
+        case ListedTexts():
+            return value
+        case _:
+            assert_never(codec)
+
+
+def place(codec: Codec, column: Column) -> Value:
+    """Third step: the index of a value that lies in the range."""
+    return _cell(codec) if isinstance(codec, NumbersInCells) and column.kind is not Kind.OBJECT else Input()
+
+
+def short(column: Column) -> Value:
+    """A text that is short enough to be looked at."""
+    entry = Input(column.native)
+    return When(NoLonger(entry, LONGEST_TEXT), entry)
+
+
+def _whole(column: Column, *, wide: bool, written: str = "") -> Value:
+    """The whole number in a column; a cast alone would round 1.5 to 2."""
+    entry = Input(column.native)
+    if column.kind in TEXTS:
+        plain = _plain(short(column), NumberFormat.of(written)) if written else short(column)
+        number = ToWhole(FirstGroup(plain, WHOLE_NUMBER), wide)
+        return When(Matches(short(column), NumberFormat.of(written).pattern), number) if written else number
+    if column.kind is Kind.WHOLE:
+        return ToWhole(entry, wide)
+    if column.kind is Kind.FLOAT:
+        return When(IsWhole(entry), ToWhole(entry, wide))
+    if column.kind is Kind.DECIMAL:
+        return When(Matches(AsText(Sound(entry)), r"[^.]*(\.0*)?"), ToWhole(Sound(entry), wide))
+    return Nothing("whole")
+
+
+def _plain(text: Value, written: NumberFormat) -> Value:
+    """A number written as text, with a point before its decimals and nothing between its thousands."""
+    plain: Value = Stripped(text)
+    if written.thousands:
+        plain = Replaced(plain, written.thousands, "")
+    return plain if written.decimal == "." else Replaced(plain, written.decimal, ".")
+
+
+def _number(column: Column, codec: NumbersInCells) -> Value:
+    """The nearest float64 to a number."""
+    entry = Input(column.native)
+    if column.kind in TEXTS:
+        written = NumberFormat.of(codec.format)
+        return When(Matches(short(column), written.pattern), ToReal(_plain(short(column), written)))
+    if column.kind is Kind.DECIMAL:  # through text: a division by a power of ten may round twice
+        return ToReal(AsText(Sound(entry)))
+    return ToReal(entry)
+
+
+def _cell(codec: NumbersInCells) -> Value:
+    """The cell of a float64 number inside the range.
+
+    Cell k starts at (a + k b) / c.  With |a + k b| and c below 2^50 all numerators are exact in float64, and the
+    estimate floor((v c - a) / b) is off by one at most: the product and the difference err by less than 1/4 each.
+    Comparing v with the starts of that cell and of the next, each one correctly rounded division, repairs it.
+    """
+    v = Input()
+    a, b, c = (Real(x) for x in codec.grid)
+    guess = Floor(Arithmetic(Arithmetic(Arithmetic(v, "*", c), "-", a), "/", b))
+
+    def start(k: Value) -> Value:
+        return Arithmetic(Arithmetic(a, "+", Arithmetic(k, "*", b)), "/", c)
+
+    ahead = OneIf(Compared(v, ">=", start(Arithmetic(guess, "+", Real(1)))))
+    behind = OneIf(Compared(v, "<", start(guess)))
+    at_end = OneIf(Compared(v, ">=", Real(codec.ends[1])))  # the upper end belongs to the last cell
+    return Arithmetic(Arithmetic(Arithmetic(ToWhole(guess), "+", ahead), "-", behind), "-", at_end)
+
+
+def _day(column: Column, codec: Days) -> Value:
+    """The day of an entry."""
+    entry = Input(column.native)
+    if column.kind is Kind.DATE:
+        return entry
+    if column.kind in TEXTS:
+        written = DateFormat.of(codec.format)
+        return WrittenDay(short(column), written.pattern, written.year, written.month, written.day)
+    if column.kind is Kind.CLOCK:
+        return When(InDays(entry, codec.first, codec.last), DayOf(Microseconds(entry)))
+    if column.kind is Kind.INSTANT:
+        near = InDays(entry, _shifted(codec.first, -2), _shifted(codec.last, 2))
+        return When(near, DayOf(Arithmetic(Microseconds(entry), "+", OffsetAt(entry, offsets(codec)))))
+    return Nothing("day")
+
+
+def _shifted(day: date, days: int) -> date:
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return day
+
+
+def entry_at(codec: WholeNumbers | NumbersInCells | Days) -> Value:
+    """The other way round, for records that are written: the entry at a place, numbers in cells by their middle."""
+    k = Input()
+    match codec:
+        case WholeNumbers(low):
+            return ToWhole(Arithmetic(k, "+", Whole(low)))
+        case Days(first):
+            return Arithmetic(Day(first), "+", k)
+        case NumbersInCells():
+            # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
+            a, b, c = codec.grid
+            doubled = Arithmetic(Whole(2 * a + b), "+", Arithmetic(k, "*", Whole(2 * b)))
+            return Arithmetic(ToReal(doubled), "/", Real(2 * c))
+        case _:
+            assert_never(codec)

@@ -1,0 +1,209 @@
+"""What a plan knows: the noise each answer will get, its certificate and its expected error.  It costs nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.accounting import largest_loss
+from dxprivacy.accounting.certificate import Certificate, certify
+from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.numbers import finite
+from dxprivacy.files.canonical import digest_of
+from dxprivacy.mechanisms.facts import Facts
+from dxprivacy.mechanisms.laplace.baselines import Baselines, Ours, baselines
+from dxprivacy.mechanisms.laplace.expected import all_expected
+from dxprivacy.mechanisms.laplace.laws import laplace_laws
+from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.reconstruction import WayBack
+from dxprivacy.metrics import Metric
+from dxprivacy.model.recipes import ErrorOf, Interval, Law
+from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.questions.asked import Stack
+
+LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A certificate, and the rows, scales and policy that it was computed for: taken for those, and for no others."""
+
+    cost: LaplaceCost
+    certificate: Certificate
+
+    def holds(self, cost: LaplaceCost, metric: Metric) -> bool:
+        """Whether it is about this very cost."""
+        return self.certificate.metric == metric.digest and self.cost.identity == cost.identity
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlanFacts(Facts):
+    """Scales for every row that is counted, certified against a policy.
+
+    What is counted are the rows of the workload, or others (`measured`) from which those are worked out.
+    """
+
+    questions: Stack
+    workload: Workload
+    metric: Metric = field(repr=False)
+    scales: tuple[float, ...]
+    share: Fraction
+    method: str
+    rows: int | None
+    title: str = ""
+    dataset: str = ""
+    measured: Measured | None = None  # what is counted instead of the rows that were asked for
+    about: str = ""  # in words: which strategy, and how good it is
+    planner: str = "auto"  # the method that was asked for, by which plain DP is planned for comparison as well
+    proof: Proof | None = field(default=None, repr=False)  # where planning has just computed it
+
+    def __post_init__(self) -> None:
+        if max(self.scales, default=0.0) >= LARGEST_SCALE:
+            raise NotCertified("the noise would be larger than any answer", hints=["the policy is too strict for this"])
+
+    @property
+    def counted(self) -> Workload:
+        """The rows that get noise."""
+        return self.workload if self.measured is None else self.measured.workload
+
+    @property
+    def counted_questions(self) -> Stack:
+        """The questions that are put to the data: those that were asked, or others in their place."""
+        return self.questions if self.measured is None else self.measured.questions
+
+    @cached_property
+    def cost(self) -> LaplaceCost:
+        """What a release would cost, pair by pair."""
+        return LaplaceCost(self.counted, self.scales)
+
+    @cached_property
+    def laws(self) -> tuple[Law, ...]:
+        """The law of the noise in each row that was asked for."""
+        return laplace_laws(self.scales) if self.measured is None else self.measured.laws(self.scales)
+
+    @property
+    def reconstruction(self) -> WayBack | None:
+        """The way from counted rows to those that were asked for, where the plan's file carries it."""
+        return None if self.measured is None else self.measured.reconstruction(self.scales)
+
+    def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
+        """The rows that were asked for, from noisy counts: post-processing."""
+        return noisy.tolist() if self.measured is None else self.measured.estimate(noisy, self.scales, records)
+
+    def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
+        """The released value of an answer and its 95 % interval, from estimated rows."""
+        shifts = None if self.measured is None else self.measured.shifts
+        return answer.recipe.interval(rows, self.laws, records, 0.0 if shifts is None else shifts[answer.rows[0]])
+
+    def is_exact(self, answer: Answer) -> bool:
+        """Whether an answer has no noise, and nothing else moves it: shift, rounding, or cells that hide a part."""
+        shifts = None if self.measured is None else self.measured.shifts
+        recipe = answer.recipe
+        return not (recipe.below or recipe.above or recipe.bias) and all(
+            self.laws[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows
+        )
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The proof that these very scales keep the policy; computed from them, never carried along to others."""
+        if self.proof is not None and self.proof.holds(self.cost, self.metric):
+            return self.proof.certificate
+        return certify(self.cost, self.metric)
+
+    @cached_property
+    def errors(self) -> tuple[ErrorOf, ...]:
+        """Expected error per answer."""
+        shifts = None if self.measured is None else self.measured.shifts
+        return all_expected(self.workload, self.laws, self.rows, shifts)
+
+    @cached_property
+    def worst_case(self) -> tuple[float, tuple[int, int] | None]:
+        """The plain-DP reading: the largest loss over all pairs, and its pair."""
+        return largest_loss(self.cost)
+
+    @property
+    def worst_epsilon(self) -> float:
+        """The largest loss over all pairs."""
+        return self.worst_case[0]
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        """What plain differential privacy would give, question by question."""
+        ratio, worst = float(self.certificate.ratio), self.worst_epsilon
+        return baselines(
+            Ours(
+                self.questions, self.workload, self.metric, self.share, self.rows, self.scales, self.measured,
+                self.laws, self.errors, ratio, worst, self.planner,
+            )
+        )  # fmt: skip
+
+    @property
+    def expected_rmse(self) -> Floats:
+        """Root mean square error per answer."""
+        return np.array([e.rmse for e in self.errors])
+
+    @property
+    def gains(self) -> tuple[float, ...]:
+        """Per question: how many times more noise the same planner would need under one ε for all pairs, the least
+        that the question tells apart; never below 1 (`baselines` says why), inf where nothing limits it."""
+        return tuple(question.gain for question in self.baselines.questions)
+
+    @cached_property
+    def improvement(self) -> Floats:
+        """Per answer: the error of plain DP as strict as the closest pair that its question tells apart, divided by
+        ours; inf for exact answers.
+
+        Of a question as a whole it is at least 1; one of its answers may be given up a little for the others.
+        """
+        return np.array([_times(theirs, ours) for theirs, ours in zip(self.baselines.strict, self.errors, strict=True)])
+
+    @cached_property
+    def request(self) -> str:
+        """The plan's own name: a digest of everything that matters to a release."""
+        return digest_of(
+            {
+                "metric": self.metric.digest,
+                "dataset": self.dataset,
+                # A question called otherwise is the same question: its answer is not paid for twice.
+                "questions": [{k: v for k, v in q.items() if k != "title"} for q in self.questions.to_dict()],
+                "workload": self.workload.digest,
+                "scales": [s.hex() for s in self.scales],
+                "share": str(self.share),
+                "rows": self.rows,
+                **({} if self.measured is None else {"measured": [self.measured.how, self.measured.workload.digest]}),
+            }
+        )
+
+    def essence(self) -> dict[str, Any]:
+        """For JSON: what a plan and its release have in common, enough to check both from the file alone."""
+        return {
+            "name": self.name,
+            "request": self.request,
+            **self.policy_facts(),
+            "questions": self.questions.to_dict(),
+            "workload": self.workload.digest,
+            "rows": self.rows,
+            "share": str(self.share),
+            "scales": [s.hex() for s in self.scales],
+            "certificate": self.certificate.to_dict(),
+            "worst_case_epsilon": finite(self.worst_epsilon),
+            **({} if self.measured is None else {"measured": self.measured.to_dict() | self._carried()}),
+        }
+
+    def _carried(self) -> dict[str, Any]:
+        carried = self.reconstruction
+        return {} if carried is None else {"reconstruction": carried.to_dict()}
+
+
+def _times(theirs: ErrorOf | None, ours: ErrorOf) -> float:
+    """How many times ours, of the widths that a reader sees; by the mean square where 95 % of one's noise is 0."""
+    if theirs is None:
+        return np.inf
+    if min(theirs.half_width, ours.half_width) > 0:
+        return theirs.half_width / ours.half_width
+    return theirs.rmse / ours.rmse if ours.rmse > 0 else np.inf

@@ -1,0 +1,84 @@
+"""A planned mechanism: a value made without data, that says what it would cost and can be carried out.
+
+Everything that spends is one of these, in a folder of its own: `facts.py` holds what is known of it before anything is
+spent (cost, certificate, expected error), `run.py` what is done with the data, `plan.py` the value that joins both and
+how it is made.  Whoever carries one out does so in one way (`Session.carry_out`): nothing is counted or drawn but
+inside a step whose cost `spend` has reserved.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Generic, TypeAlias, TypeVar
+from urllib.parse import quote
+
+from dxprivacy.accounting.costs import RowsCost
+from dxprivacy.errors import UsageError
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.facts import Facts
+from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.spending import Spending, Unrecorded
+from dxprivacy.release.booking import Booking
+
+T = TypeVar("T")
+Count: TypeAlias = Callable[[], Histogram]
+"""Counts the data: called once, inside a reserved step."""
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told the step and how many there are; never anything about data."""
+SYNTHESIS = "plan was made", "session.plan_synthesis(…)"
+
+
+class Planned(Facts, Generic[T]):
+    """Facts that can be carried out, with an outcome T."""
+
+    told: ClassVar[tuple[str, str]]  # what was done to make one, and by what, for whoever holds a wrong one
+    in_steps: ClassVar[bool] = False  # whether its entries in a ledger are steps with names of their own
+
+    def entry_name(self, request: str) -> str:
+        """What its entry in a ledger is called; of one in steps, what the names of all its entries begin with."""
+        if self.in_steps:  # one word, by which the ledger shows the steps of a run together
+            return f"synth-{self.request[:16]}" + (f"-{quote(request, safe='')}" if request else "")
+        return f"{self.request[:16]} {request}".strip()
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return 1
+
+    @property
+    def all_steps(self) -> RowsCost | None:
+        """Not less than the cost of all its steps together, whatever they find; None where one step is all."""
+        return None
+
+    @property
+    def reserved(self) -> RowsCost | None:
+        """What its one step will cost, for those who tell in advance; None where that depends on what is found."""
+        return None
+
+    @property
+    def whole_cost(self) -> RowsCost | None:
+        """Not less than everything it will spend; None where it spends nothing."""
+        return self.reserved if self.all_steps is None else self.all_steps
+
+    @abstractmethod
+    def rehearse(self, records: int, booking: Booking) -> None:
+        """Refuse whatever can be refused from public numbers, before anything is spent."""
+
+    def by_hand(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> T:
+        """The researcher's view: carry it out on a histogram, without a ledger; never more than the share."""
+        universe = self.metric.universe
+        histogram = counts if isinstance(counts, Histogram) else Histogram.of(universe, counts)
+        spend = Unrecorded(self.metric, self.share)
+        return self.run(lambda: histogram, noise or SystemNoise(), spend, progress=progress)
+
+    @abstractmethod
+    def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> T:
+        """Carry it out: every step is reserved by `spend` before anything is counted or drawn."""
+
+
+def require_number(planned: int, records: int) -> None:
+    """Refuse a plan that was made for another number of records; both are public."""
+    if planned != records:
+        raise UsageError(
+            f"the plan was made for {planned:,} records, and there are {records:,}",
+            hints=["session.plan_synthesis(…)"],
+        )

@@ -1,0 +1,184 @@
+"""Questions: unbound, frozen, serialisable.  `question.on(universe)` turns one into a workload.
+
+    dx.table("sex", "age/10")                 one count per combination
+    dx.count(sex="F", age=(18, 65))           one count, bounds included
+    dx.sum_of("income", by="sex")             sums
+    dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
+    dx.table("age/10", weight=2)              more important than others in its plan
+    dx.matrix([[1, 0, 1]])                    any linear questions
+
+Questions stack with `+`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.exact.numbers import Number
+from dxprivacy.questions.asked import Asked, Stack, importance, target
+from dxprivacy.questions.conditions import conditions
+from dxprivacy.questions.counts import Count
+from dxprivacy.questions.explicit_rows import on_grids
+from dxprivacy.questions.grammar import parse
+from dxprivacy.questions.intervals import Prefixes, Ranges
+from dxprivacy.questions.marginals import Marginals
+from dxprivacy.questions.matrix import Matrix
+from dxprivacy.questions.sums import LEFT_OUT, ZERO, Mean, Sum
+
+_NUMBER = (int, float, np.number, Fraction, Decimal)
+Ask: TypeAlias = "Asked | Stack | str | Iterable[Asked | Stack | str]"
+
+
+def gather(*asked: Any) -> Stack:
+    """Questions, lists of them, arrays, and questions in words, as one stack.
+
+    >>> len(gather("count by sex", [count(), mean_of("age")]).questions)
+    3
+    """
+    found: list[Asked] = []
+    for item in asked:
+        if isinstance(item, Asked):
+            found.append(item)
+        elif isinstance(item, Stack):
+            found += item.questions
+        elif isinstance(item, str):
+            found.append(parse(item))
+        elif isinstance(item, np.ndarray) or hasattr(item, "tocsc"):
+            found += gather(matrix(item)).questions
+        elif isinstance(item, (list, tuple)) and item and not any(isinstance(x, _NUMBER) for x in item):
+            numeric = all(isinstance(x, (list, tuple)) and x and isinstance(x[0], _NUMBER) for x in item)
+            found += gather(*([matrix(item)] if numeric else item)).questions
+        elif isinstance(item, (list, tuple)) and item:
+            found += gather(matrix([item])).questions
+        else:
+            raise UsageError(
+                f"not a question: {type(item).__name__}", hints=["dx.table, dx.count, dx.sum_of, dx.mean_of"]
+            )
+    if not found:
+        raise UsageError("ask at least one question", hints=["dx.count(), dx.table('sex')"])
+    return Stack(tuple(found))
+
+
+def table(
+    *by: str, where: Mapping[str, object] | None = None, within: Number | None = None, weight: Number = 1
+) -> Count:
+    """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
+
+    >>> str(table("sex", "age/10", within=5))
+    'count by sex, age/10 within 5'
+    """
+    if not by:
+        raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
+    return Count(by=_names(by), where=conditions(where), within=target(within), weight=importance(weight))
+
+
+def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
+    """How many records fulfil the conditions; `age=(18, 65)` includes both ends, a list means any of them.
+
+    On numbers in cells `income=(0, 5000)` means from 0 to below 5000.
+
+    Conditions are keywords, also one on an attribute `weight`: importance is `dx.count(…).weighted(2)`.
+
+    >>> str(count(sex="F", age=(18, 65)))
+    'count where sex=F and age=18..65'
+    """
+    return Count(by=_names(by), where=conditions(where), within=target(within))
+
+
+def sum_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Sum:
+    """The sum of a number over records, possibly by groups; what is missing counts as 0, or as the policy declares.
+
+    >>> str(sum_of("income", by="sex"))
+    'sum income by sex'
+    """
+    return Sum(of, _names(by), conditions(where), target(within), weight=importance(weight), missing=ZERO)
+
+
+def mean_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Mean:
+    """The mean of a number over the records that have a valid one: a ratio of two noisy answers.
+
+    Where the policy declares the attribute `complete`, the mean over all records is their sum over the public n.
+
+    >>> str(mean_of("age", where={"sex": "F"}))
+    'mean age where sex=F'
+    """
+    return Mean(of, _names(by), conditions(where), target(within), weight=importance(weight), missing=LEFT_OUT)
+
+
+def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Prefixes:
+    """How many records lie from the first value up to each: a cumulative distribution; `age/10` in steps of ten.
+
+    >>> str(prefixes("age/10"))
+    'prefixes age/10'
+    """
+    return Prefixes(of, within=target(within), weight=importance(weight))
+
+
+def ranges(of: str, *, within: Number | None = None, weight: Number = 1) -> Ranges:
+    """How many records lie in each interval of an ordered attribute.
+
+    >>> str(ranges("age/10", within=5))
+    'ranges age/10 within 5'
+    """
+    return Ranges(of, within=target(within), weight=importance(weight))
+
+
+def marginals(order: int, *, within: Number | None = None, weight: Number = 1) -> Marginals:
+    """All tables of `order` attributes.
+
+    >>> str(marginals(2))
+    'marginals 2'
+    """
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
+    return Marginals(str(order), within=target(within), weight=importance(weight))
+
+
+def matrix(
+    rows: Any, *, labels: Sequence[str] = (), within: Number | None = None, weight: Number = 1
+) -> Matrix | Stack:
+    """Any linear questions, one row each; dense or scipy sparse.
+
+    Rows of very different sizes are several questions, each on a grid that suits it.
+
+    >>> matrix([[1, 0.5], [0, 1]]).factor
+    Fraction(1, 2)
+    """
+    goals = (target(within), importance(weight))
+    parts = on_grids(rows)
+    count = sum(part.whole.shape[0] for part in parts)
+    if labels and len(labels) != count:
+        raise QuestionError(f"{len(labels)} labels for {count} rows")
+    names = tuple(str(x) for x in labels)
+    if len(parts) == 1:
+        return replace(parts[0], labels=names, within=goals[0], weight=goals[1])
+    names = names or tuple(f"row {k + 1}" for k in range(count))
+    out, start = [], 0
+    for part in parts:
+        stop = start + part.whole.shape[0]
+        out.append(replace(part, labels=names[start:stop], within=goals[0], weight=goals[1]))
+        start = stop
+    return Stack(tuple(out))
+
+
+def _names(by: str | Sequence[str]) -> tuple[str, ...]:
+    return (by,) if isinstance(by, str) else tuple(by)

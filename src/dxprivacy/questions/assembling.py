@@ -1,0 +1,59 @@
+"""From parts to a question, however they were written; and which kinds of question there are."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.questions.conditions import Condition
+from dxprivacy.questions.counts import Count
+from dxprivacy.questions.intervals import Prefixes, Ranges
+from dxprivacy.questions.marginals import Marginals
+from dxprivacy.questions.question import Question
+from dxprivacy.questions.sums import Mean, Sum
+
+ASKS: dict[str, type[Question]] = {kind.ask: kind for kind in (Count, Sum, Mean, Prefixes, Ranges, Marginals)}
+
+
+def register_question(kind: type[Question]) -> type[Question]:
+    """Make a kind of question known: to words, files, plans and ledgers.  One word means one thing, for ever."""
+    if not (isinstance(kind, type) and issubclass(kind, Question)) or not kind.ask.isidentifier():
+        raise UsageError("a kind of question is a class that extends Question, with one word for `ask`")
+    if ASKS.setdefault(kind.ask, kind) is not kind:
+        raise UsageError(f"“{kind.ask}” is asked already, and means something else")
+    return kind
+
+
+def assemble(
+    ask: str,
+    *,
+    of: str = "",
+    by: Sequence[str] = (),
+    where: Sequence[tuple[str, Condition]] = (),
+    within: Fraction | None = None,
+    unit: str = "",
+    weight: Fraction = Fraction(1),
+    title: str = "",
+    missing: str | None = None,
+) -> Question:
+    """A question from its parts, however they were written; what has no meaning is refused.
+
+    Words, `[[ask]]` tables and JSON all end here.
+
+    >>> str(assemble("sum", of="income", by=["sex"]))
+    'sum income by sex'
+    """
+    if ask not in ASKS:
+        raise QuestionError(f"“{ask}” is not something to ask", hints=did_you_mean(str(ask), ASKS) or [("count", "")])
+    kind = ASKS[ask]
+    if kind.takes_of != bool(of):
+        what = f"{ask} of what?" if not of else f"count takes no “{of}”"
+        raise QuestionError(what, hints=[(f"{ask} age", "") if not of else (f"count by {of}", "")])
+    if by and kind.whole:
+        raise QuestionError(f"{ask} cannot be grouped", hints=[("count by …", "for groups")])
+    if where and kind.whole:
+        raise QuestionError(f"{ask} take no condition", hints=[("count where …", "for conditions")])
+    usual = kind.missing_as
+    if missing not in (None, "", usual):
+        hint = (f'missing = "{usual}"', "how missing entries count") if usual else ("no missing", "entries all count")
+        raise QuestionError(f"{ask} does not know how missing entries count: {str(missing)[:40]!r}", hints=[hint])
+    return kind(of, tuple(by), tuple(where), within, unit, weight, title, usual if missing is None else missing)

@@ -1,0 +1,59 @@
+"""Conditions: any of some values, or a range of numbers or days with both ends included."""
+
+from collections.abc import Mapping
+from datetime import date
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from dxprivacy.attributes.base import as_text
+from dxprivacy.attributes.text_formats import as_date
+from dxprivacy.errors import UsageError
+from dxprivacy.exact.numbers import exact
+
+Condition: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date, date]
+"""Any of these values, or a range of numbers or days with both ends included."""
+
+
+def conditions(where: Mapping[str, object] | None) -> tuple[tuple[str, Condition], ...]:
+    """One for each name."""
+    return tuple((name, condition(wanted)) for name, wanted in (where or {}).items())
+
+
+def condition(wanted: object) -> Condition:
+    """A condition from what was written: a pair of numbers or days is a range, a list means any of its values."""
+    if isinstance(wanted, tuple):
+        if len(wanted) != 2:
+            raise UsageError("a range needs two ends", hints=["age=(18, 65)"])
+        first, last = as_date(wanted[0]), as_date(wanted[1])
+        if first and last:
+            if first > last:
+                raise UsageError(f"the range {first}..{last} is empty")
+            return first, last
+        low, high = (Fraction(exact(x, what="end of a range")) for x in wanted)
+        if low > high:
+            raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
+        return low, high
+    values = tuple(as_text(v) for v in (wanted if isinstance(wanted, (list, set, frozenset)) else [wanted]))
+    if not values:
+        raise UsageError("a condition needs at least one value")
+    return values
+
+
+def written_condition(text: str) -> Condition:
+    """A condition as it stands in a question: `18..65` is a range, everything else a value.
+
+    >>> written_condition("18..65"), written_condition("F")
+    ((Fraction(18, 1), Fraction(65, 1)), ('F',))
+    """
+    low, dots, high = text.partition("..")
+    return condition((low, high) if dots else text)
+
+
+def is_range(condition: Condition) -> bool:
+    """Whether a condition is a range."""
+    return not isinstance(condition[0], str)
+
+
+def condition_to_dict(condition: Condition) -> Any:
+    """For JSON."""
+    return {"from": str(condition[0]), "to": str(condition[1])} if is_range(condition) else list(condition)

@@ -1,0 +1,26 @@
+"""Counts: how many records are in each group."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dxprivacy.model.recipes import Linear
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.questions.grouped import Grouped
+from dxprivacy.questions.question import Question
+
+
+@dataclass(frozen=True)
+class Count(Question):
+    """How many records fulfil the conditions, possibly by groups."""
+
+    ask = "count"
+    takes_of = False
+
+    def rows_on(self, universe: Universe) -> Workload:
+        """A row for each group."""
+        found = Grouped.of(self, universe)
+        found.require_unit("")
+        labels = found.labels
+        answers = [Answer(label, 0, Linear(k, Fraction(1)), "", self.within) for k, label in enumerate(labels)]
+        return Workload(universe, (found.block(),), found.in_groups(answers), (str(self),))

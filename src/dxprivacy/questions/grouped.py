@@ -1,0 +1,115 @@
+"""What counts, sums and means share: groups and conditions as rows, and what answers are called."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.model.blocks import Factor, OneHot
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Answer
+from dxprivacy.questions.grouping import Grouping, group, selected, told
+from dxprivacy.questions.question import Question
+
+MAX_ROWS = 2_000_000
+
+
+@dataclass
+class Grouped:
+    """The groups of a question: of each attribute that matters the group of every value (-1: in none)."""
+
+    question: Question
+    universe: Universe
+    groupings: list[Grouping]
+    groups: dict[int, Ints]
+    sizes: dict[int, int]
+    part: Fraction  # of all records, as if all groups and values were equally frequent
+
+    @classmethod
+    def of(cls, question: Question, universe: Universe) -> "Grouped":
+        """Groups and conditions, worked out."""
+        groupings = [group(spec, universe) for spec in question.by]
+        axes = [g.axis for g in groupings]
+        if len(set(axes)) != len(axes):
+            raise QuestionError("one attribute can be grouped only once", where=f"question “{question}”")
+        groups: dict[int, Ints] = {g.axis: g.groups.copy() for g in groupings}
+        sizes = {g.axis: len(g.labels) for g in groupings}
+        part = Fraction(1, math.prod(sizes.values()))
+        for name, wanted in question.where:
+            axis, mask = selected(name, wanted, universe)
+            listed = universe.attributes[axis].listed
+            part *= Fraction(max(int(mask[:listed].sum()), 1), listed) if axis not in axes else 1
+            sizes.setdefault(axis, 1)
+            current = groups.setdefault(axis, np.zeros(universe.shape[axis], dtype=np.int64))
+            current[~mask] = -1
+        found = cls(question, universe, groupings, groups, sizes, part)
+        if (rows := math.prod(sizes.values())) > MAX_ROWS:
+            raise QuestionError(f"{rows:,} answers are more than {MAX_ROWS:,}", where=f"question “{question}”")
+        return found
+
+    @property
+    def labels(self) -> list[str]:
+        """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
+        question, named = self.question, {g.axis: g.labels for g in self.groupings}
+        if not named:
+            return [f"{question.ask} {question.of}".strip() if not question.where else self._in_words()]
+        labels = [""]
+        for axis in sorted(self.sizes):
+            if axis in named:
+                labels = [f"{before}, {label}" if before else label for before in labels for label in named[axis]]
+        return [f"{question.ask} {question.of}, {label}" for label in labels] if question.of else labels
+
+    def _in_words(self) -> str:
+        """As it was asked, but numbers in cells are named as what is really counted."""
+        conditions = enumerate(self.question.where)
+        known = {k: words for k, (name, wanted) in conditions if (words := told(name, wanted, self.universe))}
+        return self.question.words(goals=False, instead=known)
+
+    def block(
+        self,
+        weighted: int | None = None,
+        weights: Ints | None = None,
+        *,
+        unit: Fraction = Fraction(1),
+        bias: Fraction = Fraction(0),
+    ) -> OneHot:
+        """A row for each group; records count by the weights of one attribute's values, where there are any."""
+        ones = {axis: np.ones(len(g), dtype=np.int64) for axis, g in self.groups.items()}
+        factors = {axis: Factor(g.copy(), ones[axis]) for axis, g in self.groups.items()}
+        if weighted is not None and weights is not None:
+            column = factors.get(weighted)
+            placed = column.groups if column else np.zeros(self.universe.shape[weighted], dtype=np.int64)
+            factors[weighted] = Factor(placed, weights.copy())
+        return OneHot(self.universe, factors, self.sizes, unit=unit, bias=bias)
+
+    def in_groups(self, answers: list[Answer]) -> tuple[Answer, ...]:
+        """The answers with the group that each stands for; their order is that of the labels."""
+        return in_groups(answers, self.groupings, self.universe)
+
+    def require_unit(self, unit: str) -> None:
+        """Refuse a target in another unit than the answer's."""
+        question = self.question
+        if question.unit and question.unit != unit:
+            raise QuestionError(
+                f"the target is in {question.unit}, but "
+                + (f"the answer is in {unit}" if unit else "the answer has no unit"),
+                where=f"question “{question}”",
+            )
+
+
+def in_groups(answers: list[Answer], groupings: list[Grouping], universe: Universe) -> tuple[Answer, ...]:
+    """The answers with the group that each stands for; their order is that of the labels."""
+    ordered = sorted(groupings, key=lambda g: g.axis)
+    named = [[(_column(g.name, universe), label) for label in g.labels] for g in ordered]
+    return tuple(replace(a, groups=groups) for a, groups in zip(answers, product(*named), strict=True))
+
+
+def _column(name: str, universe: Universe) -> str:
+    """`home.state` is just `state` where nothing else is called so."""
+    short = name.rpartition(".")[2]
+    facts = [fact for attribute in universe.attributes for fact in attribute.properties]
+    return short if short != name and facts.count(short) == 1 and short not in universe.names else name

@@ -1,0 +1,239 @@
+"""Questions of people: a count, sum or mean by groups and under conditions, or many counts at once, with a target.
+
+Each kind is a class in a file of its own, which binds itself to a universe; here is what all have in common: the
+parts, their words, and what makes a new question honest.
+"""
+
+import re
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from dxprivacy.attributes.order import Cells, ColumnOfCells
+from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.exact.numbers import Number, number_text
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Workload
+from dxprivacy.questions.asked import Asked, importance
+from dxprivacy.questions.conditions import Condition, condition_to_dict, is_range
+from dxprivacy.questions.grouping import SPEC, resolve
+
+KEYWORDS = ("by", "where", "within", "and")
+BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
+_BRACKETS = re.compile(r"\[[^\]]*\]")
+_HALF = re.compile("[\ud800-\udfff]")
+_REMEMBERED_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Question(Asked):
+    """What all kinds have in common."""
+
+    ask: ClassVar[str]
+    takes_of: ClassVar[bool] = True  # whether it is about something: `sum of what?`
+    whole: ClassVar[bool] = False  # asked of all records at once: neither groups nor conditions
+    missing_as: ClassVar[str] = ""  # how missing and invalid entries count in a new question
+
+    of: str = ""
+    by: tuple[str, ...] = ()
+    where: tuple[tuple[str, Condition], ...] = ()
+    within: Fraction | None = None
+    unit: str = ""
+    weight: Fraction = Fraction(1)  # so many times its squared errors count when the noise is shared out
+    title: str = ""  # what people call it
+    missing: str = ""  # how missing and invalid entries count; as the middle of the range where it is ""
+
+    @abstractmethod
+    def rows_on(self, universe: Universe) -> Workload:
+        """The rows, worked out."""
+
+    def on(self, universe: Universe) -> Workload:
+        """The rows; those of the last few are remembered, since adaptive mechanisms ask again and again."""
+        for known, where, bound in tuple(_RECENT):
+            if where is universe and known == self:  # not merely equal: units are no part of what makes them so
+                return bound
+        with placed(self):
+            rows = self.rows_on(universe)
+        bound = announced(rows, self.title or str(self), self.weight, self.title)
+        if bound.rows <= _REMEMBERED_ROWS:
+            _RECENT.append((self, universe, bound))
+        return bound
+
+    @property
+    def measure(self) -> str:
+        """Whatever adds up no numbers counts records."""
+        return "count"
+
+    def grouped(self) -> tuple[str, ...]:
+        """The specs of what it tells apart."""
+        return self.by
+
+    def names(self, universe: Universe) -> list[str]:  # noqa: ARG002
+        """Groups and conditions."""
+        specs = [re.split(r"[/\[]", spec)[0].strip() for spec in self.grouped()]
+        return specs + [name for name, _ in self.where]
+
+    def rows_only(self) -> Self:
+        """Its parts that make rows."""
+        return replace(self, within=None, unit="", weight=Fraction(1), title="")
+
+    def untargeted(self) -> Self:
+        """Without target."""
+        return replace(self, within=None, unit="")
+
+    def weighted(self, weight: Number) -> Self:
+        """The same question, so much more important than others in its plan.
+
+        >>> from dxprivacy.questions.asking import count
+        >>> str(count(sex="F").weighted(2))
+        'count where sex=F weight 2'
+        """
+        return replace(self, weight=importance(weight))
+
+    def __str__(self) -> str:
+        return self.words()
+
+    @property
+    def name(self) -> str:
+        """Its title, or its words without target and weight."""
+        return self.title or self.words(goals=False)
+
+    def words(self, *, goals: bool = True, instead: Mapping[int, str] | None = None) -> str:
+        """As people write it; parsing the words gives the question again.  `goals=False` leaves out target and weight.
+
+        `instead` has other words for some conditions, by their place.
+        """
+        words = [self.ask]
+        if self.of:
+            words.append(_quoted(self.of))
+        if self.by:
+            words.append("by " + ", ".join(map(_quoted, self.by)))
+        if self.where:
+            known = instead or {}
+            said = [known.get(k) or f"{_quoted(n)}={_write_condition(c)}" for k, (n, c) in enumerate(self.where)]
+            words.append("where " + " and ".join(said))
+        if self.within is not None and goals:
+            words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
+        if self.weight != 1 and goals:
+            words.append(f"weight {number_text(self.weight)}")
+        return " ".join(words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        out: dict[str, Any] = {"ask": self.ask}
+        if self.of:
+            out["of"] = self.of
+        if self.by:
+            out["by"] = list(self.by)
+        if self.where:
+            out["where"] = [[name, condition_to_dict(condition)] for name, condition in self.where]
+        if self.within is not None:
+            out["within"] = str(self.within)
+        if self.unit:
+            out["unit"] = self.unit
+        if self.weight != 1:
+            out["weight"] = str(self.weight)
+        if self.title:
+            out["title"] = self.title
+        if self.missing:
+            out["missing"] = self.missing
+        return out
+
+    def require_honest(self, universe: Universe) -> None:
+        """Refuse what would count something else than it says.
+
+        Conditions on numbers outside a range that clamps would count the nearest end; what cuts the cells of a series
+        would count whole ones.  Stored questions may have both (version 0.1.0 took them).
+        """
+        self._require_whole_cells(universe)
+        for name, wanted in self.where:
+            ref = resolve(name, universe)
+            entry = ref.entry
+            beyond = [] if is_range(wanted) or entry is None else [str(v) for v in wanted if entry.beyond(v)]
+            if beyond:
+                raise QuestionError(
+                    f"{beyond[0][:60]} lies outside the range of {ref.name}",
+                    where=f"question “{self}”",
+                    details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
+                    hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
+                )
+
+    def _require_whole_cells(self, universe: Universe) -> None:
+        """Nothing may cut the cells of a column of a series, and totals of cells cannot be told apart at all."""
+        specs = [match for spec in self.grouped() if (match := SPEC.fullmatch(spec.strip()))]
+        for match in specs:
+            if (cells := _cells_of_column(match["name"].strip(), universe, self)) is None:
+                continue
+            if match["width"] is not None:
+                cells.steps(match["width"].strip())
+            if match["edges"] is not None:
+                cells.places([cells.read(edge.strip()) for edge in match["edges"].split(",") if edge.strip()])
+        for name, wanted in self.where:
+            cells = _cells_of_column(name, universe, self)
+            if cells is not None and is_range(wanted):
+                cells.inside(*wanted)
+
+
+_RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)
+
+
+def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:
+    """The cells of a column of a series; None for any other name."""
+    ref = resolve(name, universe)
+    if ref.fact is None or not any(ref.hides):
+        return None
+    scale = ref.attribute.order(ref.fact)
+    if isinstance(scale, ColumnOfCells):
+        return scale.strict()
+    raise QuestionError(
+        f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
+        where=f"question “{question}”",
+        hints=[f"mean {name}", f"sum {name}"],
+    )
+
+
+@contextmanager
+def placed(question: Asked) -> Iterator[None]:
+    """Errors that say neither where nor what to do get the question they are about."""
+    try:
+        yield
+    except DxError as error:
+        if error.where or error.hints or error.details:
+            raise
+        raise type(error)(error.what, where=f"question “{question}”") from None
+
+
+def announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
+    """The rows of one question under its title, with its weight; `label` names a single answer."""
+    answers = bound.answers
+    if any(_HALF.search(text) for text in (title, *(a.label for a in answers))):
+        raise QuestionError(
+            "a title or label has half of a character (a lone surrogate), which no file can hold",
+            hints=["write the title or the labels anew"],
+        )
+    if weight != 1:
+        answers = tuple(replace(a, weight=weight) for a in answers)
+    if label and len(answers) == 1:
+        answers = (replace(answers[0], label=label),)
+    return replace(bound, answers=answers, titles=(title,))
+
+
+def _write_condition(c: Condition) -> str:
+    if is_range(c):
+        return "..".join(x.isoformat() if isinstance(x, date) else number_text(Fraction(x)) for x in c)
+    alone = len(c) == 1  # among several values, two dots mean nothing
+    return "|".join(_quoted(str(v), dots=alone) for v in c)
+
+
+def _quoted(text: str, *, dots: bool = False) -> str:
+    """A name or value as one word: in quotes where it is several, or would be read as something else."""
+    bare = BARE.fullmatch(text) and text not in (*KEYWORDS, "of") and not (dots and ".." in text)
+    if bare and text.count("[") == text.count("]") == len(_BRACKETS.findall(text)):  # else it might join the next word
+        return text
+    mark = '"' if "'" in text and '"' not in text else "'"
+    return mark + text.replace(mark, mark * 2) + mark

@@ -1,0 +1,123 @@
+"""Sums and means of numbers, by groups and under conditions."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.grid import Grid, to_grid
+from dxprivacy.model.blocks import Block, OneHot
+from dxprivacy.model.recipes import Linear, Ratio, Recipe
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.questions.grouped import Grouped
+from dxprivacy.questions.grouping import Reference, resolve
+from dxprivacy.questions.question import Question
+
+ZERO, LEFT_OUT = "zero", "left out"
+"""How missing and invalid entries count: as 0, unless the policy declares another value; not at all."""
+
+
+@dataclass(frozen=True)
+class OfNumbers(Question):
+    """What sums and means share: numbers on a grid, and how missing ones count."""
+
+    @property
+    def measure(self) -> str:
+        """As it is asked."""
+        return self.ask
+
+    def of_numbers(self) -> str:
+        """What is added up."""
+        return self.of
+
+    def names(self, universe: Universe) -> list[str]:
+        """What is added up, too."""
+        return [*super().names(universe), self.of]
+
+    @abstractmethod
+    def is_ratio(self, filtered: bool) -> bool:
+        """Whether a sum is divided by a noisy count; `filtered`: the number of records it is about is private."""
+
+    @abstractmethod
+    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+        """From each row its answer, where it is no ratio."""
+
+    def rows_on(self, universe: Universe) -> Workload:
+        """A row of sums for each group; of a ratio one of counts as well."""
+        found = Grouped.of(self, universe)
+        labels = found.labels
+        ref = resolve(self.of, universe)
+        numbers = ref.numbers
+        if numbers is None:
+            raise QuestionError(f"{ref.name} has no numbers to add up", where=f"question “{self}”")
+        found.require_unit(ref.unit)
+        left_out = self.missing == LEFT_OUT and ref.attribute.has_other and not ref.attribute.complete
+        if left_out:
+            _leave_out_other(ref, found)
+        ratio = self.is_ratio(bool(found.groups) or universe.absent is not None)
+        missing = Fraction(0) if self.missing == ZERO else None
+        weighed = ref.attribute.values_in_sums(numbers, missing)  # `other` may lie outside the range
+        counted = numbers if left_out else weighed
+        below, above = ref.hides
+        ends = ref.ends(counted)
+        centre = (min(counted) + max(counted)) / 2 if ratio else Fraction(0)
+        weights = to_grid([v - centre for v in counted] + [Fraction(0)] * left_out)
+        found.sizes.setdefault(ref.axis, 1)
+        sums = found.block(ref.axis, weights.whole, unit=weights.unit, bias=weights.bias)
+        blocks: tuple[Block, ...] = (sums,)
+        if ratio:
+            recipes: list[Recipe] = [
+                Ratio(k, sums.rows + k, weights.unit, centre, *ends, weights.bias, below, above, found.part)
+                for k in range(sums.rows)
+            ]
+            blocks = (sums, found.block())
+        else:
+            recipes = self.recipes(sums, weights, ref, ends)
+        answers = [Answer(label, 0, r, ref.unit, self.within) for label, r in zip(labels, recipes, strict=True)]
+        return Workload(universe, blocks, found.in_groups(answers), (str(self),))
+
+
+@dataclass(frozen=True)
+class Sum(OfNumbers):
+    """The sum of a number over records."""
+
+    ask = "sum"
+    missing_as = ZERO
+
+    def is_ratio(self, filtered: bool) -> bool:  # noqa: ARG002
+        """Never."""
+        return False
+
+    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:  # noqa: ARG002
+        """The rows themselves."""
+        return [Linear(k, weights.unit, weights.bias, False, *ref.hides) for k in range(sums.rows)]
+
+
+@dataclass(frozen=True)
+class Mean(OfNumbers):
+    """The mean of a number over the records that have a valid one."""
+
+    ask = "mean"
+    missing_as = LEFT_OUT
+
+    def is_ratio(self, filtered: bool) -> bool:
+        """Where the number of records that it is about is private."""
+        return filtered
+
+    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+        """Sums over the public number of records."""
+        return [Linear(k, weights.unit, weights.bias, True, *ref.hides, ends) for k in range(sums.rows)]
+
+
+def _leave_out_other(ref: Reference, found: Grouped) -> None:
+    """Only valid entries count: `other` is in no group of its attribute."""
+    valid = found.groups.setdefault(ref.axis, np.zeros(found.universe.shape[ref.axis], dtype=np.int64))
+    valid[ref.attribute.listed] = -1
+    found.sizes.setdefault(ref.axis, 1)
+    if (valid < 0).all():
+        raise QuestionError(
+            f"a mean is over valid entries, and {ref.name}=other has none", hints=[f"count where {ref.name}=other"]
+        )

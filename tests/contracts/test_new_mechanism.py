@@ -1,0 +1,140 @@
+"""A mechanism that the package does not know, from outside: planned, checked, paid for by a ledger, replayed.
+
+It needs no file of the package: `Facts` says what it knows, `Planned` how it is carried out (docs/architecture.md).
+"""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import pytest
+
+import dxprivacy as dx
+from contracts.check_mechanism import check_mechanism
+from dxprivacy.accounting.certificate import certify
+from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.errors import BudgetExceeded, UsageError
+from dxprivacy.files.canonical import digest_of
+from dxprivacy.mechanisms.planned import Planned
+from dxprivacy.mechanisms.spending import read_kept
+from dxprivacy.questions.asking import gather
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AtLeast(Planned[bool]):
+    """Whether a count is at least so many, as far as noise tells: one noisy count, of which one bit is kept."""
+
+    question: str
+    least: int
+    metric: dx.metrics.Metric
+    share: Fraction
+    title: str = ""
+    dataset: str = ""
+
+    told = "threshold was planned", "AtLeast(…)"
+
+    @cached_property
+    def questions(self):
+        return gather(self.question)
+
+    @cached_property
+    def workload(self):
+        return self.questions.on(self.metric.universe)
+
+    @cached_property
+    def cost(self):
+        rows = self.workload
+        alone = certify(LaplaceCost(rows, [1.0] * rows.rows), self.metric)
+        return LaplaceCost(rows, [float(alone.ratio / self.share) * (1 + 1e-12)] * rows.rows)
+
+    @property
+    def reserved(self):
+        return self.cost
+
+    @cached_property
+    def certificate(self):
+        return certify(self.cost, self.metric)
+
+    @cached_property
+    def request(self):
+        return digest_of({"mechanism": "at least", **self.essence()})
+
+    def essence(self):
+        facts = {"metric": self.metric.digest, "dataset": self.dataset, "share": str(self.share)}
+        return facts | {"question": self.question, "least": self.least, "scales": [s.hex() for s in self.cost.scales]}
+
+    def rehearse(self, records, booking):
+        if not 0 <= self.least <= records:
+            raise UsageError(f"a count of {records:,} records is never {self.least:,}")
+
+    def run(self, count, noise, spend, *, progress=None):
+        self.certificate.require(at_most=self.share)
+
+        def act(_):
+            exact = self.cost.workload.answer(count().counts)
+            return json.dumps({"at_least": bool((exact + noise.laplace(self.cost.scales))[0] >= self.least)})
+
+        return read_kept(spend.step(self.cost, self.questions, "", act), lambda text: json.loads(text)["at_least"])
+
+    def __str__(self):
+        return f"whether {self.question} is at least {self.least:,}"
+
+
+POLICY = """
+title = "Survey"
+dataset = "survey"
+[attributes.sex]
+values = ["M", "F"]
+epsilon = 1.0
+"""
+
+
+@pytest.fixture
+def session(tmp_path):
+    (tmp_path / "people.csv").write_text("sex\n" + "F\n" * 900 + "M\n" * 100)
+    with dx.Session(dx.Policy.parse(POLICY), tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+def planned(session, least=500, share=Fraction(1, 4)):
+    policy = session.policy
+    return AtLeast(question="count where sex=F", least=least, metric=policy.metric, share=share, dataset=policy.dataset)
+
+
+def test_it_passes_the_contract_of_all_mechanisms(tmp_path):
+    d = dx.metrics.constant(3, "0.7")
+    made = AtLeast(question="count where element=0", least=10, metric=d, share=Fraction(1, 3), dataset="d")
+    check_mechanism(made, [20, 30, 50], tmp_path)
+
+
+def test_a_session_carries_it_out_as_any_other(session):
+    mechanism = planned(session)
+    assert not session.is_recorded(mechanism)
+    first = session.carry_out(mechanism)
+    assert (first.made, first.replayed, first.entries) == (True, False, (1,))
+    assert session.is_recorded(mechanism)
+    again = session.carry_out(mechanism)
+    assert (again.made, again.replayed, again.entries) == (True, True, (1,))
+    assert session.carry_out(mechanism, request="anew").entries == (2,)
+    (one, two) = session.ledger.entries()
+    assert one.share == two.share
+    assert Fraction(1, 4) - Fraction(1, 10**9) < one.share <= Fraction(1, 4)
+    session.ledger.verify()
+
+
+def test_what_it_refuses_is_refused_before_anything_is_spent(session):
+    with pytest.raises(UsageError, match="never"):
+        session.carry_out(planned(session, least=2000))
+    other = AtLeast(question="count", least=1, metric=dx.metrics.constant(3, 1), share=Fraction(1), dataset="survey")
+    with pytest.raises(UsageError, match="threshold was planned for another policy"):
+        session.carry_out(other)
+    assert session.ledger.entries() == []
+
+
+def test_the_ledger_decides_over_it(session):
+    for request in ("a", "b", "c", "d"):
+        session.carry_out(planned(session), request=request)
+    with pytest.raises(BudgetExceeded):
+        session.carry_out(planned(session), request="e")
+    assert len(session.ledger.entries()) == 4
