@@ -19,7 +19,7 @@ from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import fit_histogram
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
-from dxprivacy.mechanisms.noise.source import SystemNoise
+from dxprivacy.mechanisms.noise.system import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asked import Stack

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dxprivacy.mechanisms.choice.plan import Choice as Choice
     from dxprivacy.mechanisms.choice.plan import make_choice as plan_choice  # noqa: F401
     from dxprivacy.mechanisms.choice.release import ChoiceRelease as ChoiceRelease
-    from dxprivacy.mechanisms.direct.run import direct as direct
+    from dxprivacy.mechanisms.direct.by_hand import direct as direct
     from dxprivacy.mechanisms.direct.run import fit_histogram as fit_histogram
     from dxprivacy.mechanisms.laplace.plan import Plan as Plan
     from dxprivacy.mechanisms.laplace.planner import make_plan as plan  # noqa: F401
@@ -116,7 +116,7 @@ _HOME = {
     "Universe": ("model.universe", "Universe"),
     "Values": ("attributes.values", "Values"),
     "count": ("questions.asking", "count"),
-    "direct": ("mechanisms.direct.run", "direct"),
+    "direct": ("mechanisms.direct.by_hand", "direct"),
     "errors": ("errors", ""),
     "group_loss": ("accounting", "group_loss"),
     "fit_histogram": ("mechanisms.direct.run", "fit_histogram"),

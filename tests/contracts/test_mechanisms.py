@@ -4,8 +4,7 @@ import pytest
 
 import dxprivacy as dx
 from contracts.check_mechanism import check_mechanism
-from dxprivacy.mechanisms.direct.fit import DirectFit
-from dxprivacy.mechanisms.direct.plan import plan_direct
+from dxprivacy.mechanisms.direct.plan import DirectFit, plan_direct
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 
 ROWS = [[1, 1, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0], [0, 0, 0, 1, 1, 2]]

@@ -12,7 +12,7 @@ from dxprivacy.mechanisms.choice.plan import make_choice
 from dxprivacy.mechanisms.choice.run import chosen
 from dxprivacy.mechanisms.noise import exact_choice
 from dxprivacy.mechanisms.noise.exact_choice import choose, permute_and_flip
-from dxprivacy.mechanisms.noise.source import SystemNoise
+from dxprivacy.mechanisms.noise.system import SystemNoise
 from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
 from dxprivacy.questions.picks import closest, most_common
 

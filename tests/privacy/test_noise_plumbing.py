@@ -91,7 +91,7 @@ def test_a_direct_fit_draws_the_noise_of_its_plan():
 def test_system_noise_hands_every_scale_on_as_it_is(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "dxprivacy.mechanisms.noise.source.discrete_laplace", lambda scales: seen.append(scales) or np.ones(2)
+        "dxprivacy.mechanisms.noise.system.discrete_laplace", lambda scales: seen.append(scales) or np.ones(2)
     )
     out = SystemNoise().laplace(np.array([0.1, 0.0, 7.3]))
     assert seen[0].tolist() == [0.1, 7.3]

@@ -14,14 +14,14 @@ NOISE = {
     "mechanisms/noise/discrete_laplace.py",
     "mechanisms/noise/exact_choice.py",
     "mechanisms/noise/weighted_choice.py",
-    "mechanisms/noise/source.py",
+    "mechanisms/noise/system.py",
 }
 OTHERS = {
     "files/writing.py": "names of files in the making, which nobody should guess",
     "wording.py": "the mark of our own style tags, which no foreign text can carry",
     "engines/spill.py": "names of folders",
     "metrics/checking.py": "triples of a metric that is too large to look at all of them",
-    "optimise/strategies/choose.py": "starts of a search, the same every time",
+    "optimise/strategies/best.py": "starts of a search, the same every time",
     "optimise/strategies/spaces.py": "starts of a search, the same every time",
 }
 ROOMS = (

@@ -66,8 +66,8 @@ def command(
                 dxp choose policy.toml "most common job" --share 10% --data people.parquet --new-ledger
                 dxp choose policy.toml "4 bins of age/5" --flip
     """
-    from dxprivacy.cli.fitting import fits_line, fitting, share_text
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.what_fits import fits_line, fitting, share_text
     from dxprivacy.errors import UsageError
     from dxprivacy.mechanisms.choice.plan import make_choice
     from dxprivacy.policy import Policy

@@ -134,8 +134,8 @@ def _look_ahead(
     as_json: bool,
 ) -> None:
     """What to expect, without data."""
-    from dxprivacy.cli.fitting import fits_line, fitting, share_text
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.what_fits import fits_line, fitting, share_text
     from dxprivacy.errors import UsageError
     from dxprivacy.mechanisms.synthesis.plan import plan_synthesis
     from dxprivacy.screens.synthesis import synthesis_lines, synthesis_to_dict

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from dxprivacy.errors import DxError, Hint, QuestionError, UsageError
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.source import UNPRINTABLE, TomlFile
+from dxprivacy.policy.toml_file import UNPRINTABLE, TomlFile
 from dxprivacy.questions.asked import Stack, importance
 from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.conditions import Condition, condition, written_condition

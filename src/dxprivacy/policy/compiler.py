@@ -15,7 +15,7 @@ from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import COMMON, TABLES
 from dxprivacy.policy.recoding import recoding_of, was_version
 from dxprivacy.policy.skeleton import OPEN
-from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
+from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 
 _TOP = (
     *("title", "dataset", "version", "was_version", "unit", "epsilon_presence", "max_records"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from dxprivacy.attributes.matching import Recoding
 from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.source import PolicyFile
+from dxprivacy.policy.toml_file import PolicyFile
 
 
 @dataclass(frozen=True, eq=False)

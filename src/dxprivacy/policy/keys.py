@@ -11,7 +11,7 @@ from typing import Any
 
 from dxprivacy.errors import DxError, Hint, UsageError
 from dxprivacy.exact.numbers import Exact, exact
-from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
+from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 
 # Wide enough for every sane policy; within them floats neither overflow nor vanish, whatever is divided or added up.
 EPSILONS = (Fraction(1, 10**9), Fraction(10**9))

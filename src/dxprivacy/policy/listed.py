@@ -13,7 +13,7 @@ from dxprivacy.metrics.graph import read_edges
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import KILOMETRES, Keys
 from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places
-from dxprivacy.policy.source import UNPRINTABLE
+from dxprivacy.policy.toml_file import UNPRINTABLE
 
 _THRESHOLDS = ("blowfish", "smooth")
 

@@ -16,7 +16,7 @@ from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Metric, alone
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import DAYS, LENGTHS, Keys, divide
-from dxprivacy.policy.source import UNPRINTABLE
+from dxprivacy.policy.toml_file import UNPRINTABLE
 
 Step = tuple[Exact, Fraction | None]
 """What one step of an ordered attribute costs, and the cap."""

@@ -9,7 +9,7 @@ from dxprivacy.policy.check import Check, check
 from dxprivacy.policy.compiler import compile_policy
 from dxprivacy.policy.diff import Diff, diff
 from dxprivacy.policy.facts import PolicyFacts
-from dxprivacy.policy.source import PolicyFile
+from dxprivacy.policy.toml_file import PolicyFile
 
 
 @dataclass(frozen=True, eq=False)

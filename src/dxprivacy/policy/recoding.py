@@ -18,7 +18,7 @@ from typing import Any
 from dxprivacy.attributes.base import Attribute, as_text
 from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import did_you_mean
-from dxprivacy.policy.source import UNPRINTABLE, PolicyFile
+from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 
 
 def recoding_of(file: PolicyFile, attribute: Attribute, table: dict[str, Any]) -> Recoding:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.direct.run import direct
+from dxprivacy.mechanisms.direct.by_hand import direct
 from dxprivacy.mechanisms.mwem.by_hand import mwem
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.metrics import Metric, constant, euclidean

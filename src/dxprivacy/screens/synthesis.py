@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dxprivacy.mechanisms.direct.fit import DirectFit
+from dxprivacy.mechanisms.direct.plan import DirectFit
 from dxprivacy.mechanisms.laplace.worth import guesses
 from dxprivacy.mechanisms.mwem.plan import MwemPlan
 from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan

@@ -10,7 +10,7 @@ import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
 from dxprivacy.files.canonical import is_sealed
 from dxprivacy.mechanisms.choice.plan import make_choice
-from dxprivacy.mechanisms.noise.source import SystemNoise
+from dxprivacy.mechanisms.noise.system import SystemNoise
 from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.mechanisms.smalldb.run import small_database
 from dxprivacy.session.recorded import Recorded

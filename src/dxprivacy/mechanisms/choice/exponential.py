@@ -21,7 +21,7 @@ from dxprivacy.mechanisms.choice.facts import shortfall
 from dxprivacy.mechanisms.choice.plan import certified_scale
 from dxprivacy.mechanisms.choice.run import pick
 from dxprivacy.mechanisms.noise.exact_choice import MOST_CANDIDATES
-from dxprivacy.mechanisms.noise.source import Noise, SystemNoise
+from dxprivacy.mechanisms.noise.system import Noise, SystemNoise
 from dxprivacy.metrics import Metric
 
 

@@ -16,7 +16,7 @@ from dxprivacy.exact.grid import LARGEST_SCORE, MOST_EXPONENT
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.mechanisms.laplace.run import public_records
-from dxprivacy.mechanisms.noise.source import Noise
+from dxprivacy.mechanisms.noise.system import Noise
 
 
 def chosen(choice: ChoiceFacts, histogram: Histogram, noise: Noise) -> int:

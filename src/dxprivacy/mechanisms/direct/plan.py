@@ -1,25 +1,35 @@
-"""Which plan a direct fit is made from: the best for the questions, or one that counts every cell they tell apart.
+"""A planned direct fit: an ordinary plan, released, and a histogram fitted to its noisy counts.
+
+The plan is the best for the questions, or one that counts every cell they tell apart.
 
 A histogram is wanted, so counting the cells themselves is always a candidate, also where a planner that looks for quick
 answers would not try it: with many overlapping questions it wins by far.  Both are ordinary certified plans for the
 questions that were asked; the second works their answers out by least squares.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting.costs import Cost
+from dxprivacy.accounting.certificate import Certificate
+from dxprivacy.accounting.costs import Cost, LaplaceCost
 from dxprivacy.errors import BudgetExceeded, NotCertified
+from dxprivacy.mechanisms.direct.run import fit_histogram
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, moves
 from dxprivacy.mechanisms.laplace.least_squares import MOST_CELLS, LeastSquares
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.noise import Noise
+from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress
+from dxprivacy.mechanisms.spending import Spending
+from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.strategy_rows import Groups, Tally
+from dxprivacy.release.booking import Booking
 
 
 def plan_direct(
@@ -87,3 +97,64 @@ def tally_of(workload: Workload) -> Tally | None:
         Groups(names[a], tuple(c.tolist()), tuple(np.ones(len(c), dtype=int).tolist())) for a, c in classes.items()
     ]
     return Tally(tuple(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class DirectFit(Planned[Made]):
+    """All that is spent is spent by the plan: its cost, proof and name are those of the fit."""
+
+    plan: Plan
+    told = SYNTHESIS
+
+    @property
+    def metric(self) -> Metric:  # type: ignore[override]
+        """That of the plan."""
+        return self.plan.metric
+
+    @property
+    def share(self) -> Fraction:  # type: ignore[override]
+        """That of the plan."""
+        return self.plan.share
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """That of the plan."""
+        return self.plan.title
+
+    @property
+    def dataset(self) -> str:  # type: ignore[override]
+        """That of the plan."""
+        return self.plan.dataset
+
+    @property
+    def workload(self) -> Workload:  # type: ignore[override]
+        """The rows that were asked for."""
+        return self.plan.workload
+
+    @property
+    def request(self) -> str:
+        """That of the plan: whoever released it before gets the fit for nothing."""
+        return self.plan.request
+
+    @property
+    def certificate(self) -> Certificate:
+        return self.plan.certificate
+
+    @property
+    def reserved(self) -> LaplaceCost:
+        return self.plan.reserved
+
+    def essence(self) -> dict[str, Any]:
+        return self.plan.essence()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the plan."""
+        return self.plan.to_dict()
+
+    def rehearse(self, records: int, booking: Booking) -> None:
+        self.plan.rehearse(records, booking)
+
+    def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:
+        """An ordinary release, and a histogram that fits it."""
+        release = self.plan.run(count, noise, spend, progress=progress)
+        return Made(fit_histogram(self.plan, release), release.answers, {}, release)

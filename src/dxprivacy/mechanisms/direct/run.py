@@ -4,24 +4,17 @@ The plan is released as always, and everything here is post-processing of the re
 this is far better than MWEM, because a plan measures everything at once where MWEM pays anew in every round.
 """
 
-from typing import Any
-
 import numpy as np
 
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import is_whole
-from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.fitting import fit
-from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.plan import Plan
-from dxprivacy.mechanisms.laplace.run import noisy_rows
-from dxprivacy.mechanisms.noise import Noise, SystemNoise
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
-from dxprivacy.metrics import Metric
 from dxprivacy.release.release import Release
 from dxprivacy.wording import digits, plural
 
@@ -106,32 +99,3 @@ def _released(plan: Plan, noisy: object) -> Floats:
     if given.dtype.kind not in "iuf" or not (np.isfinite(whole).all() and (whole == np.rint(whole)).all()):
         raise UsageError("noisy counts are whole numbers", hints=["a release, or the noisy rows of the plan"])
     return whole
-
-
-def direct(
-    questions: Any,
-    metric: Metric,
-    counts: object,
-    *,
-    share: object = 1,
-    noise: Noise | None = None,
-    seconds: float | None = None,
-) -> Synthetic:
-    """A synthetic histogram by the best certified plan for the questions, and a fit to its noisy counts.
-
-    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what.
-
-    >>> from dxprivacy import metrics
-    >>> synth = direct([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), [70, 0, 30])
-    >>> round(synth.histogram.sum()), bool((synth.histogram >= 0).all())
-    (100, True)
-    """
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
-    require_room_to_fit(metric.universe.cells)
-    histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
-    records = histogram.total if metric.universe.absent is None else None
-    if records == 0:
-        raise UsageError("there are no records: nothing to fit a histogram to")
-    plan = plan_direct(questions, metric, share=share, rows=records, seconds=seconds)
-    return fit_histogram(plan, noisy_rows(plan, histogram, noise or SystemNoise()), records=records)

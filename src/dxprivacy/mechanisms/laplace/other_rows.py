@@ -7,7 +7,8 @@ import numpy as np
 
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.mechanisms.laplace import matrix, shifted
+from dxprivacy.mechanisms.laplace import matrix_mechanism as matrix
+from dxprivacy.mechanisms.laplace import shifted
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves
 from dxprivacy.mechanisms.laplace.task import Candidate, Proposal, Task
 from dxprivacy.optimise.losses import SQUARED

@@ -12,7 +12,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.grid import require_room
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
-from dxprivacy.mechanisms.noise.source import Noise, SystemNoise
+from dxprivacy.mechanisms.noise.system import Noise, SystemNoise
 
 
 def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:

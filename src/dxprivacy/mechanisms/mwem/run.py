@@ -21,7 +21,7 @@ from dxprivacy.errors import LedgerError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.mwem.facts import MwemFacts
 from dxprivacy.mechanisms.mwem.weights import Weights
-from dxprivacy.mechanisms.noise.source import Noise
+from dxprivacy.mechanisms.noise.system import Noise
 from dxprivacy.mechanisms.planned import Count, Progress
 from dxprivacy.mechanisms.spending import Spending, StepCost, read_kept
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic

@@ -1,5 +1,5 @@
 """Noise: the one room that draws entropy."""
 
-from dxprivacy.mechanisms.noise.source import Noise, SystemNoise
+from dxprivacy.mechanisms.noise.system import Noise, SystemNoise
 
 __all__ = ["Noise", "SystemNoise"]

@@ -14,7 +14,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.noise.exact_choice import below
 from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
-from dxprivacy.mechanisms.smalldb.problem import Draw
+from dxprivacy.mechanisms.smalldb.draw import Draw
 
 
 def by_answer_table(draw: Draw) -> Ints:

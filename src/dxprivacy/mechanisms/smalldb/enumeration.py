@@ -19,7 +19,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.noise.exact_choice import below, is_below
 from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
-from dxprivacy.mechanisms.smalldb.problem import Draw
+from dxprivacy.mechanisms.smalldb.draw import Draw
 from dxprivacy.mechanisms.smalldb.routes import CHUNK_NUMBERS, tail_length
 
 _FILTER = 2.0**-36  # exponents up to 64, three roundings, and numpy's exp

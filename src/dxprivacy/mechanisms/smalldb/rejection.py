@@ -6,7 +6,7 @@ average, and the documentation says that its time is not constant.
 
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.noise.exact_choice import is_below
-from dxprivacy.mechanisms.smalldb.problem import Draw, uniform_multiset
+from dxprivacy.mechanisms.smalldb.draw import Draw, uniform_multiset
 
 _BITS = 53
 

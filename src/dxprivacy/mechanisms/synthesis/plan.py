@@ -12,8 +12,7 @@ from typing import Any
 from dxprivacy.accounting.costs import Cost
 from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import DxError, UsageError, did_you_mean
-from dxprivacy.mechanisms.direct.fit import DirectFit
-from dxprivacy.mechanisms.direct.plan import plan_direct
+from dxprivacy.mechanisms.direct.plan import DirectFit, plan_direct
 from dxprivacy.mechanisms.direct.run import require_room_to_fit
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
 from dxprivacy.mechanisms.noise import Noise

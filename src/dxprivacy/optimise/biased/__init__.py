@@ -3,7 +3,7 @@
 Numbers in, numbers out: nothing here knows of plans, policies or data, and what is proposed is certified elsewhere.
 """
 
-from dxprivacy.optimise.biased.lines import envelope
+from dxprivacy.optimise.biased.envelope import envelope
 from dxprivacy.optimise.biased.many_rows import many
 from dxprivacy.optimise.biased.one_row import single
 from dxprivacy.optimise.biased.result import Biased

@@ -7,9 +7,9 @@ is a problem in one number.  Which allotment is best is the hard part: here are 
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.optimise.biased.closed_pairs import ClosedPairs, shortest
 from dxprivacy.optimise.biased.one_row import nearest
-from dxprivacy.optimise.biased.pairs import ClosedPairs, shortest
-from dxprivacy.optimise.biased.problem import Problem
+from dxprivacy.optimise.biased.shapes import Problem
 
 
 def refit(problem: Problem, shapes: Floats) -> Floats:

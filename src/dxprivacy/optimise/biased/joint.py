@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.optimise.biased.problem import Problem
+from dxprivacy.optimise.biased.shapes import Problem
 from dxprivacy.optimise.watch import Watch
 
 _CUTS = 4

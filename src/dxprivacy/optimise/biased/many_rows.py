@@ -13,12 +13,12 @@ import numpy as np
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimise.biased.allot import leftovers, refit
+from dxprivacy.optimise.biased.closed_pairs import ClosedPairs, close, enough, numbers, records
 from dxprivacy.optimise.biased.joint import descend
 from dxprivacy.optimise.biased.one_row import single
-from dxprivacy.optimise.biased.pairs import ClosedPairs, close, enough, numbers, records
-from dxprivacy.optimise.biased.problem import Problem
 from dxprivacy.optimise.biased.rebalance import rebalance, search
 from dxprivacy.optimise.biased.result import Biased
+from dxprivacy.optimise.biased.shapes import Problem
 from dxprivacy.optimise.watch import Watch
 
 Progress = Callable[[str, float], None]

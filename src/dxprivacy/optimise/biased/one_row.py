@@ -11,8 +11,8 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimise.biased.lines import least_absolute, least_squares, pieces
-from dxprivacy.optimise.biased.pairs import ClosedPairs, close, enough, numbers, records
+from dxprivacy.optimise.biased.closed_pairs import ClosedPairs, close, enough, numbers, records
+from dxprivacy.optimise.biased.envelope import least_absolute, least_squares, pieces
 from dxprivacy.optimise.biased.result import Biased
 from dxprivacy.optimise.losses import SQUARED, Loss
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.optimise.barrier import optimise
-from dxprivacy.optimise.biased.problem import Problem
+from dxprivacy.optimise.biased.shapes import Problem
 from dxprivacy.optimise.pairs import SparsePairs
 from dxprivacy.optimise.watch import Watch
 

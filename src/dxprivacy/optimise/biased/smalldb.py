@@ -12,8 +12,8 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimise.biased.lines import pieces
-from dxprivacy.optimise.biased.pairs import close, enough, numbers, records
+from dxprivacy.optimise.biased.closed_pairs import close, enough, numbers, records
+from dxprivacy.optimise.biased.envelope import pieces
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ Numbers only: pairs of cells with limits, a Gram matrix, rows.  Nothing here kno
 here certifies: totals are computed from the rows in floats, and what becomes of them is certified elsewhere.
 """
 
-from dxprivacy.optimise.strategies.choose import Effort, choose
+from dxprivacy.optimise.strategies.best import Effort, choose
 from dxprivacy.optimise.strategies.limits import Limit, limit
 from dxprivacy.optimise.strategies.problem import Found, Problem
 

@@ -11,7 +11,7 @@ from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageEr
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.choice.plan import make_choice
 from dxprivacy.mechanisms.choice.run import chosen, pick
-from dxprivacy.mechanisms.noise.source import SystemNoise
+from dxprivacy.mechanisms.noise.system import SystemNoise
 
 AGES = dx.Universe([dx.Integers(name="age", low=0, high=9, has_other=False)])
 LINE = dx.metrics.attributes(AGES, {"age": {"epsilon": 1, "per": 1}})

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.mechanisms.laplace.matrix import _without_offset
+from dxprivacy.mechanisms.laplace.matrix_mechanism import _without_offset
 from dxprivacy.optimise.strategies import Problem
-from dxprivacy.optimise.strategies.search import search
+from dxprivacy.optimise.strategies.polish import search
 from dxprivacy.optimise.watch import Watch
 
 

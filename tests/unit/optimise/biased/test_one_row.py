@@ -7,7 +7,7 @@ import pytest
 
 from dxprivacy.errors import UsageError
 from dxprivacy.optimise.biased import single
-from dxprivacy.optimise.biased.pairs import close
+from dxprivacy.optimise.biased.closed_pairs import close
 
 
 def points(rng, size, scale=1.0):

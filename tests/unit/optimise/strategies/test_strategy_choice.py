@@ -8,7 +8,7 @@ import pytest
 from contracts.strategy_cases import all_ranges, random_problem, random_tree, threshold_problem
 from dxprivacy.errors import UsageError
 from dxprivacy.optimise.strategies import Problem, choose, limit
-from dxprivacy.optimise.strategies.search import search
+from dxprivacy.optimise.strategies.polish import search
 from dxprivacy.optimise.strategies.structure import bipartite, nested_ranges, seriation, threshold, tree
 from dxprivacy.optimise.watch import Watch
 

@@ -9,7 +9,7 @@ from dxprivacy.optimise.strategies import Problem
 from dxprivacy.optimise.strategies.few_rows import cells_and_rows
 from dxprivacy.optimise.strategies.limits import cut_limit
 from dxprivacy.optimise.strategies.mixtures import Space, cell_budgets, mixtures, objective
-from dxprivacy.optimise.strategies.search import Smoothed, search
+from dxprivacy.optimise.strategies.polish import Smoothed, search
 from dxprivacy.optimise.strategies.structure import classes
 from dxprivacy.optimise.watch import Watch
 

@@ -14,9 +14,9 @@ from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimise.strategies.hub import hub
 from dxprivacy.optimise.strategies.limits import Spectrum, l2_limit, principal
+from dxprivacy.optimise.strategies.polish import search
 from dxprivacy.optimise.strategies.problem import Found, Problem, Progress
 from dxprivacy.optimise.strategies.reweight import distinct_rows, fits, reweighted
-from dxprivacy.optimise.strategies.search import search
 from dxprivacy.optimise.strategies.spaces import Base, bases, mixed
 from dxprivacy.optimise.strategies.structure import nested_ranges, seriation, threshold, tree
 from dxprivacy.optimise.watch import Watch

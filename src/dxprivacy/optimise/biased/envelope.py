@@ -12,7 +12,7 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimise.biased.pairs import numbers
+from dxprivacy.optimise.biased.closed_pairs import numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.optimise.biased.pairs import ClosedPairs
+from dxprivacy.optimise.biased.closed_pairs import ClosedPairs
 
 _STEPS = 60
 

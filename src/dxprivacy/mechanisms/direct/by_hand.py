@@ -1,0 +1,41 @@
+"""`dx.direct`: a synthetic histogram from counts, without a ledger.  The researcher's view."""
+
+from typing import Any
+
+from dxprivacy.errors import UsageError
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.direct.plan import plan_direct
+from dxprivacy.mechanisms.direct.run import fit_histogram, require_room_to_fit
+from dxprivacy.mechanisms.laplace.run import noisy_rows
+from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
+from dxprivacy.metrics import Metric
+
+
+def direct(
+    questions: Any,
+    metric: Metric,
+    counts: object,
+    *,
+    share: object = 1,
+    noise: Noise | None = None,
+    seconds: float | None = None,
+) -> Synthetic:
+    """A synthetic histogram by the best certified plan for the questions, and a fit to its noisy counts.
+
+    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what.
+
+    >>> from dxprivacy import metrics
+    >>> synth = direct([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), [70, 0, 30])
+    >>> round(synth.histogram.sum()), bool((synth.histogram >= 0).all())
+    (100, True)
+    """
+    if not isinstance(metric, Metric):
+        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    require_room_to_fit(metric.universe.cells)
+    histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
+    records = histogram.total if metric.universe.absent is None else None
+    if records == 0:
+        raise UsageError("there are no records: nothing to fit a histogram to")
+    plan = plan_direct(questions, metric, share=share, rows=records, seconds=seconds)
+    return fit_histogram(plan, noisy_rows(plan, histogram, noise or SystemNoise()), records=records)
