@@ -4,17 +4,16 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.files.canonical import UNSEALED, sealed
 from dxprivacy.files.formats import RELEASE
 from dxprivacy.files.writing import ANSWERS, write_file
 from dxprivacy.files.writing import RELEASE as RELEASE_FILE
-from dxprivacy.wording import json_text, shown
+from dxprivacy.release.released import Released, common_of
 
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
@@ -45,16 +44,15 @@ class Row:
         return TOO_FEW if self.vague else "exact" if self.exact else ""
 
 
-@dataclass(frozen=True)
-class Release:
-    """All answers of a plan, the promise that goes with them, and what is needed to check both."""
+@dataclass(frozen=True, kw_only=True)
+class Release(Released):
+    """All answers of a plan, the promise that goes with them, and what is needed to check both.
 
-    name: str
+    `format` is that of an older version where it was made by one: its numbers mean what they meant.
+    """
+
     answers: tuple[Row, ...]
-    promise: tuple[str, ...]
-    records: int | None  # None where it is private
-    facts: Mapping[str, Any]
-    format: str = RELEASE.written  # of an older version where it was made by one: its numbers mean what they meant
+    format: str = RELEASE.written
 
     @property
     def covered(self) -> str:
@@ -90,24 +88,13 @@ class Release:
             raise UsageError("pandas is not installed", hints=["pip install pandas", "release.rows()"]) from None
         return pandas.DataFrame(self.table())
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON, sealed."""
-        return sealed(
-            {
-                "format": self.format,
-                "name": self.name,
-                "records": self.records,
-                "answers": [
-                    row | {"exact": r.exact, "vague": r.vague} for row, r in zip(self.rows(), self.answers, strict=True)
-                ],
-                "promise": list(self.promise),
-                **self.facts,
-            }
-        )
-
-    def to_json(self) -> str:
-        """The whole release as JSON text."""
-        return json_text(self.to_dict())
+    def content(self) -> dict[str, Any]:
+        """The answers with their intervals."""
+        answers = zip(self.rows(), self.answers, strict=True)
+        return {
+            "records": self.records,
+            "answers": [row | {"exact": r.exact, "vague": r.vague} for row, r in answers],
+        }
 
     def to_csv(self) -> str:
         """The answers as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
@@ -126,9 +113,6 @@ class Release:
         as_table = target.suffix == ".csv"
         text, kind = (self.to_csv(), ANSWERS) if as_table else (self.to_json(), RELEASE_FILE)
         return write_file(target, text, kind, note=KEPT)
-
-    def __str__(self) -> str:
-        return shown(self)
 
 
 def _defused(cell: Any) -> Any:
@@ -166,7 +150,6 @@ def _free(name: str, taken: Sequence[str]) -> str:
 def from_json(text: str) -> Release:
     """A release back from its JSON text."""
     data = json.loads(text)
-    known = {"format", "name", "records", "answers", "promise", *UNSEALED}
     answers = tuple(
         Row(
             **{name: r[name] for name in ("label", *_NUMBERS, "exact", "vague")},
@@ -174,5 +157,4 @@ def from_json(text: str) -> Release:
         )
         for r in data["answers"]
     )
-    facts = {key: value for key, value in data.items() if key not in known}
-    return Release(data["name"], answers, tuple(data["promise"]), data["records"], facts, data["format"])
+    return Release(answers=answers, **common_of(data, "records", "answers"))

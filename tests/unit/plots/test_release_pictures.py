@@ -14,7 +14,7 @@ HOUSEHOLD = Path(__file__).parents[3] / "examples" / "household"
 
 
 def released(*rows, records=100):
-    return Release("7f3a", rows, (), records, {})
+    return Release(name="7f3a", answers=rows, promise=(), records=records, facts={})
 
 
 def row(label, value, width=5.0, question="count by sex", unit="", **more):

@@ -61,9 +61,16 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
         f"misfit {digits(2 * found.misfit / max(len(released), 1))} per count (far above 1 it would not fit)",
     )
     return Synthetic(
-        universe, found.y, plan.questions, plan.workload, None if free else int(total), "direct", measurements,
-        SumCost(universe, [plan.cost]), words,
-    )  # fmt: skip
+        universe=universe,
+        histogram=found.y,
+        questions=plan.questions,
+        workload=plan.workload,
+        records=None if free else int(total),
+        method="direct",
+        measurements=measurements,
+        cost=SumCost(universe, [plan.cost]),
+        words=words,
+    )
 
 
 def require_room_to_fit(cells: int) -> None:

@@ -35,7 +35,14 @@ def build_release(plan: PlanFacts, z: Ints, records: int, booking: Booking) -> R
         "software": software(),
     }
     public = records if plan.metric.universe.absent is None else None
-    return Release(plan.name, tuple(rows), promise(plan, records, booking), public, facts, plan.format(RELEASE))
+    return Release(
+        name=plan.name,
+        answers=tuple(rows),
+        promise=promise(plan, records, booking),
+        records=public,
+        facts=facts,
+        format=plan.format(RELEASE),
+    )
 
 
 def rehearse(plan: PlanFacts, records: int, booking: Booking) -> None:

@@ -67,7 +67,7 @@ class Baselines:
     worst: tuple[ErrorOf | None, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ours:
     """The plan that is compared: what it asks, counts and gets."""
 

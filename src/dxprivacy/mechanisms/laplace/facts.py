@@ -141,10 +141,20 @@ class PlanFacts(Facts):
         ratio, worst = float(self.certificate.ratio), self.worst_epsilon
         return baselines(
             Ours(
-                self.questions, self.workload, self.metric, self.share, self.rows, self.scales, self.measured,
-                self.laws, self.errors, ratio, worst, self.planner,
+                questions=self.questions,
+                workload=self.workload,
+                metric=self.metric,
+                share=self.share,
+                records=self.rows,
+                scales=self.scales,
+                measured=self.measured,
+                laws=self.laws,
+                errors=self.errors,
+                ratio=ratio,
+                worst_epsilon=worst,
+                method=self.planner,
             )
-        )  # fmt: skip
+        )
 
     @property
     def expected_rmse(self) -> Floats:

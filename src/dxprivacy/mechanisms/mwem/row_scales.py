@@ -17,7 +17,7 @@ from dxprivacy.accounting.repair import Allowance, repaired
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import round_up
 from dxprivacy.metrics import Metric
-from dxprivacy.model.blocks import AlongAxis, Block, Explicit, Factor, OneHot
+from dxprivacy.model.blocks import Block
 from dxprivacy.model.workload import Workload
 
 _MOST_PAIRS = 3_000_000
@@ -94,30 +94,4 @@ def row_spans(workload: Workload) -> Floats:
     >>> row_spans(gather([[0, 1, 2], [-1, 0, 4], [5, 5, 5]]).on(Universe.listed("abc"))).tolist()
     [2.0, 5.0, 0.0]
     """
-    return np.concatenate([_block_spans(block) for block in workload.blocks])
-
-
-def _block_spans(block: Block) -> Floats:
-    if isinstance(block, OneHot):
-        low = high = np.ones(1)
-        for axis in block.axes:
-            least, most = _extremes(block.factors[axis], block.sizes[axis])
-            corners = np.stack([np.multiply.outer(a, b).ravel() for a in (low, high) for b in (least, most)])
-            low, high = corners.min(axis=0), corners.max(axis=0)
-        return high - low
-    matrix = block.matrix if isinstance(block, (AlongAxis, Explicit)) else block.dense()
-    matrix = matrix[:, : block.universe.cells] if not isinstance(block, AlongAxis) else matrix
-    top, bottom = matrix.max(axis=1), matrix.min(axis=1)
-    if not isinstance(top, np.ndarray):  # sparse
-        top, bottom = top.toarray().ravel(), bottom.toarray().ravel()
-    return np.asarray(top - bottom, dtype=np.float64)
-
-
-def _extremes(factor: Factor, groups: int) -> tuple[Floats, Floats]:
-    """Per group the least and the largest weight over all values of the attribute; 0 for values outside the group."""
-    low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
-    counted = factor.groups >= 0
-    np.minimum.at(low, factor.groups[counted], factor.values[counted])
-    np.maximum.at(high, factor.groups[counted], factor.values[counted])
-    partial = np.bincount(factor.groups[counted], minlength=groups) < len(factor.groups)
-    return np.where(partial, np.minimum(low, 0), low), np.where(partial, np.maximum(high, 0), high)
+    return np.concatenate([block.spans() for block in workload.blocks])

@@ -100,15 +100,15 @@ def run_mwem(
         weights.learn(plan.projection.line(row), float(noisy))
         weights.sweep(plan.passes) if plan.passes else weights.step()
     return Synthetic(
-        plan.metric.universe,
-        total / plan.rounds if plan.averaged else weights.y,
-        plan.questions,
-        plan.workload,
-        plan.records,
-        "mwem",
-        tuple(found),
-        SumCost(plan.metric.universe, costs),
-        tuple(_words(plan, len(found))),
+        universe=plan.metric.universe,
+        histogram=total / plan.rounds if plan.averaged else weights.y,
+        questions=plan.questions,
+        workload=plan.workload,
+        records=plan.records,
+        method="mwem",
+        measurements=tuple(found),
+        cost=SumCost(plan.metric.universe, costs),
+        words=tuple(_words(plan, len(found))),
     )
 
 

@@ -22,6 +22,13 @@ def small_histogram(small: SmallDb) -> Synthetic:
         f"{digits(float(plan.bounds.max()))}, {percent(1 - plan.beta)} of the time",
     )
     return Synthetic(
-        plan.metric.universe, small.weights, plan.questions, plan.workload, plan.records, "smalldb", (),
-        SumCost(plan.metric.universe, costs), words,
-    )  # fmt: skip
+        universe=plan.metric.universe,
+        histogram=small.weights,
+        questions=plan.questions,
+        workload=plan.workload,
+        records=plan.records,
+        method="smalldb",
+        measurements=(),
+        cost=SumCost(plan.metric.universe, costs),
+        words=words,
+    )

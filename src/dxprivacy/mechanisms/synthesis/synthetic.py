@@ -26,7 +26,7 @@ class Measurement:
     scale: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Synthetic:
     """A histogram in floats over all possible records, of `records` records where that number is public.
 

@@ -122,6 +122,11 @@ class Block(Rows):
     def _row(self, k: int) -> "Block":
         """Row k, which exists."""
 
+    def spans(self) -> Floats:
+        """Per row its largest minus its least entry over all records."""
+        rows = self.dense()[:, : self.universe.cells]
+        return np.asarray(rows.max(axis=1) - rows.min(axis=1), dtype=np.float64)
+
     def dense(self) -> Ints:
         """The matrix itself; for tests and small universes."""
         return self.columns(np.arange(self.universe.size, dtype=np.int64))

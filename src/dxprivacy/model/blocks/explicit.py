@@ -159,6 +159,14 @@ class Explicit(MatrixRows, Block):
         some = self.matrix[:, cells]
         return np.asarray(some.todense() if self.sparse else some, dtype=np.int64)
 
+    def spans(self) -> Floats:
+        """Without `absent`, which no row counts."""
+        present = self.matrix[:, : self.universe.cells]
+        top, bottom = present.max(axis=1), present.min(axis=1)
+        if not isinstance(top, np.ndarray):  # sparse
+            top, bottom = top.toarray().ravel(), bottom.toarray().ravel()
+        return np.asarray(top - bottom, dtype=np.float64)
+
     def _row(self, k: int) -> "Explicit":
         """As dense or sparse as the whole."""
         return Explicit(self.universe, self.matrix[k : k + 1], unit=self.unit, bias=self.bias)

@@ -25,6 +25,15 @@ class Factor:
         """How many groups there are."""
         return int(self.groups.max(initial=-1)) + 1
 
+    def extremes(self, groups: int) -> tuple[Floats, Floats]:
+        """Per group the least and the largest weight over all values; 0 for values outside the group."""
+        low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
+        counted = self.groups >= 0
+        np.minimum.at(low, self.groups[counted], self.values[counted])
+        np.maximum.at(high, self.groups[counted], self.values[counted])
+        partial = np.bincount(self.groups[counted], minlength=groups) < len(self.groups)
+        return np.where(partial, np.minimum(low, 0), low), np.where(partial, np.maximum(high, 0), high)
+
 
 class OneHot(Block):
     """At most one row per record, with a weight: tables, counts, sums.
@@ -211,6 +220,15 @@ class OneHot(Block):
         counted = np.flatnonzero(value)
         out[row[counted], counted] = value[counted]
         return out
+
+    def spans(self) -> Floats:
+        """From the corners of what each attribute's weights may be, in and outside of a group."""
+        low = high = np.ones(1)
+        for axis in self.axes:
+            least, most = self.factors[axis].extremes(self.sizes[axis])
+            corners = np.stack([np.multiply.outer(a, b).ravel() for a in (low, high) for b in (least, most)])
+            low, high = corners.min(axis=0), corners.max(axis=0)
+        return high - low
 
     def _row(self, k: int) -> "OneHot":
         factors = {}

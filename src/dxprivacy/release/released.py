@@ -1,0 +1,48 @@
+"""What every release has in common: its name, the promise, the facts that let anybody check it, and its sealed file."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dxprivacy.files.canonical import UNSEALED, sealed
+from dxprivacy.wording import json_text, shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released(ABC):
+    """Something that leaves the house, with the promise that goes with it; never a true answer."""
+
+    name: str
+    promise: tuple[str, ...]
+    records: int | None  # None where it is private
+    facts: Mapping[str, Any]
+    format: str
+
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """For JSON: what was released."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, sealed."""
+        head = {"format": self.format, "name": self.name, **self.content()}
+        return sealed({**head, "promise": list(self.promise), **self.facts})
+
+    def to_json(self) -> str:
+        """The whole release as JSON text."""
+        return json_text(self.to_dict())
+
+    def __str__(self) -> str:
+        return shown(self)
+
+
+def common_of(data: Mapping[str, Any], *own: str) -> dict[str, Any]:
+    """The common parts of a release back from JSON; `own` are the keys of its content."""
+    known = {"format", "name", "promise", *own, *UNSEALED}
+    return {
+        "name": data["name"],
+        "promise": tuple(data["promise"]),
+        "records": data["records"],
+        "facts": {key: value for key, value in data.items() if key not in known},
+        "format": data["format"],
+    }
