@@ -14,7 +14,7 @@ import dxprivacy as dx
 from contracts.check_mechanism import check_mechanism
 from dxprivacy.accounting.certificate import certify
 from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.errors import BudgetExceeded, UsageError
+from dxprivacy.errors import BudgetExceeded, NotCertified, UsageError
 from dxprivacy.files.canonical import digest_of
 from dxprivacy.mechanisms.planned import Planned
 from dxprivacy.mechanisms.spending import read_kept
@@ -138,3 +138,23 @@ def test_the_ledger_decides_over_it(session):
     with pytest.raises(BudgetExceeded):
         session.carry_out(planned(session), request="e")
     assert len(session.ledger.entries()) == 4
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Careless(AtLeast):
+    """Takes twice its share, and never asks for the proof."""
+
+    @cached_property
+    def cost(self):
+        return LaplaceCost(self.workload, super().cost.scales / 2)
+
+    def run(self, count, noise, spend, *, progress=None):
+        return spend.step(self.cost, self.questions, "", lambda _: json.dumps(int(count().total)))
+
+
+def test_a_mechanism_that_does_not_ask_for_its_proof_is_asked_by_the_session(session):
+    policy = session.policy
+    asked = {"question": "count where sex=F", "least": 500, "metric": policy.metric, "dataset": policy.dataset}
+    with pytest.raises(NotCertified, match=r"only 0\.25 is granted"):
+        session.carry_out(Careless(share=Fraction(1, 4), **asked))
+    assert session.ledger.entries() == []

@@ -8,6 +8,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import DxError, NotVerified
+from dxprivacy.session import read_plan
 from dxprivacy.verify import verify_data
 from verify.edits import resealed
 from verify.test_verify_refuses import refusal
@@ -168,3 +169,33 @@ def test_a_reconstruction_with_more_noise_than_it_needs_is_refused_by_both(tmp_p
         with pytest.raises(DxError, match="more noise"):
             session.load_plan(tmp_path / "plan.json")
     assert isinstance(refusal(resealed(data)), NotVerified)
+
+
+@pytest.mark.parametrize("edit", ["in parts", "twice huge", "out of order", "nought"])
+def test_places_stand_once_and_in_order(made, edit, tmp_path):
+    """An entry in parts has the same sum, and a variance that nobody sees."""
+    _, data, _, ledger = made
+    changed = copy.deepcopy(data)
+    carried = changed["measured"]["reconstruction"]
+    lists = [carried[name] for name in ("rows", "columns", "entries")]
+    match edit:
+        case "in parts":
+            for some, value in zip(lists, (carried["rows"][0], carried["columns"][0], 1), strict=True):
+                some.insert(0, value)
+            carried["entries"][1] -= 1
+        case "twice huge":
+            for _ in range(6):
+                for some, value in zip(lists, (carried["rows"][0], carried["columns"][0], 1 << 61), strict=True):
+                    some.insert(0, value)
+        case "out of order":
+            for some in lists:
+                some[0], some[1] = some[1], some[0]
+        case _:
+            for some, value in zip(lists, (0, 0, 0), strict=True):
+                some.insert(0, value)
+    (tmp_path / "plan.json").write_text(json.dumps(resealed(changed)))
+    (tmp_path / "policy.toml").write_text(POLICY)
+    policy = dx.Policy.load(tmp_path / "policy.toml")
+    with pytest.raises(DxError, match="reconstruction"):
+        read_plan(tmp_path / "plan.json", policy)
+    assert isinstance(refusal(resealed(changed)), NotVerified)

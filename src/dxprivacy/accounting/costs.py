@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from dxprivacy.errors import QuestionError
-from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.model.terms import Part, Term, Terms
 from dxprivacy.model.universe import Universe
@@ -38,7 +38,7 @@ class RowsCost(ABC):
         if len(scales) != workload.rows:
             raise QuestionError(f"{len(scales)} scales for {workload.rows} rows")
         self.workload = workload
-        self.scales: Floats = np.asarray(scales, dtype=np.float64)
+        self.scales: Floats = read_only(np.array(scales, dtype=np.float64))  # its own: certificates rest on them
         # -0.0 >= 0, but 1 / -0.0 is minus infinity: a loss that looks like less than nothing.
         if not np.isfinite(self.scales).all() or np.signbit(self.scales).any():
             raise QuestionError("scales must be finite and not negative")

@@ -90,7 +90,7 @@ def command(
             )
 
         choice = make(share) if ledger is None else fitting(make, lambda made: made, share, loaded, ledger)
-        lines = [] if as_json else choice_lines(choice)
+        lines = [] if as_json else choice_lines(choice, in_ledger=ledger is not None)
     if as_json:
         show_json(choice.to_dict())
         return

@@ -18,12 +18,14 @@ from dxprivacy.mechanisms.facts import Facts
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
 from dxprivacy.mechanisms.spending import Spending, Unrecorded
 from dxprivacy.release.booking import Booking
+from dxprivacy.wording import UNPRINTABLE
 
 T = TypeVar("T")
 Count: TypeAlias = Callable[[], Histogram]
 """Counts the data: called once, inside a reserved step."""
 Progress: TypeAlias = Callable[[int, int], None]
 """Told the step and how many there are; never anything about data."""
+_LONGEST = 200
 SYNTHESIS = "plan was made", "session.plan_synthesis(…)"
 
 
@@ -35,6 +37,7 @@ class Planned(Facts, Generic[T]):
 
     def entry_name(self, request: str) -> str:
         """What its entry in a ledger is called; of one in steps, what the names of all its entries begin with."""
+        require_request(request)
         if self.in_steps:  # one word, by which the ledger shows the steps of a run together
             return f"synth-{self.request[:16]}" + (f"-{quote(request, safe='')}" if request else "")
         return f"{self.request[:16]} {request}".strip()
@@ -45,9 +48,18 @@ class Planned(Facts, Generic[T]):
         return 1
 
     @property
-    def all_steps(self) -> RowsCost | None:
-        """Not less than the cost of all its steps together, whatever they find; None where one step is all."""
+    def entries(self) -> int:
+        """How many entries of a ledger it comes to, once it was carried out."""
+        return self.steps
+
+    def cost_of_steps(self, steps: int) -> RowsCost | None:  # noqa: ARG002
+        """Not less than the cost of so many of its steps, whatever they find; None where one step is all."""
         return None
+
+    @property
+    def all_steps(self) -> RowsCost | None:
+        """Not less than the cost of all its steps together; None where one step is all."""
+        return self.cost_of_steps(self.steps)
 
     @property
     def reserved(self) -> RowsCost | None:
@@ -73,6 +85,14 @@ class Planned(Facts, Generic[T]):
     @abstractmethod
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> T:
         """Carry it out: every step is reserved by `spend` before anything is counted or drawn."""
+
+
+def require_request(request: object) -> None:
+    """Refuse names of requests that no ledger could keep, or that are none."""
+    if not isinstance(request, str) or (request and not request.strip()) or len(request) > _LONGEST:
+        raise UsageError(f"a request is called by some letters, at most {_LONGEST:,}", hints=['request="again"'])
+    if UNPRINTABLE.search(request) or any("\ud800" <= c <= "\udfff" for c in request):
+        raise UsageError("the name of a request has letters that no ledger can keep", hints=['request="again"'])
 
 
 def require_number(planned: int, records: int) -> None:

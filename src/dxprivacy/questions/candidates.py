@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.errors import QuestionError
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
 
@@ -42,6 +42,11 @@ class Candidates:
         if len(self.labels) < 2:
             given = "one candidate" if self.labels else "no candidates"
             raise QuestionError(f"{given}: there is nothing to choose", hints=["give at least two"])
+        # A score that counted a row twice would move twice as far as the certificate says.
+        if not np.isin(self.signs, (-1, 0, 1)).all() or not len(self.rows) == len(self.signs) == len(self.offsets):
+            raise QuestionError("a score follows each of its rows once, up or down")
+        for name in ("starts", "rows", "signs", "offsets"):
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=np.int64)))
         used = np.unique(self.rows)
         if len(used) != self.workload.rows:
             raise QuestionError("a row that no candidate's score uses")

@@ -11,7 +11,7 @@ _SHOWN = 3
 _WIDTH = 60
 
 
-def choice_lines(choice: Choice) -> list[str]:
+def choice_lines(choice: Choice, *, in_ledger: bool = False) -> list[str]:
     """Candidates, how good the choice will be, and what it would use."""
     name = tag("bold", f"Choice {choice.name}")
     share = percent(float(choice.share))
@@ -32,7 +32,7 @@ def choice_lines(choice: Choice) -> list[str]:
     pair = short_pair(pair_words(choice.metric, choice.certificate.witness), _WIDTH)
     if choice.certificate.witness is not None:
         rows.append(["limited by", percent(float(choice.certificate.ratio)), f"of what {pair} may show"])
-    rows.append(["budget", share, share_words(choice.share)])
+    rows.append(["budget", share, share_words(choice.share, in_ledger=in_ledger)])
     lines = [*warning_lines(choice_warning(choice)), head, "", *columns(rows, "lrl"), ""]
     lines += [
         tag("dim", line)

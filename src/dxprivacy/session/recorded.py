@@ -7,9 +7,10 @@ from typing import Any
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import SumCost
-from dxprivacy.errors import BudgetExceeded
+from dxprivacy.errors import BudgetExceeded, LedgerError
+from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Entry, Ledger
-from dxprivacy.mechanisms.planned import Planned
+from dxprivacy.mechanisms.planned import Count, Planned
 from dxprivacy.mechanisms.spending import Act, StepCost
 from dxprivacy.questions.asked import Stack
 from dxprivacy.release.booking import Booking
@@ -27,6 +28,7 @@ class Recorded:
         self, ledger: Ledger, request: str, pacing: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
         self.ledger, self.request, self._pacing = ledger, request, pacing
+        self._acting = False
         self.booked: list[int] = []  # entries that were added: none where everything was answered before
 
     def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
@@ -37,10 +39,24 @@ class Recorded:
             return entry
         self.booked.append(entry.number)
         booking = Booking(self.ledger.path.name, entry.number, entry.at, request, self.ledger.worst_case())
-        with self._pacing():
-            text = act(booking)
+        self._acting = True
+        try:
+            with self._pacing():
+                text = act(booking)
+        finally:
+            self._acting = False
         self.ledger.finish(request, text)
         return text
+
+    def guarded(self, count: Count) -> Count:
+        """A count that refuses to be asked for before a cost was reserved for it."""
+
+        def counted() -> Histogram:
+            if not self._acting:
+                raise LedgerError("data is counted inside a step that was paid for, and nowhere else")
+            return count()
+
+        return counted
 
     def entries(self, *, in_steps: bool) -> tuple[int, ...]:
         """The numbers of all its entries, those of earlier runs included."""
@@ -49,13 +65,18 @@ class Recorded:
         return tuple(e.number for e in entries if (e.request.startswith(mine) if in_steps else e.request == mine[:-1]))
 
 
-def require_budget(ledger: Ledger, planned: Planned[Any]) -> None:
-    """Refuse a run that the ledger would stop half-way: what its first steps spent would be lost."""
-    entries, all_steps = ledger.entries(), planned.all_steps
+def require_budget(ledger: Ledger, planned: Planned[Any], taken: int) -> None:
+    """Refuse a run that the ledger would stop half-way: what its first steps spent would be lost.
+
+    Of one that was interrupted, `taken` entries are there already, and the rest has to fit.
+    """
+    steps = min(planned.entries - taken, planned.steps)
+    rest = planned.cost_of_steps(steps) if steps > 0 else None
+    entries = ledger.entries()
     used = sum((e.share for e in entries), Fraction(0))
-    if all_steps is None or used + planned.share <= 1:
+    if rest is None or used + planned.share * steps / planned.steps <= 1:
         return
-    spent = SumCost(ledger.universe, [*(e.cost for e in entries), all_steps])
+    spent = SumCost(ledger.universe, [*(e.cost for e in entries), rest])
     if max_ratio(spent, ledger.metric).upper <= 1:
         return
     left = float(1 - used)

@@ -119,9 +119,10 @@ class Session:
         planned.rehearse(self.rows, Booking(ledger.path.name, 1, _REHEARSED, name, worst))
         ledger.verify_on_disk()
         spend = Recorded(ledger, name, self.pacing)
-        if planned.all_steps is not None and not spend.entries(in_steps=planned.in_steps):
-            require_budget(ledger, planned)
-        made = planned.run(lambda: self.source.count(self.policy.universe), self._noise, spend, progress=progress)
+        if planned.in_steps:
+            require_budget(ledger, planned, len(spend.entries(in_steps=True)))
+        count = spend.guarded(lambda: self.source.count(self.policy.universe))
+        made = planned.run(count, self._noise, spend, progress=progress)
         alone = spend.booked and not planned.in_steps
         entries = tuple(spend.booked) if alone else spend.entries(in_steps=planned.in_steps)
         return Outcome(made, not spend.booked, entries)
@@ -227,7 +228,8 @@ class Session:
     def is_recorded(self, planned: Planned[Any] | SynthesisPlan, *, request: str = "") -> bool:
         """Whether the ledger holds this already, so that doing it again spends nothing."""
         made = planned.made if isinstance(planned, SynthesisPlan) else planned
-        return bool(Recorded(self.ledger, made.entry_name(request)).entries(in_steps=made.in_steps))
+        there = Recorded(self.ledger, made.entry_name(request)).entries(in_steps=made.in_steps)
+        return len(there) >= made.entries
 
     def load_plan(self, path: str | Path) -> Plan:
         """A plan from its file, certified anew."""

@@ -151,6 +151,9 @@ class DirectFit(Planned[Made]):
         """For JSON: the plan."""
         return self.plan.to_dict()
 
+    def __str__(self) -> str:
+        return str(self.plan)
+
     def rehearse(self, records: int, booking: Booking) -> None:
         self.plan.rehearse(records, booking)
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,10 @@ class WayBack:
         if not len(rows) == len(columns) == len(lists["entries"]) <= MOST_ENTRIES or len(lists["constants"]) != asked:
             raise ValueError("reconstruction")
         if not all(0 <= r < asked and 0 <= c < counted for r, c in zip(rows, columns, strict=True)):
+            raise ValueError("reconstruction")
+        places = list(zip(rows, columns, strict=True))
+        # Each place once and in order: an entry in parts would hide its variance.
+        if any(a >= b for a, b in pairwise(places)) or 0 in lists["entries"]:
             raise ValueError("reconstruction")
         return cls(data["denominator"], **lists)
 

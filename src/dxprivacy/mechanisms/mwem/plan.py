@@ -9,7 +9,7 @@ import numpy as np
 from dxprivacy.accounting.costs import Cost, RowsCost, SelectionCost
 from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import NotCertified, QuestionError, TooLarge, UsageError
-from dxprivacy.exact.arrays import Floats
+from dxprivacy.exact.arrays import Floats, read_only
 from dxprivacy.exact.grid import fits_scores, require_room
 from dxprivacy.exact.numbers import is_whole
 from dxprivacy.mechanisms.laplace.facts import LARGEST_SCALE
@@ -41,9 +41,13 @@ class MwemPlan(MwemFacts, Planned[Made]):
     in_steps = True
 
     @property
-    def all_steps(self) -> RowsCost:
+    def entries(self) -> int:
+        """One for each step, and one for all public answers."""
+        return self.steps + bool(len(self.public))
+
+    def cost_of_steps(self, steps: int) -> RowsCost:
         """Whatever is chosen, so many of the dearest step."""
-        return SelectionCost(self.workload, np.nextafter(self.dearest_step.scales / self.steps, 0))
+        return SelectionCost(self.workload, np.nextafter(self.dearest_step.scales / steps, 0))
 
     def rehearse(self, records: int, booking: Booking) -> None:  # noqa: ARG002
         """Refuse another number of records; what the report says of it can be said."""
@@ -133,8 +137,8 @@ def plan_mwem(
         records=records,
         rounds=count,
         share=granted,
-        scales=scales,
-        choice_scales=choice,
+        scales=read_only(scales),
+        choice_scales=read_only(choice),
         why=why,
         passes=passes,
         averaged=averaged,

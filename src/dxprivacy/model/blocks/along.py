@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from dxprivacy.errors import QuestionError
-from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.model.blocks.base import Block, Differences, classes_of_rows, largest_entry, require_exact
 from dxprivacy.model.blocks.explicit import dense_loads
 from dxprivacy.model.universe import Universe
@@ -19,7 +19,7 @@ class AlongAxis(Block):
 
     def __init__(self, universe: Universe, axis: int, matrix: Ints, *, unit: Fraction = Fraction(1)) -> None:
         self.universe, self.unit, self.bias = universe, unit, Fraction(0)
-        self.axis, self.matrix = axis, matrix
+        self.axis, self.matrix = axis, read_only(matrix)
         self.rows = matrix.shape[0]
         if matrix.ndim != 2 or matrix.shape[1] != universe.shape[axis]:
             raise QuestionError("a matrix along an attribute needs a column for each of its values")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.errors import QuestionError, TooLarge
-from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.model.blocks.base import Block, Differences, Rows, classes_of_rows, largest_entry, require_exact
 from dxprivacy.model.universe import Universe
 
@@ -23,7 +23,7 @@ class MatrixRows(Rows):
             raise QuestionError(f"a question matrix of shape {matrix.shape}; it needs {universe.size:,} columns")
         self.universe = universe
         self.sparse = not isinstance(matrix, np.ndarray)
-        self.matrix = matrix.tocsc() if self.sparse else matrix
+        self.matrix = matrix.tocsc() if self.sparse else read_only(matrix)
         self.rows = matrix.shape[0]
         self._moving: dict[int, Ints] = {}  # asked for again and again, and slow to find
 
