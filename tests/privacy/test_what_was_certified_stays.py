@@ -105,7 +105,7 @@ def test_a_run_that_was_interrupted_is_not_taken_up_where_its_rest_does_not_fit(
     assert len(session.ledger.entries()) == before
 
 
-@pytest.mark.parametrize("request_name", [" ", "\t", "a\nb", "\udcff", "x" * 201, 5, None, b"x"])
+@pytest.mark.parametrize("request_name", [" ", "\t", "\udcff", 5, None, b"x"])
 @pytest.mark.parametrize("method", ["direct", "mwem"])
 def test_names_of_requests_that_no_ledger_could_keep_are_refused_at_once(session, request_name, method):
     plan = session.plan_synthesis("count by job", method=method, rounds=2 if method == "mwem" else None)
