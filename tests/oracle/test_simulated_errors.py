@@ -22,7 +22,7 @@ POLICY = dx.metrics.attributes(SURVEY, {"sex": 1, "job": 0.5, "age": {"epsilon":
 
 def simulated(plan, counts):
     """Mean squared error over all answers, with its standard error, and the plan's."""
-    exact = make_plan(plan.questions, plan.metric, method="same-scale", rows=plan.rows)
+    exact = make_plan(plan.questions, plan.metric, method="same-scale", rows=plan.records)
     truth = np.array(
         [
             exact.interval(a, exact.workload.answer(counts).tolist(), int(counts.sum()))[0]

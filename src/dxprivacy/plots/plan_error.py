@@ -132,7 +132,7 @@ def _only_epsilon(plan: Plan) -> str:
 def _axis_title(plan: Plan, panel: Panel) -> str:
     what = panel.unit
     if panel.kind == "count" and not what:
-        what = f"records of {plan.rows:,}" if plan.rows and plan.metric.universe.absent is None else "records"
+        what = f"records of {plan.records:,}" if plan.records and plan.metric.universe.absent is None else "records"
     if panel.kind == "sum":
         what = f"{what} in the sum".strip()
     return f"± {clean(what)}, 95 % (log)" if what else "± 95 % (log)"

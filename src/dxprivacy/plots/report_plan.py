@@ -123,7 +123,7 @@ def _capital(text: str) -> str:
 
 def _promise(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
     n = plan.metric.universe.size
-    known = f" ({plan.rows:,})" if plan.rows else ""
+    known = f" ({plan.records:,})" if plan.records else ""
     what, records = "replaced by another record j", f"{known} is treated as public"
     if plan.metric.universe.absent is not None:
         what, records = "replaced by another record j, added or removed (j = absent)", " is private"

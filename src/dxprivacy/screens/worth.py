@@ -24,7 +24,7 @@ def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
     answers = plan.workload.answers
     named = [k for k in useless if answers[k].question == whole[0]] if whole else useless  # what the numbers are of
     worst = max(named, key=lambda k: plan.errors[k].half_width)
-    guess = guesses(plan.workload, plan.rows if records is None else records)[worst]
+    guess = guesses(plan.workload, plan.records if records is None else records)[worst]
     unit = f" {answers[worst].unit}" if answers[worst].unit else ""
     error = f"± {digits(plan.errors[worst].half_width)}{unit} where a constant errs by at most {digits(guess)}{unit}"
     if whole:
@@ -37,7 +37,7 @@ def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
 
 def choice_warning(choice: "Choice", records: int | None = None) -> str:
     """In words that a choice is no better than a guess; nothing where it is, or where nobody knows."""
-    known = choice.rows if records is None else records
+    known = choice.records if records is None else records
     if known is None:
         return ""
     most = choice.candidates.largest(known) * float(choice.candidates.unit)

@@ -45,7 +45,7 @@ class ChoiceFacts(Facts):
     flip: bool = False  # by permute-and-flip
     title: str = ""
     dataset: str = ""
-    rows: int | None = None  # how many records there are, where that was said: nothing depends on it but words
+    records: int | None = None  # how many records there are, where that was said: nothing depends on it but words
 
     @property
     def workload(self) -> Workload:  # type: ignore[override]

@@ -121,7 +121,7 @@ def make_choice(
         flip=bool(flip),
         title=title,
         dataset=dataset,
-        rows=known,
+        records=known,
     )
     if known is not None:
         choice.require_room(known)

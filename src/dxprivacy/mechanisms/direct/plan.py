@@ -68,7 +68,7 @@ def _counting_cells(plan: Plan, spent: Cost | None, seconds: float | None) -> Pl
     if metric.universe.absent is not None or tally is None or workload.rows < 2:
         return None
     try:
-        inner = make_plan(Stack((tally,)), metric, rows=plan.rows, share=plan.share, spent=spent, seconds=seconds)
+        inner = make_plan(Stack((tally,)), metric, rows=plan.records, share=plan.share, spent=spent, seconds=seconds)
         found = replace(
             plan,
             scales=inner.scales,

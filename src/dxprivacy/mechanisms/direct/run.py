@@ -44,7 +44,7 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
         total = universe.max_records or 0
     else:
         known = noisy.records if isinstance(noisy, Release) else None
-        total = next((x for x in (records, known, plan.rows) if x is not None), -1)
+        total = next((x for x in (records, known, plan.records) if x is not None), -1)
         if not is_whole(total) or total < 0:
             raise UsageError("how many records are there? The number is public", hints=["records=20000"])
         if total == 0:

@@ -10,7 +10,7 @@ from dxprivacy.model.workload import Answer, Workload
 
 
 def all_expected(
-    workload: Workload, laws: Sequence[Law | float], rows: int | None, shifts: Sequence[float] | None = None
+    workload: Workload, laws: Sequence[Law | float], records: int | None, shifts: Sequence[float] | None = None
 ) -> tuple[ErrorOf, ...]:
     """The error of every answer, given the law of every row or its scale; what is alike is computed once.
 
@@ -24,16 +24,16 @@ def all_expected(
         shift = shifts[answer.rows[0]] if shifts is not None else 0.0
         key = (answer.question, shift, *((block_of[r], given[r]) for r in answer.rows))
         if key not in known:
-            known[key] = answer.recipe.expected(given, rows, shift)
+            known[key] = answer.recipe.expected(given, records, shift)
         out.append(known[key])
     return tuple(out)
 
 
-def target_scales(answer: Answer, rows: int | None) -> dict[int, float]:
+def target_scales(answer: Answer, records: int | None) -> dict[int, float]:
     """The largest scale per row that still meets the answer's target; empty if it has none or cannot meet it."""
     if answer.within is None:
         return {}
-    hidden, within = answer.recipe.hidden(rows), float(answer.within)
+    hidden, within = answer.recipe.hidden(records), float(answer.within)
     # Where cells alone hide more than was asked for, less noise cannot help: it is then made as small as was asked.
-    steps = answer.recipe.steps_within(within - hidden if hidden < within else within, rows)
+    steps = answer.recipe.steps_within(within - hidden if hidden < within else within, records)
     return {row: scale_for(math.floor(h), each) for row, (h, each) in steps.items() if 0 <= h < 1e15}

@@ -54,7 +54,7 @@ class PlanFacts(Facts):
     scales: tuple[float, ...]
     share: Fraction
     method: str
-    rows: int | None
+    records: int | None  # how many there are, or are reckoned with for means
     title: str = ""
     dataset: str = ""
     measured: Measured  # what is counted, and how what was asked follows from it
@@ -123,7 +123,7 @@ class PlanFacts(Facts):
     def errors(self) -> tuple[ErrorOf, ...]:
         """Expected error per answer."""
         shifts = self.measured.shifts
-        return all_expected(self.workload, self.laws, self.rows, shifts)
+        return all_expected(self.workload, self.laws, self.records, shifts)
 
     @cached_property
     def worst_case(self) -> tuple[float, tuple[int, int] | None]:
@@ -145,7 +145,7 @@ class PlanFacts(Facts):
                 workload=self.workload,
                 metric=self.metric,
                 share=self.share,
-                records=self.rows,
+                records=self.records,
                 scales=self.scales,
                 measured=self.measured,
                 laws=self.laws,
@@ -188,7 +188,7 @@ class PlanFacts(Facts):
                 "workload": self.workload.digest,
                 "scales": [s.hex() for s in self.scales],
                 "share": str(self.share),
-                "rows": self.rows,
+                "rows": self.records,
                 **({} if self.measured.as_asked else {"measured": [self.measured.how, self.measured.workload.digest]}),
             }
         )
@@ -201,7 +201,7 @@ class PlanFacts(Facts):
             **self.policy_facts(),
             "questions": self.questions.to_dict(),
             "workload": self.workload.digest,
-            "rows": self.rows,
+            "rows": self.records,
             "share": str(self.share),
             "scales": [s.hex() for s in self.scales],
             "certificate": self.certificate.to_dict(),

@@ -28,7 +28,7 @@ def notes(plan: PlanFacts) -> list[str]:
         if answer.recipe.bias:
             most = f"{digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
             title = plan.workload.titles[answer.question]
-            included = "errors include it" if plan.rows or answer.recipe.is_mean else _NOT_INCLUDED
+            included = "errors include it" if plan.records or answer.recipe.is_mean else _NOT_INCLUDED
             found[f"{title}: numbers are rounded to steps, by at most {most} per record; {included}"] = None
     found |= dict.fromkeys(_sizes(plan))
     if plan.metric.universe.absent is not None:
@@ -40,17 +40,17 @@ def notes(plan: PlanFacts) -> list[str]:
 
 def _sizes(plan: PlanFacts) -> list[str]:
     """For how many records the errors of means are: all, or as many as a group has if all are equally large."""
-    if not plan.rows:
+    if not plan.records:
         return []
     titles = plan.workload.titles
     parts = {titles[a.question]: part for a in plan.workload.answers if (part := a.recipe.part) is not None}
     by_size: dict[int, list[str]] = {}
     for title, part in parts.items():
         if part < 1:
-            by_size.setdefault(int(plan.rows * part), []).append(title)
+            by_size.setdefault(int(plan.records * part), []).append(title)
     out = []
     if any(part == 1 for part in parts.values()):
-        out.append(f"means: errors are for {plan.rows:,} records; {_HALF}")
+        out.append(f"means: errors are for {plan.records:,} records; {_HALF}")
     if len(by_size) == 1:
         (size,) = by_size
         out.append(f"{_BY}: errors are for groups of {size:,} records, whose sizes are private; {_HALF}")

@@ -52,13 +52,13 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
 
 def may_be_shifted(task: Task) -> bool:
     """Where bias can lower an error at all: few records, or a very strict policy."""
-    if not shifted.applies(task.workload, task.rows) or task.loss is not SQUARED:
+    if not shifted.applies(task.workload, task.records) or task.loss is not SQUARED:
         return False
     closest = task.metric.closest
     allowed = math.inf if closest is None else closest.distance * float(task.share)
-    if task.spent is None and (task.rows or 0) * allowed > shifted.WORTH_IT:  # no pair is closer: no need to look
+    if task.spent is None and (task.records or 0) * allowed > shifted.WORTH_IT:  # no pair is closer: no need to look
         return False
-    return any(shifted.worth_trying(part, task.rows or 0) for part in _parts(task))
+    return any(shifted.worth_trying(part, task.records or 0) for part in _parts(task))
 
 
 def quickly_shifted(task: Task) -> bool:
@@ -68,7 +68,7 @@ def quickly_shifted(task: Task) -> bool:
 
 def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
     """Rows with bias."""
-    records = shifted.require_applicable(task.workload, task.rows)
+    records = shifted.require_applicable(task.workload, task.records)
     parts = _parts(task)
     if task.free.all():  # nothing that is asked is protected: it is answered exactly
         yield Proposal(np.zeros(task.workload.rows))

@@ -47,9 +47,9 @@ class Plan(PlanFacts, Planned[Release]):
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse what cannot be released, from public numbers."""
         require_room(self.counted.largest, records, where="release")
-        if self.measured.shifts is not None and records > (self.rows or 0):
+        if self.measured.shifts is not None and records > (self.records or 0):
             raise UsageError(
-                f"the plan moves answers on purpose, for {self.rows or 0:,} records, and there are {records:,}",
+                f"the plan moves answers on purpose, for {self.records or 0:,} records, and there are {records:,}",
                 hints=[(f"--rows {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
             )
         rehearse(self, records, booking)
@@ -177,7 +177,7 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         scales=scales,
         share=share,
         method=method,
-        rows=rows,
+        records=rows,
         title=title,
         dataset=dataset,
         measured=measured,

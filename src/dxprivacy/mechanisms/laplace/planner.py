@@ -110,7 +110,7 @@ def finish(
         scales=found.scales,
         share=task.share,
         method=found.method,
-        rows=task.rows,
+        records=task.records,
         title=title,
         dataset=dataset,
         measured=found.measured,

@@ -176,7 +176,7 @@ def statistical(
     universe = metric.universe
     asked = Stack(tuple(_rows_of(query, int(n)) if query is not None else _means(universe, values, int(n))))
     _, task = prepare(asked, metric, loss=loss, share=share, rows=int(n))
-    require_applicable(task.workload, task.rows)
+    require_applicable(task.workload, task.records)
     found = replace(chosen(task, "biased"), method=METHOD)
     plan = finish(asked, task, found, title=title, dataset=dataset)
     return Statistical(plan, int(n), tuple(_mapped(plan, int(n))))

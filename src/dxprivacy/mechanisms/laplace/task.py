@@ -79,7 +79,7 @@ class Task:
     workload: Workload
     metric: Metric
     share: Fraction
-    rows: int | None = None
+    records: int | None = None
     loss: Loss = SQUARED
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
@@ -96,7 +96,7 @@ class Task:
         out = np.zeros(self.workload.rows)
         untargeted = {r for a in self.workload.answers if a.within is None for r in a.rows}
         for answer in self.workload.answers:
-            for row, scale in target_scales(answer, self.rows).items():
+            for row, scale in target_scales(answer, self.records).items():
                 if row not in untargeted:
                     out[row] = min(out[row], scale) if out[row] else scale
         return out
@@ -204,7 +204,7 @@ class Task:
         """Repair by the common factor that is missing, if any, and certify."""
         measured = proposal.measured or self.as_asked
         rows = measured.workload
-        if not measured.as_asked and self.rows and rows.largest * self.rows >= _ROOM:
+        if not measured.as_asked and self.records and rows.largest * self.records >= _ROOM:
             raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
         proposed: Floats = np.asarray(proposal.scales, dtype=np.float64)
         allowance = Allowance(self.metric, self.share, self.spent)
@@ -223,7 +223,7 @@ class Task:
     def errors(self, found: Noisy) -> tuple[ErrorOf, ...]:
         """The expected error of every answer."""
         laws, shifts = self._noise(found)
-        return all_expected(self.workload, laws, self.rows, shifts)
+        return all_expected(self.workload, laws, self.records, shifts)
 
     def _noise(self, found: Noisy) -> tuple[Sequence[Law | float], Sequence[float] | None]:
         if found.measured.as_asked:
@@ -235,7 +235,7 @@ class Task:
         if found.measured.as_asked:
             return np.asarray(found.scales)
         laws, shifts = self._noise(found)
-        moved: Floats = np.zeros(len(laws)) if shifts is None else np.array(shifts) * (self.rows or 0)
+        moved: Floats = np.zeros(len(laws)) if shifts is None else np.array(shifts) * (self.records or 0)
         sizes: Floats = np.array([law.mean_absolute if not isinstance(law, float) else law for law in laws])
         squares: Floats = np.array([law.variance if not isinstance(law, float) else 0.0 for law in laws])
         return self.loss.size(squares, sizes, moved)

@@ -43,8 +43,10 @@ def _spreads(block: Block) -> Floats:
 
 def no_better(plan: PlanFacts, records: int | None = None) -> list[int]:
     """The noisy answers that are no better than a guess; `records` where the plan was made without their number."""
-    known = plan.rows if records is None else records
-    errors = plan.errors if known == plan.rows else all_expected(plan.workload, plan.laws, known, plan.measured.shifts)
+    known = plan.records if records is None else records
+    errors = (
+        plan.errors if known == plan.records else all_expected(plan.workload, plan.laws, known, plan.measured.shifts)
+    )
     noisy = [any(plan.laws[r].variance for r in answer.rows) for answer in plan.workload.answers]
     compared = zip(noisy, errors, guesses(plan.workload, known), strict=True)
     return [k for k, (some, error, guess) in enumerate(compared) if some and error.noise_half_width > guess]
