@@ -161,6 +161,7 @@ def test_a_process_apart_that_does_not_listen_is_ended_by_force(many, here, monk
     open_source(many).rows()
     reader = apart._current[0]
     os.kill(reader._process.pid, signal.SIGSTOP)
+    os.waitpid(reader._process.pid, os.WUNTRACED)  # until it has stopped: before, it might still see its pipe close
     reader.stop()
     assert reader._process.wait(timeout=20) == -signal.SIGKILL
 
