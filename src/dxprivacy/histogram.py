@@ -2,22 +2,30 @@
 
 This is the one object that holds true counts.  It never shows them by itself: neither its `repr` nor any error text
 contains a count, so that it can pass through logs and tracebacks.
+
+It holds the cells that have any rows, and may tell them apart by some attributes only: by those that are asked about,
+in one table, or in several where one would be too large.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.errors import DataError
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.errors import DataError, TooLarge, UsageError
+from dxprivacy.exact.arrays import Ints, read_only
+from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
+MAX_DENSE = 1 << 28
+"""So many cells can be held at once, for whoever needs a count of each."""
 _TOO_LARGE = 1 << 62
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Histogram:
-    """One non-negative whole number for each cell of a universe.
+    """Non-negative whole numbers for the cells of a universe, as one table or several coarser ones of the same rows.
 
     >>> h = Histogram.of(Universe.listed(["a", "b", "c"]), [4, 0, 1])
     >>> h, h.total
@@ -25,22 +33,49 @@ class Histogram:
     """
 
     universe: Universe
-    counts: Ints = field(repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", _checked(self.counts, self.universe.size))
+    tables: tuple[Occupied, ...] = field(repr=False)
 
     @classmethod
     def of(cls, universe: Universe, counts: object) -> "Histogram":
-        """A histogram from a list or an array of any integer-valued type."""
-        return cls(universe, counts)  # type: ignore[arg-type]
+        """A histogram from a list or an array of any integer-valued type, one number for each cell."""
+        return cls(universe, (Occupied.dense(universe, _checked(counts, universe.size)),))
+
+    @classmethod
+    def joined(cls, universe: Universe, parts: Iterable[tuple[Sequence[int], "Histogram"]]) -> "Histogram":
+        """Histograms of the same rows by some attributes each, as one of the whole universe."""
+        tables = []
+        for axes, part in parts:
+            (table,) = part.tables
+            columns = {axis: table.along(k) for k, axis in enumerate(axes)}
+            tables.append(Occupied(universe, columns, table.counts))
+        return cls(universe, tuple(tables))
+
+    def over(self, axes: Sequence[int]) -> Occupied:
+        """The counts by cell, as fine as some attributes at least."""
+        for table in self.tables:
+            if set(axes) <= set(table.axes):
+                return table
+        raise UsageError("a question about attributes that were not counted", hints=["count the whole records"])
+
+    @cached_property
+    def counts(self) -> Ints:
+        """One number for each cell, for what needs all of them."""
+        if self.universe.size > MAX_DENSE:
+            raise TooLarge(
+                f"{self.universe.cells:,} possible records are too many to hold a count for each",
+                hints=["ask about some of the attributes"],
+            )
+        whole = np.zeros(self.universe.size, dtype=np.int64)
+        table = self.over(range(len(self.universe.shape)))
+        np.add.at(whole, table.cells, table.counts)
+        return read_only(whole)
 
     @property
     def total(self) -> int:
         """The number of rows; refused where the policy calls it private."""
         if self.universe.absent is not None:
             raise DataError("the number of records is private under this policy", hints=[("count", "with noise")])
-        return int(self.counts.sum())
+        return int(self.tables[0].counts.sum())
 
     def __repr__(self) -> str:
         return f"Histogram({self.universe.size:,} cells, counts hidden)"

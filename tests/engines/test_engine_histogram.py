@@ -60,7 +60,7 @@ def test_its_text_hides_the_counts():
 
 def test_counts_are_a_copy_that_cannot_be_written():
     mine = np.array([1, 2, 3])
-    histogram = Histogram(THREE, mine)
+    histogram = Histogram.of(THREE, mine)
     mine[0] = 9
     assert histogram.counts.tolist() == [1, 2, 3]
     with pytest.raises(ValueError, match="read-only"):

@@ -14,6 +14,7 @@ from dxprivacy.accounting.costs import RowsCost
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.blocks import Block, Differences, joint_classes
+from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
 
@@ -40,9 +41,10 @@ class Pullback:
 
     def cells(self, new: Ints) -> Ints:
         """The old cells of many new ones."""
-        out = np.zeros(len(new), dtype=np.int64)
-        for stride, source, values in zip(self.old.strides, self.sources, self.values, strict=True):
-            out += stride * (values[0] if source is None else values[self.new.along(source, new)])
+        out = self.old.numbered(np.zeros(len(new), dtype=np.int64))
+        for axis, (source, values) in enumerate(zip(self.sources, self.values, strict=True)):
+            old = np.full(len(new), values[0]) if source is None else values[self.new.along(source, new)]
+            out = out + self.old.offsets(axis, old)
         if self.new.absent is not None and self.old.absent is not None:  # who is absent in one is absent in the other
             out[new == self.new.absent] = self.old.absent
         return out
@@ -110,10 +112,13 @@ class PulledBack(Block):
         """As before: there are no more pairs than there were."""
         return self.inner.summit(weights)
 
-    def answer(self, counts: Ints) -> Ints:
-        old = np.zeros(self.by.old.size, dtype=np.int64)
-        np.add.at(old, self.by.cells(np.arange(self.universe.size, dtype=np.int64)), counts)
-        return self.inner.answer(old)
+    def answer(self, counts: Occupied) -> Ints:
+        columns = {}
+        for axis in self.inner.axes:
+            source, values = self.by.sources[axis], self.by.values[axis]
+            here = np.zeros(len(counts.counts), dtype=np.int64) if source is None else counts.along(source)
+            columns[axis] = values[here]
+        return self.inner.answer(Occupied(self.by.old, columns, counts.counts))
 
     @property
     def largest(self) -> int:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.engines.alike import read_alike
+from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.source import Column, Kind, Others
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
@@ -61,10 +62,10 @@ class ApartSource:
 
     def count(self, universe: Universe) -> Histogram:
         """How many rows fall into each cell."""
-        cells, n = np.frombuffer(self._ask("count", read_alike(universe, self.name))[1], dtype=np.int64).reshape(2, -1)
-        counts = np.zeros(universe.size, dtype=np.int64)
-        counts[cells] = n
-        return Histogram(universe, counts)
+        packing = Packing(universe)
+        sent = self._ask("count", read_alike(universe, self.name))[1]
+        *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(packing.numbers) + 1, -1)
+        return packing.histogram(numbers, counts)
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""

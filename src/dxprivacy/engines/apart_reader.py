@@ -17,6 +17,7 @@ from dxprivacy.engines.apart import HEAD
 from dxprivacy.engines.duck import DuckSource
 from dxprivacy.engines.duck_database import Database
 from dxprivacy.engines.duck_tables import DatabaseTable, FrameTable, ParquetTable, Table
+from dxprivacy.engines.packing import Packing
 from dxprivacy.errors import DataError
 
 if TYPE_CHECKING:
@@ -73,9 +74,8 @@ class _Files:
             case "rows":
                 return source.rows(), b""
             case "count":
-                counts = source.count(*given).counts
-                cells = np.flatnonzero(counts)
-                return None, np.stack([cells, counts[cells]]).astype(np.int64).tobytes()
+                numbers, counts = Packing(given[0]).unfold(source.count(*given))
+                return None, np.stack([*numbers, counts]).astype(np.int64).tobytes()
             case "distinct":
                 found = source.distinct(*given)
                 return None if found is None else sorted(found), b""

@@ -17,6 +17,7 @@ from dxprivacy.engines.duck_query import count_sql, distinct_sql, domains, other
 from dxprivacy.engines.duck_tables import Table, Wanted
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.engines.fit import check_kinds, find_columns
+from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Entry, Kind, Others
 from dxprivacy.errors import DataError
@@ -88,11 +89,11 @@ class DuckSource:
     def _count(self, con: "Connection", universe: Universe) -> Histogram:
         wanted, reads = self._fit(con, universe)
         _make_domains(con, reads)
-        sql = count_sql(self._table.select(con, wanted), universe, reads)
+        packing = Packing(universe)
+        sql = count_sql(self._table.select(con, wanted), packing, reads)
         found = con.execute(sql, self._table.parameters).fetchnumpy()
-        counts = np.zeros(universe.size, dtype=np.int64)
-        counts[np.asarray(found["cell"], dtype=np.int64)] = np.asarray(found["n"], dtype=np.int64)
-        return Histogram(universe, counts)
+        numbers = [np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(packing.numbers))]
+        return packing.histogram(numbers, np.asarray(found["n"], dtype=np.int64))
 
     def _distinct(self, con: "Connection", column: str, at_most: int) -> set[str] | None:
         position = self._table.names(con).index(column)

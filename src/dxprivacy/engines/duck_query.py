@@ -10,34 +10,41 @@ from collections.abc import Sequence
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.engines.duck_dialect import shown_moment, sql
+from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import TEXTS, Read, inside, parsed, place, short, text_of
 from dxprivacy.engines.source import Column, Kind
-from dxprivacy.model.universe import Universe
 
 Reads = Sequence[Read]
 
 
-def count_sql(rows: str, universe: Universe, reads: Sequence[Reads]) -> str:
-    """How many rows fall into each cell, as (cell, n); joins the domains of `domains`."""
+def count_sql(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
+    """How many rows fall into each cell, as (c0, c1, ..., n) in packed numbers; joins the domains of `domains`."""
+    universe = packing.universe
+    strides = {axis: stride for held in packing.numbers for axis, stride in held}
     terms = [
-        f"{stride} * coalesce({_index(attribute, mine)}, {attribute.listed})"
-        for attribute, stride, mine in zip(universe.attributes, universe.strides, reads, strict=True)
+        f"{strides[axis]} * coalesce({_index(attribute, mine)}, {attribute.listed})"
+        for axis, (attribute, mine) in enumerate(zip(universe.attributes, reads, strict=True))
     ]
+    packed = [[axis for axis, _ in held] for held in packing.numbers]
     late = [any(read.is_grouped_raw for read in mine) for mine in reads]
     placed = [read for mine, later in zip(reads, late, strict=True) if not later for read in mine]
     raw = [read for mine, later in zip(reads, late, strict=True) if later for read in mine]
-    known = " + ".join(term for term, later in zip(terms, late, strict=True) if not later) or "0"
+    known = [" + ".join(terms[axis] for axis in axes if not late[axis]) or "0" for axes in packed]
     names = [read.raw for read in raw]
+    places = [f"p{k}" for k in range(len(packed))]
+    begun = ", ".join(f"CAST({sum_} AS BIGINT) AS {p}" for sum_, p in zip(known, places, strict=True))
     groups = f"""
-        SELECT CAST({known} AS BIGINT) AS p, {"".join(f"{name}, " for name in names)}count(*) AS n
+        SELECT {begun}, {"".join(f"{name}, " for name in names)}count(*) AS n
         FROM ({_steps(_shortened(rows, raw, placed), placed, names)}) {_joins(placed)} GROUP BY ALL"""
     if not raw:
-        return f"SELECT p AS cell, n FROM ({groups})"
-    cell = " + ".join(["p", *(term for term, later in zip(terms, late, strict=True) if later)])
+        return f"SELECT {', '.join(f'p{k} AS c{k}' for k in range(len(packed)))}, n FROM ({groups})"
+    sums = [" + ".join([p, *(terms[a] for a in axes if late[a])]) for p, axes in zip(places, packed, strict=True)]
+    cells = [f"c{k}" for k in range(len(packed))]
     return f"""
         WITH groups AS MATERIALIZED ({groups})
-        SELECT CAST({cell} AS BIGINT) AS cell, CAST(sum(n) AS BIGINT) AS n
-        FROM ({_steps("FROM groups", raw, ["p", "n"])}) GROUP BY cell"""
+        SELECT {", ".join(f"CAST({sum_} AS BIGINT) AS {c}" for sum_, c in zip(sums, cells, strict=True))},
+            CAST(sum(n) AS BIGINT) AS n
+        FROM ({_steps("FROM groups", raw, [*places, "n"])}) GROUP BY {", ".join(cells)}"""
 
 
 def _shortened(rows: str, raw: Reads, others: Reads) -> str:

@@ -7,6 +7,7 @@ columns everywhere, and no source twice, for then one record would be two rows.
 from collections import Counter
 from collections.abc import Sequence
 
+from dxprivacy.engines.packing import together
 from dxprivacy.engines.source import Column, Entry, Others, Source
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
@@ -48,10 +49,7 @@ class Joined:
     def count(self, universe: Universe) -> Histogram:
         """How many rows of all fall into each cell."""
         self.check(universe)  # of all, before the first is counted
-        counts = self._sources[0].count(universe).counts.copy()
-        for source in self._sources[1:]:
-            counts += source.count(universe).counts
-        return Histogram(universe, counts)
+        return together(universe, [source.count(universe) for source in self._sources])
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The different texts of one column in all of them, not private; None if there are more."""

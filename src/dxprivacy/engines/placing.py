@@ -13,6 +13,7 @@ import numpy as np
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.values import Values
 from dxprivacy.engines.entries import clean_text, combine, entry_reader
+from dxprivacy.engines.packing import Packing, merged
 from dxprivacy.engines.source import Column, Others
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
@@ -56,13 +57,13 @@ class PlacedSource(ABC):
 
     def count(self, universe: Universe) -> Histogram:
         """How many rows fall into each cell."""
-        counts = np.zeros(universe.size, dtype=np.int64)
+        packing = Packing(universe)
+        numbers: list[Ints] = [np.zeros(0, dtype=np.int64) for _ in packing.numbers]
+        counts: Ints = np.zeros(0, dtype=np.int64)
         for block, indices in self._placed(universe):
-            cells: Ints = np.zeros(len(block.times), dtype=np.int64)
-            for index, stride in zip(indices, universe.strides, strict=True):
-                cells += stride * index
-            np.add.at(counts, cells, block.times)
-        return Histogram(universe, counts)
+            more = zip(numbers, packing.pack(indices), strict=True)
+            numbers, counts = merged([np.concatenate(both) for both in more], np.concatenate([counts, block.times]))
+        return packing.histogram(numbers, counts)
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""

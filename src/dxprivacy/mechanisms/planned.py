@@ -41,6 +41,11 @@ class Planned(Facts, Generic[T]):
         return f"{self.request[:16]} {request}".strip()
 
     @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        """Attributes to count by, one set for each of its tables; all of them, where a mechanism does not say."""
+        return (tuple(range(len(self.metric.universe.shape))),)
+
+    @property
     def steps(self) -> int:
         """How many there are."""
         return 1

@@ -1,7 +1,9 @@
 """The universe: every record that could occur, as a product of attributes, with an index for each.
 
 Cell index = mixed radix over the attributes, the last one fastest (numpy's C order).  A universe given as a plain list
-of elements is a product of one attribute.
+of elements is a product of one attribute.  Nobody enumerates a product: what is worked out for it is worked out
+attribute by attribute, or for the few cells that matter.  Arrays of cells hold 64-bit numbers; where a universe has more
+cells than these can number, they hold Python's whole numbers instead (`Universe.numbered`).
 
 Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
 is not in the data.  No question counts it.
@@ -20,7 +22,7 @@ from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.files.canonical import digest_of
 
-MAX_CELLS = 1 << 28
+_NUMBERED = 1 << 62  # so many cells have 64-bit numbers, and sums of two of these
 ABSENT = "absent"
 REPLACE = "replace"
 
@@ -52,15 +54,6 @@ class Universe:
             raise PolicyError(f"max_records is {max_records}; it must be positive", hints=["max_records = 1000000"])
         self.absent: int | None = None if max_records is None else size
         self.size: int = size + (max_records is not None)
-        if size > MAX_CELLS:
-            raise PolicyError(
-                f"{size:,} possible records are more than the {MAX_CELLS:,} we can count in memory",
-                details=[" × ".join(f"{a.name} {a.size:,}" for a in sorted(self.attributes, key=lambda a: -a.size))],
-                hints=[
-                    ("leave out what no question asks for", "columns that the policy does not name are never read"),
-                    ("wider steps", "for numbers: step = …"),
-                ],
-            )
 
     @classmethod
     def listed(cls, elements: Iterable[object], *, name: str = "element") -> "Universe":
@@ -88,9 +81,6 @@ class Universe:
                 raise PolicyError("the description of a universe is damaged")
             return cls([attribute_from_spec(part) for part in spec[:-1]], max_records=most)
         return cls([attribute_from_spec(part) for part in spec])
-
-    def __len__(self) -> int:
-        return self.size
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Universe) and self.digest == other.digest
@@ -127,19 +117,46 @@ class Universe:
             stride *= n
         return tuple(reversed(out))
 
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether it has more cells than 64-bit numbers can tell apart."""
+        return self.size >= _NUMBERED
+
+    def numbered(self, cells: "Iterable[int] | Ints") -> Ints:
+        """Cells as an array to calculate with: of Python's whole numbers where 64 bits would not hold them.
+
+        >>> Universe([Values(name=f"a{k}", values=tuple("abcd")) for k in range(30)]).numbered([5**29]).dtype
+        dtype('O')
+        """
+        given = cells if isinstance(cells, np.ndarray) else np.array(list(cells), dtype=object)
+        return given.astype(object if self.is_wide else np.int64)
+
+    def offsets(self, axis: int, values: Ints) -> Ints:
+        """How far the cell index moves from the first value of an attribute to each of some others."""
+        return self.numbered(values) * self.strides[axis]
+
     def along(self, axis: int, cells: Ints) -> Ints:
         """The value index along one attribute, of many cells."""
         return np.asarray(cells // self.strides[axis] % self.shape[axis], dtype=np.int64)
 
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """Rows of 64-bit numbers, one for each pair of cells: equal for equal pairs, in whatever order."""
+        ends = np.minimum(i, j), np.maximum(i, j)
+        if self.is_wide:
+            columns = [self.along(axis, end) for end in ends for axis in range(len(self.shape))]
+            gone = [np.asarray(end == self.absent, dtype=np.int64) for end in ends]
+            return np.stack([*columns, *gone], axis=1)
+        return np.stack(ends, axis=1)
+
     def index(self, records: Sequence[Mapping[str, object]]) -> Ints:
         """Cells of many records; unlisted values go to `other`."""
-        cells = np.zeros(len(records), dtype=np.int64)
-        for attribute, stride in zip(self.attributes, self.strides, strict=True):
+        cells = self.numbered([0] * len(records))
+        for axis, attribute in enumerate(self.attributes):
             try:
                 column = [record[attribute.name] for record in records]
             except KeyError:
                 raise QuestionError(f"a record lacks {attribute.name}") from None
-            cells += attribute.encode(column) * stride
+            cells = cells + self.offsets(axis, attribute.encode(column))
         return cells
 
     def record(self, cell: int) -> dict[str, str]:
@@ -154,7 +171,7 @@ class Universe:
 
     def records(self, cells: Iterable[int]) -> list[dict[str, str]]:
         """Records of many cells."""
-        chosen = np.asarray(list(cells), dtype=np.int64)
+        chosen = self.numbered(cells)
         if chosen.size and not (chosen.min() >= 0 and chosen.max() < self.size):
             raise QuestionError(f"cells lie between 0 and {self.size - 1:,}")
         columns = [a.decode(self.along(k, chosen)) for k, a in enumerate(self.attributes)]
@@ -196,6 +213,10 @@ class Universe:
         """All public facts, canonically."""
         absent = [] if self.max_records is None else [{"kind": ABSENT, "max_records": self.max_records}]
         return [a.spec() for a in self.attributes] + absent
+
+    def onto(self, axes: Sequence[int]) -> "Universe":
+        """Some of the attributes, without `absent`: what of a record questions about them can see."""
+        return Universe([self.attributes[axis] for axis in axes])
 
     @cached_property
     def present(self) -> "Universe":

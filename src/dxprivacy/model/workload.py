@@ -12,6 +12,7 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.files.canonical import canonical
 from dxprivacy.model.blocks import Block, Differences
+from dxprivacy.model.occupied import Counted, Occupied
 from dxprivacy.model.recipes import Linear, Recipe
 from dxprivacy.model.universe import Universe
 
@@ -68,6 +69,11 @@ class Workload:
         return np.repeat(np.arange(len(self.blocks)), [b.rows for b in self.blocks]).astype(np.int64)
 
     @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        """The attributes that each block looks at."""
+        return tuple(b.axes for b in self.blocks)
+
+    @property
     def largest(self) -> int:
         """The largest absolute entry on the grid."""
         return max(b.largest for b in self.blocks)
@@ -88,9 +94,10 @@ class Workload:
             total += block.loads(i, j, weights[start : start + block.rows])
         return total
 
-    def answer(self, counts: Ints) -> Ints:
-        """Q x in 64-bit integers."""
-        return np.concatenate([b.answer(counts) for b in self.blocks])
+    def answer(self, counts: Ints | Counted) -> Ints:
+        """Q x in 64-bit integers, from one count for each cell or from the cells that have any."""
+        found = Occupied.dense(self.universe, counts) if isinstance(counts, np.ndarray) else counts
+        return np.concatenate([b.answer(found.over(b.axes)) for b in self.blocks])
 
     @cached_property
     def digest(self) -> str:

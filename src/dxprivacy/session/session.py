@@ -22,6 +22,7 @@ from dxprivacy.policy import Policy
 from dxprivacy.questions.picks import Pick
 from dxprivacy.release import Release
 from dxprivacy.release.booking import Booking
+from dxprivacy.session.counting import count as counted
 from dxprivacy.session.outcome import Outcome
 from dxprivacy.session.pace import paced, period
 from dxprivacy.session.recorded import Recorded, require_budget
@@ -121,7 +122,7 @@ class Session:
         spend = Recorded(ledger, name, self.pacing)
         if planned.in_steps:
             require_budget(ledger, planned, len(spend.entries(in_steps=True)))
-        count = spend.guarded(lambda: self.source.count(self.policy.universe))
+        count = spend.guarded(lambda: counted(self.source, self.policy.universe, planned.asks, self.rows))
         made = planned.run(count, self._noise, spend, progress=progress)
         alone = spend.booked and not planned.in_steps
         entries = tuple(spend.booked) if alone else spend.entries(in_steps=planned.in_steps)

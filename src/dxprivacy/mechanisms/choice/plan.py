@@ -43,6 +43,10 @@ class Choice(ChoiceFacts, Planned[ChoiceRelease]):
     def reserved(self) -> SelectionCost:
         return self.cost
 
+    @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        return self.workload.asks
+
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse scores that are too large, and a text that cannot be made."""
         self.require_room(records)

@@ -25,7 +25,7 @@ def chosen(choice: ChoiceFacts, histogram: Histogram, noise: Noise) -> int:
     if histogram.universe != choice.metric.universe:
         raise UsageError("the histogram is over another universe than the choice")
     choice.require_room(public_records(histogram))
-    scores = choice.candidates.scores(choice.workload.answer(histogram.counts))
+    scores = choice.candidates.scores(choice.workload.answer(histogram))
     return pick(scores, choice.scale, noise, flip=choice.flip)
 
 

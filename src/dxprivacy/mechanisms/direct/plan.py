@@ -144,6 +144,10 @@ class DirectFit(Planned[Made]):
     def reserved(self) -> LaplaceCost:
         return self.plan.reserved
 
+    @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        return self.plan.asks
+
     def essence(self) -> dict[str, Any]:
         return self.plan.essence()
 

@@ -44,6 +44,10 @@ class Plan(PlanFacts, Planned[Release]):
     def reserved(self) -> LaplaceCost:
         return self.cost
 
+    @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        return self.counted.asks
+
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse what cannot be released, from public numbers."""
         require_room(self.counted.largest, records, where="release")

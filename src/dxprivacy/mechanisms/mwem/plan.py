@@ -49,6 +49,10 @@ class MwemPlan(MwemFacts, Planned[Made]):
         """Whatever is chosen, so many of the dearest step."""
         return SelectionCost(self.workload, np.nextafter(self.dearest_step.scales / steps, 0))
 
+    @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        return self.workload.asks
+
     def rehearse(self, records: int, booking: Booking) -> None:  # noqa: ARG002
         """Refuse another number of records; what the report says of it can be said."""
         require_number(self.records, records)

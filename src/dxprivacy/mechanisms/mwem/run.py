@@ -45,7 +45,7 @@ class _Truth:
             raise UsageError("the histogram is over another universe than the plan")
         if counted.total != self._plan.records:
             raise UsageError("the plan was made for another number of records, which is public")
-        return self._plan.workload.answer(counted.counts)
+        return self._plan.workload.answer(counted)
 
     def __repr__(self) -> str:
         return "hidden"

@@ -55,6 +55,10 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
         """The cost of its one step; none where nothing depends on the data."""
         return None if self.free else self.cost
 
+    @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        return self.rows.workload.asks
+
     def rehearse(self, records: int, booking: Booking) -> None:  # noqa: ARG002
         """Refuse another number of records; what the report says of it can be said."""
         require_number(self.records, records)

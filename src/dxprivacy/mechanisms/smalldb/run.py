@@ -77,7 +77,7 @@ def _drawn(plan: SmallDbFacts, histogram: Histogram, noise: Noise) -> Ints:
         raise UsageError("the histogram is over another universe than the plan")
     if histogram.total != plan.records:  # both are public
         raise UsageError(f"the plan is for {plan.records:,} records, and there are {histogram.total:,}")
-    targets = plan.size * plan.rows.workload.answer(histogram.counts)
+    targets = plan.size * plan.rows.workload.answer(histogram)
     weights: Ints = np.array(plan.rows.weights, dtype=np.int64)
     draw = Draw(plan.rows.workload, weights, plan.size, plan.records, plan.rate, targets, noise.entropy)
     return ROUTES[plan.route.name](draw)

@@ -9,6 +9,7 @@ from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.model.blocks.base import Block, Differences, classes_of_rows, largest_entry, require_exact
 from dxprivacy.model.blocks.explicit import dense_loads
+from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
 
@@ -88,11 +89,11 @@ class AlongAxis(Block):
             columns[:, cells == self.universe.absent] = 0
         return columns
 
-    def answer(self, counts: Ints) -> Ints:
+    def answer(self, counts: Occupied) -> Ints:
         """The attribute's own histogram, then the small matrix."""
-        cube = counts[: self.universe.cells].reshape(self.universe.shape)
-        others = tuple(a for a in range(cube.ndim) if a != self.axis)
-        return np.asarray(self.matrix @ cube.sum(axis=others, dtype=np.int64), dtype=np.int64)
+        own = np.zeros(self.universe.shape[self.axis], dtype=np.int64)
+        np.add.at(own, counts.along(self.axis), counts.counts)
+        return np.asarray(self.matrix @ own, dtype=np.int64)
 
     def reach(self, weights: Floats) -> float:
         """Each row from its least to its largest entry."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
 Differences = tuple[Ints, Ints, Ints]
@@ -91,8 +92,8 @@ class Block(Rows):
         return out
 
     @abstractmethod
-    def answer(self, counts: Ints) -> Ints:
-        """Q x, exactly, for a histogram over the universe."""
+    def answer(self, counts: Occupied) -> Ints:
+        """Q x, exactly, for the records that stand in some cells."""
 
     @property
     @abstractmethod

@@ -9,6 +9,7 @@ import numpy as np
 from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.model.blocks.base import Block, Differences, Rows, classes_of_rows, largest_entry, require_exact
+from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
 _LEAST_APART = 2.0**-1000  # what differs by less has few digits as a float, or none
@@ -141,8 +142,10 @@ class Explicit(MatrixRows, Block):
     def differences(self, i: Ints, j: Ints) -> Differences:
         return self.entries_apart(i, j)
 
-    def answer(self, counts: Ints) -> Ints:
-        return np.asarray(self.matrix @ counts, dtype=np.int64)
+    def answer(self, counts: Occupied) -> Ints:
+        whole = np.zeros(self.universe.size, dtype=np.int64)
+        np.add.at(whole, counts.cells, counts.counts)
+        return np.asarray(self.matrix @ whole, dtype=np.int64)
 
     def parts(self) -> tuple[Ints, ...]:
         """The non-zero entries, row by row."""

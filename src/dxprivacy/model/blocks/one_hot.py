@@ -10,6 +10,7 @@ import numpy as np
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.blocks.base import Block, Differences, classes_of_rows, largest_entry, require_exact
+from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
 
@@ -19,6 +20,16 @@ class Factor:
 
     groups: Ints
     values: Ints
+
+    @cached_property
+    def leaves_out(self) -> bool:
+        """Whether some value is in no group."""
+        return bool((self.groups < 0).any())
+
+    @cached_property
+    def only_counts(self) -> bool:
+        """Whether every value counts once."""
+        return bool((self.values == 1).all())
 
     @property
     def count(self) -> int:
@@ -174,19 +185,20 @@ class OneHot(Block):
             (high < 0) & (outside >= 0), outside, at_high
         )
 
-    def answer(self, counts: Ints) -> Ints:
-        """Sum out what does not matter, then add each remaining cell to its row."""
-        cube = counts[: self.universe.cells].reshape(self.universe.shape)
-        cube = cube.sum(axis=tuple(a for a in range(cube.ndim) if a not in self.factors), dtype=np.int64)
-        row, value = np.zeros((), dtype=np.int64), np.ones((), dtype=np.int64)
-        for position, axis in enumerate(self._axes):
-            shape = [1] * len(self._axes)
-            shape[position] = -1
-            row = row + (self.factors[axis].groups * self._strides[axis]).reshape(shape)
-            value = value * self.factors[axis].values.reshape(shape)
+    def answer(self, counts: Occupied) -> Ints:
+        """Each cell to its row, with its weight."""
+        row = np.zeros(len(counts.counts), dtype=np.int64)
+        amount = counts.counts
+        for axis, factor in self.factors.items():
+            value = counts.along(axis)
+            row += factor.groups[value] * self._strides[axis]
+            if not factor.only_counts:
+                amount = amount * factor.values[value]
         out = np.zeros(self.rows, dtype=np.int64)
-        counted = np.broadcast_to(value, cube.shape) != 0
-        np.add.at(out, np.broadcast_to(row, cube.shape)[counted], (cube * value)[counted])
+        if any(factor.leaves_out for factor in self.factors.values()):
+            counted = np.flatnonzero(amount)  # where a value is left out its weight is 0, and its row means nothing
+            row, amount = row[counted], amount[counted]
+        np.add.at(out, row, amount)
         return out
 
     def reach(self, weights: Floats) -> float:
