@@ -129,7 +129,7 @@ class LaplaceCost(RowsCost):
     def keys(self, i: Ints, j: Ints) -> Ints:
         """The sums per distinct scale determine the loss."""
         if self.workload.largest * 2 * self.workload.rows >= 1 << 62:  # the sums might wrap: name the pair instead
-            return np.stack([np.minimum(i, j), np.maximum(i, j)], axis=1)
+            return self.universe.keys(i, j)
         return self._sums(i, j)
 
     def exact(self, i: int, j: int) -> Exact:
@@ -173,7 +173,7 @@ class SelectionCost(RowsCost):
     def keys(self, i: Ints, j: Ints) -> Ints:
         """Amount and scale of the largest row determine the loss; where others come close, the pair names itself."""
         distinct, group = self._groups
-        out = np.zeros((len(i), 4), dtype=np.int64)
+        out = np.zeros((len(i), 2), dtype=np.int64)
         pair, row, amount = self.workload.differences(i, j)
         if len(distinct) == 1:
             np.maximum.at(out[:, 0], pair, amount)
@@ -184,8 +184,10 @@ class SelectionCost(RowsCost):
         pair, row, amount = pair[near], row[near], amount[near]
         out[pair, 0], out[pair, 1] = amount, group[row]
         other = pair[(out[pair, 0] != amount) | (out[pair, 1] != group[row])]
-        out[other, 2], out[other, 3] = np.minimum(i, j)[other] + 1, np.maximum(i, j)[other] + 1
-        return out
+        named = self.universe.keys(i[other], j[other])
+        more = np.zeros((len(i), named.shape[1]), dtype=np.int64)
+        more[other] = named + 1
+        return np.hstack([out, more])
 
     def exact(self, i: int, j: int) -> Exact:
         """The loss of one pair as a fraction."""

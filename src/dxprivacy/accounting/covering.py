@@ -6,7 +6,8 @@ set small, and the evaluation on it is the same for all metrics and losses:
 *one attribute*       the metric's own generators (neighbours on a line, otherwise all pairs);
 *sum of attributes*   pairs that differ in ONE attribute, which on a full product generate the sum;
 *classes*             values that no question tells apart are one; of a class pair only the closest pair matters;
-*contexts*            of the other attributes only what changes the effect of the move;
+*contexts*            of the other attributes only what changes the effect of the move; of values that change it alike,
+                      only the strongest: what is moved beside a weaker one is moved at least as much beside it;
 *presence*            where records may be absent, also each different record against its absence;
 *alternatives*        of a loss that is the largest of several, each may be covered by itself: the pairs of all together
                       have its largest ratio.  Under a constant metric these are the ends of each row.
@@ -15,6 +16,7 @@ Where contexts multiply beyond what can be enumerated, each question takes its o
 labelled as such (the exact value is NP-hard there).
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +27,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
 from dxprivacy.metrics.base import BLOCK, Pairs
 from dxprivacy.model.blocks import joint_classes
+from dxprivacy.model.blocks.base import classes_of_rows
 from dxprivacy.model.terms import Part, Term, Terms
 from dxprivacy.model.universe import Universe
 
@@ -32,6 +35,7 @@ MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
 _DENSE_CLASSES = 2_000
 _CONSTANT_COLUMNS = 2_500
+_MOST_COMPARED = 20_000_000
 _FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
 
 
@@ -55,13 +59,17 @@ class Move:
         ends = b"".join(x.tobytes() for pair in self.values for x in pair)
         return self.axis, ends, self.contexts.tobytes()
 
+    def cells(self, values: Ints) -> Ints:
+        """The cells of some values, in every context, one after the other."""
+        wide = object if object in (values.dtype, self.contexts.dtype) else np.int64
+        return (values.astype(wide)[:, None] * self.stride + self.contexts).ravel()
+
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """The pairs of cells."""
         chunk = max(1, block // len(self.contexts))
         for u, v in self.values:
             for a in range(0, len(u), chunk):
-                i = (u[a : a + chunk, None] * self.stride + self.contexts).ravel()
-                j = (v[a : a + chunk, None] * self.stride + self.contexts).ravel()
+                i, j = self.cells(u[a : a + chunk]), self.cells(v[a : a + chunk])
                 for b in range(0, len(i), 4 * block):
                     yield i[b : b + 4 * block], j[b : b + 4 * block]
 
@@ -204,8 +212,8 @@ def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | N
     universe = metric.universe
     axes = sorted({axis for term in terms for axis in term.axes})
     # Every row of a sum may get a scale of its own, where that is feasible; otherwise rows of one scale are alike.
-    cells = contexts_of([_by_row(term) for term in terms], axes, universe, most)
-    cells = contexts_of(terms, axes, universe, most) if cells is None else cells
+    cells = worst_contexts_of([_by_row(term) for term in terms], axes, universe, most)
+    cells = worst_contexts_of(terms, axes, universe, most) if cells is None else cells
     if cells is not None:
         return replace(inside, rule=f"{inside.rule}, and presence", presence=_star(cells, metric.last))
     if few is not None:
@@ -214,7 +222,7 @@ def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | N
     for term in terms:
         parts = []
         for part in term.parts:
-            alone = contexts_of([Term((part,))], part.block.axes, universe, MAX_ALL_PAIRS)
+            alone = worst_contexts_of([Term((part,))], part.block.axes, universe, MAX_ALL_PAIRS)
             if alone is None:
                 raise _too_many()
             parts.append((part, _star(alone, metric.last)))
@@ -232,7 +240,7 @@ def _too_many() -> NotCertified:
 
 def _star(cells: Ints, absent: int) -> Move:
     """Records against their absence."""
-    return Move(0, 1, ((cells, np.full(len(cells), absent, dtype=np.int64)),), np.zeros(1, dtype=np.int64))
+    return Move(0, 1, ((cells, np.full(len(cells), absent, dtype=cells.dtype)),), np.zeros(1, dtype=np.int64))
 
 
 def _if_few(metric: Metric, few: int | None) -> Cover | None:
@@ -281,7 +289,7 @@ def _sum_of_attributes(
         values = tuple(closest_between(along, moving))
         if not values:
             continue
-        contexts = contexts_of(touching, _others(touching, axis), universe, most)
+        contexts = worst_contexts_of(touching, _others(touching, axis), universe, most)
         stride = universe.strides[axis]
         pairs = sum(len(u) for u, _ in values)
         if contexts is not None and pairs * len(contexts) <= (max(most, pairs) if few is None else few):
@@ -305,7 +313,7 @@ def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -
         if axis not in part.block.axes:
             continue
         one = Term((part,))
-        alone = contexts_of([one], _others([one], axis), universe, MAX_ALL_PAIRS)
+        alone = worst_contexts_of([one], _others([one], axis), universe, MAX_ALL_PAIRS)
         if alone is None or pairs * len(alone) > MAX_ALL_PAIRS:
             raise _too_many()
         own.append((part, Move(axis, universe.strides[axis], values, alone)))
@@ -321,14 +329,50 @@ def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, 
 
     None if there are more than `limit`.
     """
-    offsets = np.zeros(1, dtype=np.int64)
-    for axis in axes:
-        classes = [t.context(axis) for t in terms if axis in t.axes]
-        chosen = _representatives(joint_classes(classes, universe.shape[axis])) * universe.strides[axis]
-        if len(offsets) * len(chosen) > limit:
-            return None
-        offsets = (offsets[:, None] + chosen).ravel()
+    classes = [[t.context(axis) for t in terms if axis in t.axes] for axis in axes]
+    chosen = [_representatives(joint_classes(c, universe.shape[axis])) for axis, c in zip(axes, classes, strict=True)]
+    return _combined(chosen, axes, universe, limit)
+
+
+def worst_contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
+    """Those among `contexts_of` that matter to a largest loss: beside any other, no move changes more."""
+    strengths = [[s for t in terms if axis in t.axes for s in t.strengths(axis)] for axis in axes]
+    chosen = [_strongest(s) for s in strengths]
+    return _combined(chosen, axes, universe, limit)
+
+
+def _combined(chosen: Sequence[Ints], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
+    """Every combination of some values, as offsets of the cell index; None if there are more than `limit`."""
+    if math.prod(len(values) for values in chosen) > limit:
+        return None
+    offsets = universe.numbered([0])
+    for axis, values in zip(axes, chosen, strict=True):
+        offsets = (offsets[:, None] + universe.offsets(axis, values)).ravel()
     return offsets
+
+
+def _strongest(strengths: Sequence[tuple[Ints, Ints]]) -> Ints:
+    """Values that no other one dominates: that is of the same kind to every part that it matters to, and stronger."""
+    if not strengths:
+        return np.zeros(1, dtype=np.int64)
+    kinds = np.stack([np.where(s > 0, k, -1) for k, s in strengths], axis=1)
+    sizes = np.stack([s for _, s in strengths], axis=1)
+    values = np.unique(np.hstack([kinds, sizes]), axis=0, return_index=True)[1]
+    # Of values that are of the same kinds to all parts, one may be the strongest to each of them.
+    alike = classes_of_rows(kinds[values])
+    most = np.zeros((int(alike.max()) + 1, sizes.shape[1]), dtype=np.int64)
+    np.maximum.at(most, alike, sizes[values])
+    top = (sizes[values] == most[alike]).all(axis=1)
+    covered = np.zeros(len(most), dtype=bool)
+    covered[alike[top]] = True
+    values = values[top | ~covered[alike]]
+    if len(values) ** 2 * sizes.shape[1] <= _MOST_COMPARED:  # and those that matter to fewer parts
+        kind, strength = kinds[values], sizes[values]
+        below = (strength[:, None] == 0) | ((kind[:, None] == kind) & (strength[:, None] <= strength))
+        under = below.all(axis=2)
+        np.fill_diagonal(under, val=False)
+        values = values[~under.any(axis=1)]
+    return np.sort(values).astype(np.int64)
 
 
 def _reducible(classes: Ints) -> bool:
@@ -387,10 +431,10 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
         ends = terms[0].parts[0].block.ends(absent=universe.absent is not None)
         if ends is not None:  # the largest loss of a row is that between its ends
             return _at_one_place("constant", (ends,))
-    offsets = np.zeros(1, dtype=np.int64)
+    offsets = universe.numbered([0])
     for axis in sorted({x for t in terms for x in t.axes}):
         classes = [t.moving(axis) for t in terms if axis in t.axes]
-        chosen = _representatives(joint_classes(classes, universe.shape[axis])) * universe.strides[axis]
+        chosen = universe.offsets(axis, _representatives(joint_classes(classes, universe.shape[axis])))
         offsets = (offsets[:, None] + chosen).ravel()
         if few is not None and len(offsets) ** 2 > 2 * few:
             return None

@@ -67,7 +67,7 @@ class OnGrid:
     def keys(self, i: Ints, j: Ints) -> Ints:
         """Sum and largest difference; where the sum might wrap, the pair itself."""
         if self.rows.largest * 2 * self.rows.rows >= 1 << 62:
-            return np.stack([np.minimum(i, j), np.maximum(i, j)], axis=1)
+            return self.rows.universe.keys(i, j)
         out = np.zeros((len(i), 2), dtype=np.int64)
         pair, _, amount = self.rows.differences(i, j)
         np.add.at(out[:, 0], pair, amount)

@@ -92,6 +92,14 @@ class PulledBack(Block):
     def context(self, axis: int, *, uniform: bool) -> Ints:
         return self._joint(axis, {old: self.inner.context(old, uniform=uniform) for old in self._deciding(axis)})
 
+    def strengths(self, axis: int, *, uniform: bool) -> tuple[Ints, Ints]:
+        """As before, where one old attribute follows from it."""
+        deciding = self._deciding(axis)
+        if len(deciding) != 1:
+            return super().strengths(axis, uniform=uniform)
+        kinds, sizes = self.inner.strengths(deciding[0], uniform=uniform)
+        return kinds[self.by.values[deciding[0]]], sizes[self.by.values[deciding[0]]]
+
     def _joint(self, axis: int, classes: dict[int, Ints]) -> Ints:
         seen = [np.unique(c[self.by.values[old]], return_inverse=True)[1].reshape(-1) for old, c in classes.items()]
         return joint_classes([c.astype(np.int64) for c in seen], self.universe.shape[axis])

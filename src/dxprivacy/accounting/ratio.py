@@ -172,8 +172,7 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
             top, where = np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
             for start in range(0, len(u), max(1, BLOCK // len(move.contexts))):
                 stop = min(len(u), start + max(1, BLOCK // len(move.contexts)))
-                i = (u[start:stop, None] * move.stride + move.contexts).ravel()
-                j = (v[start:stop, None] * move.stride + move.contexts).ravel()
+                i, j = move.cells(u[start:stop]), move.cells(v[start:stop])
                 load = piece.pairwise(i, j).reshape(stop - start, -1)
                 where[start:stop] = load.argmax(axis=1)
                 top[start:stop] = load.max(axis=1)
@@ -191,9 +190,10 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
     best = highest(float(r[at]))
     if best == 0:
         return Fraction(0), None
-    offsets = np.array([int(move.contexts[where[at]]) for move, where in argument], dtype=np.int64)
     stride = part.moves[0].stride
-    example = (u[at] * stride + offsets, v[at] * stride + offsets)
+    contexts = [int(move.contexts[where[at]]) for move, where in argument]
+    ends = [metric.universe.numbered([int(value) * stride + c for c in contexts]) for value in (u[at], v[at])]
+    example = (ends[0], ends[1])
     return (math.inf if math.isinf(best) else Fraction(best) * Fraction(slack)), example
 
 
@@ -249,7 +249,8 @@ def _reaches(plan: Cover, loss: PseudoMetric) -> float:
 def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:
     """A constant metric and too many columns: the questions' reaches add up to an upper bound."""
     total = _reaches(plan, loss)
-    sample = np.unique(np.linspace(0, metric.universe.size - 1, 700).astype(np.int64))
+    last = metric.universe.size - 1
+    sample = np.unique(metric.universe.numbered([k * last // 699 for k in range(700)]))
     search = _Search(loss, metric)
     first, second = np.triu_indices(len(sample), 1)
     search.look(sample[first], sample[second])

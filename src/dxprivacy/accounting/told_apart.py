@@ -14,7 +14,7 @@ from dxprivacy.accounting.covering import closest_between
 from dxprivacy.exact.arrays import Bools, Floats, Ints
 from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent
 from dxprivacy.metrics.base import Pairs
-from dxprivacy.model.blocks import joint_classes
+from dxprivacy.model.blocks import Block, joint_classes
 from dxprivacy.model.workload import Workload
 
 _BLOCK = 1 << 14
@@ -35,9 +35,9 @@ def closest_told_apart(workload: Workload, metric: Metric) -> Extreme | None:
         near, radius = _among(workload, metric.base), float(metric.radius)
         if near is not None and near.distance <= radius:
             return near
-        there = np.flatnonzero(_shown(workload, np.arange(metric.last), np.full(metric.last, metric.last)))
-        if len(there) and math.isfinite(radius):
-            return Extreme(radius, (int(there[0]), metric.last))
+        there = _counted(workload)
+        if there is not None and math.isfinite(radius):
+            return Extreme(radius, (there, metric.last))
         return near
     return _among(workload, metric)
 
@@ -69,7 +69,7 @@ def _candidates(workload: Workload, metric: Metric) -> Iterator[tuple[Ints, Ints
         stride = universe.strides[axis]
         if axes is None:  # the same distance everywhere: one pair tells it
             other = int(np.flatnonzero(moving != moving[0])[0]) * stride
-            yield from _finite(metric, (np.array([0]), np.array([other])), 1)
+            yield from _finite(metric, (universe.numbered([0]), universe.numbered([other])), 1)
         else:
             for pairs in closest_between(axes[axis], moving):
                 yield from _finite(axes[axis], pairs, stride)
@@ -79,7 +79,26 @@ def _finite(metric: Metric, pairs: Pairs, stride: int) -> Iterator[tuple[Ints, I
     d = metric.pairwise(*pairs)
     limited = np.isfinite(d)
     if limited.any():
-        yield pairs[0][limited] * stride, pairs[1][limited] * stride, d[limited]
+        wide = object if stride >= 1 << 31 else np.int64
+        yield pairs[0][limited].astype(wide) * stride, pairs[1][limited].astype(wide) * stride, d[limited]
+
+
+def _counted(workload: Workload) -> int | None:
+    """A record that some row counts: where a row counts anybody, its least or its largest entry is not 0."""
+    for block in workload.blocks:
+        ends = block.ends(absent=False)
+        if ends is not None:
+            cells = np.concatenate(ends)
+            found = np.flatnonzero(_shown_by(block, cells, np.full(len(cells), block.universe.absent)))
+            if len(found):
+                return int(cells[found[0]])
+    return None
+
+
+def _shown_by(block: Block, i: Ints, j: Ints) -> Bools:
+    out = np.zeros(len(i), dtype=bool)
+    out[block.differences(i, j)[0]] = True
+    return out
 
 
 def _shown(workload: Workload, i: Ints, j: Ints) -> Bools:

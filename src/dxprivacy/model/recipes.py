@@ -3,9 +3,11 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, Self, TypeAlias
+
+from dxprivacy.exact.values import changed
 
 COVERAGE = 0.95
 EACH = 1 - (1 - COVERAGE) / 2  # two parts of an answer, each covered so, are covered together
@@ -147,7 +149,7 @@ class Linear(Recipe):
         return self.per_record
 
     def moved(self, rows: int) -> "Linear":
-        return replace(self, row=self.row + rows)
+        return changed(self, row=self.row + rows)
 
     def hidden(self, records: int | None) -> float:
         """Of a sum for every record, of a mean for one."""
@@ -240,7 +242,7 @@ class Ratio(Recipe):
         return max(float((records or 0) * self.part), 1.0)
 
     def moved(self, rows: int) -> "Ratio":
-        return replace(self, top=self.top + rows, bottom=self.bottom + rows)
+        return changed(self, top=self.top + rows, bottom=self.bottom + rows)
 
     def hidden(self, records: int | None) -> float:  # noqa: ARG002
         return float(max(self.below, self.above))

@@ -68,6 +68,11 @@ class Term:
         parts = [part for part in self.parts if axis in part.block.axes]
         return self._joint(axis, [part.block.context(axis, uniform=part.uniform) for part in parts])
 
+    def strengths(self, axis: int) -> list[tuple[Ints, Ints]]:
+        """The same classes in order, part by part: kinds, and how much a move along another attribute may change."""
+        parts = [part for part in self.parts if axis in part.block.axes]
+        return [part.block.strengths(axis, uniform=part.uniform) for part in parts]
+
     def _joint(self, axis: int, classes: list[Ints]) -> Ints:
         return joint_classes(classes, self.parts[0].block.universe.shape[axis])
 

@@ -2,8 +2,8 @@
 
 Cell index = mixed radix over the attributes, the last one fastest (numpy's C order).  A universe given as a plain list
 of elements is a product of one attribute.  Nobody enumerates a product: what is worked out for it is worked out
-attribute by attribute, or for the few cells that matter.  Arrays of cells hold 64-bit numbers; where a universe has more
-cells than these can number, they hold Python's whole numbers instead (`Universe.numbered`).
+attribute by attribute, or for the few cells that matter.  Arrays of cells hold 64-bit numbers; where a universe has
+more cells than these can number, they hold Python's whole numbers instead (`Universe.numbered`).
 
 Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
 is not in the data.  No question counts it.

@@ -10,6 +10,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.values import changed
 from dxprivacy.files.canonical import canonical
 from dxprivacy.model.blocks import Block, Differences
 from dxprivacy.model.occupied import Counted, Occupied
@@ -153,7 +154,7 @@ def stack(workloads: Sequence[Workload]) -> Workload:
             raise QuestionError("questions about different universes cannot be asked together")
         for answer in w.answers:
             recipe = answer.recipe.moved(rows) if rows else answer.recipe
-            answers.append(replace(answer, question=answer.question + len(titles), recipe=recipe))
+            answers.append(changed(answer, question=answer.question + len(titles), recipe=recipe))
         blocks += w.blocks
         titles += w.titles
         rows += w.rows

@@ -38,7 +38,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "count": ("by", "where", *_GOALS),
     "sum": ("by", "where", *_GOALS),
     "mean": ("by", "where", *_GOALS),
-    **dict.fromkeys((ask for ask, kind in ASKS.items() if kind.whole), _GOALS),
+    **{ask: ("by", *_GOALS) if kind.listing else _GOALS for ask, kind in ASKS.items() if kind.whole},
 }
 _EXAMPLES = {
     "question": 'question = "count by sex"',

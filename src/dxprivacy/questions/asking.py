@@ -142,15 +142,17 @@ def ranges(of: str, *, within: Number | None = None, weight: Number = 1) -> Rang
     return Ranges(of, within=target(within), weight=importance(weight))
 
 
-def marginals(order: int, *, within: Number | None = None, weight: Number = 1) -> Marginals:
-    """All tables of `order` attributes.
+def marginals(
+    order: int, *, of: str | Sequence[str] = (), within: Number | None = None, weight: Number = 1
+) -> Marginals:
+    """All tables of `order` attributes: of all that there are, or of those named, in groups where that is said.
 
-    >>> str(marginals(2))
-    'marginals 2'
+    >>> str(marginals(2)), str(marginals(2, of=["sex", "age/10", "job"]))
+    ('marginals 2', 'marginals 2 of sex, age/10, job')
     """
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
-    return Marginals(str(order), within=target(within), weight=importance(weight))
+    return Marginals(str(order), _names(of), within=target(within), weight=importance(weight))
 
 
 def matrix(

@@ -48,7 +48,7 @@ def assemble(
     if kind.takes_of != bool(of):
         what = f"{ask} of what?" if not of else f"count takes no “{of}”"
         raise QuestionError(what, hints=[(f"{ask} age", "") if not of else (f"count by {of}", "")])
-    if by and kind.whole:
+    if by and kind.whole and not kind.listing:
         raise QuestionError(f"{ask} cannot be grouped", hints=[("count by …", "for groups")])
     if where and kind.whole:
         raise QuestionError(f"{ask} take no condition", hints=[("count where …", "for conditions")])

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dxprivacy.exact.values import changed
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
@@ -20,6 +21,6 @@ class Count(Question):
     def rows_on(self, universe: Universe) -> Workload:
         found = Grouped.of(self, universe)
         found.require_unit("")
-        labels = found.labels
-        answers = [Answer(label, 0, Linear(k, Fraction(1)), "", self.within) for k, label in enumerate(labels)]
+        first = Answer("", 0, Linear(0, Fraction(1)), "", self.within)
+        answers = [changed(first, label=label, recipe=first.recipe.moved(k)) for k, label in enumerate(found.labels)]
         return Workload(universe, (found.block(),), found.in_groups(answers), (str(self),))

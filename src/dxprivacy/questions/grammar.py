@@ -1,7 +1,7 @@
 """Questions in words, as on the command line and in files; one parser for both.
 
     count | table | sum X | mean X   [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
-    prefixes X | ranges X | marginals K   [within 10]
+    prefixes X | ranges X | marginals K [of A, B/10, C]   [within 10]
 
 and behind all of them `[weight 2]`.
 `where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included; on numbers in cells from the first to below the
@@ -42,7 +42,7 @@ def parse(text: str) -> Question:
         of = reader.word(f"{ask} of what?", keyword=False)
     elif ask == "table":
         by += reader.names()
-    if reader.take("by"):
+    if reader.take(ASKS[ask].listing or "by" if ask != "table" else "by"):
         by += reader.names()
     if ask == "table" and not by:
         raise reader.error("a table of what?", [("table sex by age/10", "")])

@@ -1,7 +1,7 @@
 """What counts, sums and means share: groups and conditions as rows, and what answers are called."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.values import changed
 from dxprivacy.model.blocks import Factor, OneHot
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer
@@ -105,7 +106,7 @@ def in_groups(answers: list[Answer], groupings: list[Grouping], universe: Univer
     """The answers with the group that each stands for; their order is that of the labels."""
     ordered = sorted(groupings, key=lambda g: g.axis)
     named = [[(_column(g.name, universe), label) for label in g.labels] for g in ordered]
-    return tuple(replace(a, groups=groups) for a, groups in zip(answers, product(*named), strict=True))
+    return tuple(changed(a, groups=groups) for a, groups in zip(answers, product(*named), strict=True))
 
 
 def _column(name: str, universe: Universe) -> str:

@@ -1,10 +1,11 @@
-"""Marginals: all tables of so many attributes."""
+"""Marginals: all tables of so many attributes, of all there are or of some that are named."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from dxprivacy.errors import QuestionError
+from dxprivacy.exact.values import changed
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload, stack
 from dxprivacy.questions.counts import Count
@@ -13,29 +14,27 @@ from dxprivacy.questions.question import Question
 
 @dataclass(frozen=True)
 class Marginals(Question):
-    """All tables of so many attributes, as `of` says."""
+    """All tables of so many attributes, as `of` says; `by` names those to choose from, in groups where it says so."""
 
     ask = "marginals"
     whole = True
+    listing = "of"
 
     def names(self, universe: Universe) -> list[str]:
-        return list(universe.names)
+        return super().names(universe) if self.by else list(universe.names)
 
     def rows_on(self, universe: Universe) -> Workload:
         order = int(self.of) if re.fullmatch("[0-9]{1,9}", self.of) else 0  # isdigit() is also true of ²
-        if not 1 <= order <= len(universe.attributes):
+        among = self.by or universe.names
+        if not 1 <= order <= len(among):
             raise QuestionError(
-                f"{self.of}-way tables of {len(universe.attributes)} attributes do not exist",
+                f"{self.of}-way tables of {len(among)} attributes do not exist",
                 where=f"question “{self}”",
             )
-        chosen = combinations(universe.names, order)
+        chosen = list(combinations(among, order))
         tables = [Count(by=names, within=self.within).rows_on(universe) for names in chosen]
         whole = stack(tables)
         answers = tuple(
-            replace(a, question=0, label=f"{', '.join(_by(tables, a.question))}: {a.label}") for a in whole.answers
+            changed(a, question=0, label=f"{', '.join(chosen[a.question])}: {a.label}") for a in whole.answers
         )
         return Workload(universe, whole.blocks, answers, (str(self),))
-
-
-def _by(tables: list[Workload], question: int) -> tuple[str, ...]:
-    return tuple(tables[question].universe.names[axis] for axis in tables[question].blocks[0].axes)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 from dxprivacy.attributes.order import Cells, ColumnOfCells
 from dxprivacy.errors import DxError, QuestionError
 from dxprivacy.exact.numbers import Number, number_text
+from dxprivacy.exact.values import changed
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Asked, importance
@@ -37,6 +38,7 @@ class Question(Asked):
     ask: ClassVar[str]
     takes_of: ClassVar[bool] = True  # whether it is about something: `sum of what?`
     whole: ClassVar[bool] = False  # asked of all records at once: neither groups nor conditions
+    listing: ClassVar[str] = ""  # the word behind which one that is asked of all records lists what it is about
     missing_as: ClassVar[str] = ""  # how missing and invalid entries count in a new question
 
     of: str = ""
@@ -109,7 +111,7 @@ class Question(Asked):
         if self.of:
             words.append(_quoted(self.of))
         if self.by:
-            words.append("by " + ", ".join(map(_quoted, self.by)))
+            words.append(f"{self.listing or 'by'} " + ", ".join(map(_quoted, self.by)))
         if self.where:
             known = instead or {}
             said = [known.get(k) or f"{_quoted(n)}={_write_condition(c)}" for k, (n, c) in enumerate(self.where)]
@@ -213,7 +215,7 @@ def announced(bound: Workload, title: str, weight: Fraction, label: str = "") ->
             hints=["write the title or the labels anew"],
         )
     if weight != 1:
-        answers = tuple(replace(a, weight=weight) for a in answers)
+        answers = tuple(changed(a, weight=weight) for a in answers)
     if label and len(answers) == 1:
         answers = (replace(answers[0], label=label),)
     return replace(bound, answers=answers, titles=(title,))

@@ -14,7 +14,7 @@ are then those of old and new costs together, because the generator lemma is abo
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +28,7 @@ from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import OneHot
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.pairs import DensePairs, Pairs, SparsePairs
+from dxprivacy.optimise.symmetry import reduced
 from dxprivacy.optimise.watch import Watch
 
 MAX_ENTRIES = 10_000_000  # stored loads
@@ -45,16 +46,23 @@ class Constraints:
 
     pairs: Pairs
     variable: Ints
+    by_row: bool = True  # whether nothing is lost by sharing: rows have variables of their own, or play the same role
 
     @property
     def count(self) -> int:
         """How many variables."""
         return self.pairs.count
 
-    @property
-    def by_row(self) -> bool:
-        """Whether every row has a variable of its own."""
-        return self.count == len(self.variable)
+    def reduced(self, alike: Ints) -> "Constraints":
+        """The same with one variable for all of one role; `alike` numbers rows of equal part in the loss."""
+        if not isinstance(self.pairs, SparsePairs):
+            return self
+        kind = np.full(self.count, -1, dtype=np.int64)
+        kind[self.variable] = alike
+        if (kind[self.variable] != alike).any():  # rows that share a variable differ
+            return self
+        found = reduced(self.pairs, kind)
+        return self if found is None else replace(self, pairs=found.pairs, variable=found.variable[self.variable])
 
 
 def limits_of(metric: Metric, share: Fraction, spent: Cost | None, i: Ints, j: Ints) -> Floats:
@@ -156,7 +164,8 @@ class _Building:
         pair, var, amount = (np.concatenate([p[c] for p in parts]) for c in range(3))
         loads = csr_array((amount.astype(np.float64), (pair, var)), shape=(seen, int(variable.max()) + 1))
         loads.sum_duplicates()
-        return Constraints(SparsePairs(loads, np.concatenate(limits)), variable)
+        by_row = len(variable) == loads.shape[1]
+        return Constraints(SparsePairs(loads, np.concatenate(limits)), variable, by_row)
 
     def _refusal(self, pair: tuple[int, int]) -> Exception:
         if self.metric.exact(*pair) == 0:

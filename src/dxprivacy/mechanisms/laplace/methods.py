@@ -177,12 +177,12 @@ def _psa(task: Task) -> Iterator[Proposal]:
 
 def _filled(task: Task) -> Iterator[Proposal]:
     """Progressive filling, in the proportions of strategy 1, of strategy 2 and of the targets."""
-    system = _system(task)
+    system, each = _small_system(task), _system(task)
     pairs, limited = system.pairs, _limited(system)
     wanted = _caps(task, system)
     caps = np.where(limited, wanted, 0.0)
     pull = _per_variable(task.importance, system)
-    own = np.where(limited, pairs.own()[0], 0.0) * pull
+    own = np.where(limited, _per_variable(each.pairs.own()[0][each.variable], system), 0.0) * pull
     proportions = [own, np.where(limited, _per_variable(task.units, system) * pull, 0.0)]
     if np.isfinite(wanted).any():
         proportions.append(np.where(limited, np.where(np.isfinite(wanted), wanted * pull, own), 0.0))
@@ -198,13 +198,14 @@ def _filled(task: Task) -> Iterator[Proposal]:
 
 def _optimal(task: Task) -> Iterator[Proposal]:
     """The least loss, with a lower bound on that of any other scales for the same rows."""
-    system = _system(task)
+    system = _small_system(task)
     limited = np.flatnonzero(_limited(system))
     w = np.full(system.count, np.inf)
     if not len(limited):
         yield Proposal(_as_scales(task, w, system), 0.0)
         return
-    if len(limited) == 1 and system.by_row and task.spent is None:  # one row: the closed form, exactly
+    noisy = np.isin(system.variable, limited)
+    if noisy.sum() == 1 and system.by_row and task.spent is None:  # one row: the closed form, exactly
         (closed,) = _same_scale(task)
         yield Proposal(closed.scales, _just_below(task.loss_of(closed.scales)))
         return
@@ -222,7 +223,7 @@ def _optimal(task: Task) -> Iterator[Proposal]:
         w[limited] = tidy if loss_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
         floor = found.lower_bound
         if power == 0:  # measured by the references too
-            noisy = np.isin(system.variable, limited) & ~task.free
+            noisy &= ~task.free
             floor -= float(task.weights[noisy] @ np.log(task.reference[noisy]))
     # Where rows share a variable, others that do not might do better: then nobody knows a bound.
     yield Proposal(_as_scales(task, w, system), floor if system.by_row else None)
@@ -247,6 +248,11 @@ def _system(task: Task) -> Constraints:
     if task.system is None:
         raise NotCertified("too many pairs for this method", hints=[("method=same-scale", "works at any size")])
     return task.system
+
+
+def _small_system(task: Task) -> Constraints:
+    _system(task)
+    return task.small_system or _system(task)
 
 
 def _limited(system: Constraints) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -288,7 +294,7 @@ def _has_system(task: Task) -> bool:
 
 def _newton(task: Task) -> int:
     """What a Newton step takes: quadratic in the smaller of variables and pairs in play; none for the largest error."""
-    pairs = _system(task).pairs
+    pairs = _small_system(task).pairs
     rows = min(pairs.size, 3 * pairs.count)
     return 0 if task.loss.power is None else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
 

@@ -168,6 +168,14 @@ class Task:
         return constraints(self.workload, self.metric, self.share, self.spent)
 
     @cached_property
+    def small_system(self) -> Constraints | None:
+        """The same for rows of one role together: whatever convex loss is made least, it is as small."""
+        if self.system is None:
+            return None
+        facts = np.stack([self.weights, self.reference, self.targets, self.units, self.free.astype(np.float64)], axis=1)
+        return self.system.reduced(np.unique(facts, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64))
+
+    @cached_property
     def even_scales(self) -> tuple[float, ...]:
         """Scales that are alike in the answers' units, the largest unit having 1; less by the cube root of a weight."""
         noisy = {u for u, f in zip(self.workload.units, self.free.tolist(), strict=True) if not f}

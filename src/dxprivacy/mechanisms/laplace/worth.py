@@ -26,8 +26,8 @@ def guesses(workload: Workload, records: int | None) -> list[float]:
     >>> guesses(gather([[1, 0, 1], [0, 5, 3]]).on(Universe.listed("abc")), 100)
     [50.0, 250.0]
     """
-    spread = np.concatenate([_spreads(block) for block in workload.blocks])
-    return [answer.recipe.guess(spread.tolist(), records) for answer in workload.answers]
+    spread = np.concatenate([_spreads(block) for block in workload.blocks]).tolist()
+    return [answer.recipe.guess(spread, records) for answer in workload.answers]
 
 
 def _spreads(block: Block) -> Floats:

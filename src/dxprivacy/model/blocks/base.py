@@ -43,6 +43,15 @@ class Rows(ABC):
         `uniform` says that all rows of the block have the same scale.
         """
 
+    def strengths(self, axis: int, *, uniform: bool) -> tuple[Ints, Ints]:
+        """The same classes in order: the kind of each value and its strength.
+
+        Of two values of one kind, whatever a move along another attribute changes beside the weaker it changes at least
+        as much beside the stronger, row by row; beside strength 0 it changes nothing.
+        """
+        kinds = self.context(axis, uniform=uniform)
+        return kinds, np.ones(len(kinds), dtype=np.int64)
+
     @abstractmethod
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
         """sum_k w_k |Q_ki - Q_kj| for each pair, each term rounded a few times at most."""

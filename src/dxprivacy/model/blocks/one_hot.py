@@ -116,6 +116,13 @@ class OneHot(Block):
             self._context[axis, uniform] = classes_of_rows(told)
         return self._context[axis, uniform]
 
+    def strengths(self, axis: int, *, uniform: bool) -> tuple[Ints, Ints]:
+        """The row that it leads to, and |weight|."""
+        if axis not in self.factors:
+            return super().strengths(axis, uniform=uniform)
+        factor = self.factors[axis]
+        return np.zeros_like(factor.groups) if uniform else factor.groups, np.abs(factor.values)
+
     def place(self, cells: Ints) -> tuple[Ints, Ints]:
         """Row and weight of each cell; weight 0 where the record is not counted."""
         row = np.zeros(len(cells), dtype=np.int64)

@@ -16,14 +16,16 @@ class Marginals(Worded):
     """`marginals`."""
 
     ask = "marginals"
+    listing = "of"
+    optional = ("by", *Worded.optional)
 
     @property
     def touched(self) -> list[str]:
-        return self.universe.names
+        return super().touched if self.by else self.universe.names
 
     def bound(self) -> Asked:
         """A table for every choice of so many attributes."""
-        names = self.universe.names
+        names = self.by or self.universe.names
         order = int(self.of) if re.fullmatch("[0-9]{1,4}", self.of) else 0
         if not 1 <= order <= len(names):
             raise refuse(f"tables of {self.of[:20]!r} attributes", self.where)

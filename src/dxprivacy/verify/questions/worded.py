@@ -18,6 +18,7 @@ class Worded(Question):
     needed: ClassVar[tuple[str, ...]] = ("of",)
     optional: ClassVar[tuple[str, ...]] = ("within", "unit", "weight", "title")
     ask: ClassVar[str]
+    listing: ClassVar[str] = "by"
 
     def __init__(self, data: dict[str, Any], universe: Universe, where: str, *, edition: int, units: bool) -> None:
         super().__init__(data, universe, where, edition=edition, units=units)
@@ -45,7 +46,7 @@ class Worded(Question):
         """As somebody would ask it; `cells`: conditions by what is really counted."""
         words = [self.ask]
         words += [quoted(self.of)] if self.of else []
-        words += ["by " + ", ".join(map(quoted, self.by))] if self.by else []
+        words += [f"{self.listing} " + ", ".join(map(quoted, self.by))] if self.by else []
         told = [self._told(n, c) if cells else write(n, c) for n, c in self.conditions]
         words += ["where " + " and ".join(told)] if told else []
         if self.within is not None and goals:
