@@ -2,6 +2,8 @@
 
 import os
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers share the cores: more threads would wait for one another
+
 from hypothesis import settings
 
 settings.register_profile("ci", derandomize=True, print_blob=True)

@@ -1,5 +1,6 @@
 """Where the command line begins: nothing is loaded before Ctrl-C is understood."""
 
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -8,6 +9,7 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Load the commands and run; whoever stops that, even while it loads, sees one word and no traceback."""
     # Our systems are small: more threads would wait for one another, many times longer beside other work.
+    gc.set_threshold(200_000, 20, 50)  # a plan makes many small values that stay: nothing is gained by looking often
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from dxprivacy.cli import main as run

@@ -66,10 +66,28 @@ def json_text(data: Any, *, allow_nan: bool = True, indent: int | None = 1) -> s
     >>> json_text({"name": "é\\u202e"})
     '{\\n "name": "é\\\\u202e"\\n}'
     """
-    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
+    text = _dumped(data, allow_nan=allow_nan, indent=indent)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
+def _dumped(data: Any, *, allow_nan: bool, indent: int | None) -> str:
+    """Indented, but of a very long list each item on one line: the indenting encoder is ten times as slow."""
+    if indent is None or not isinstance(data, dict):
+        return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=allow_nan).encode
+    before, members = " " * indent, []
+    for name, value in data.items():
+        if isinstance(value, list) and len(value) > _LONG:
+            text = "[\n" + ",\n".join([f"{before * 2}{encode(item)}" for item in value]) + f"\n{before}]"
+        else:
+            text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan).replace(
+                "\n", "\n" + before
+            )
+        members.append(f"{before}{encode(name)}: {text}")
+    return "{\n" + ",\n".join(members) + "\n}" if members else "{}"
+
+
+_LONG = 2_000
 _ESCAPED = re.compile(STEERING.pattern.replace("\x00-\x1f", ""))  # those are escaped already, but for our line feeds
 
 

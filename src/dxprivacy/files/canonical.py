@@ -9,10 +9,13 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Any
 
 from dxprivacy.errors import UsageError
 
+_quoted = encode_basestring
 UNSEALED = ("seal", "repeated")  # members of a file that its seal does not cover
 
 
@@ -25,17 +28,27 @@ def canonical(data: object) -> str:
     if isinstance(data, float):
         return _number(data)
     if isinstance(data, Mapping):
-        members = sorted(data.items(), key=lambda item: item[0].encode("utf-16-be", "surrogatepass"))
-        return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{canonical(v)}" for key, v in members) + "}"
+        return "{" + ",".join([f"{name}{canonical(data[key])}" for key, name in _in_order(tuple(data))]) + "}"
+    if isinstance(data, str):
+        return _quoted(data)
     if isinstance(data, (list, tuple)) and not set(map(type, data)) <= {int, str}:
         return "[" + ",".join(map(canonical, data)) + "]"
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+@lru_cache(maxsize=1024)
+def _in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The members of an object in their order, each with its name as it is written: many objects have the same."""
+    ordered = sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+    return tuple((key, f"{_quoted(key)}:") for key in ordered)
 
 
 def _number(x: float) -> str:
     """A float64 as ECMAScript writes it: the shortest digits that give it back."""
     if not math.isfinite(x):
         raise UsageError("JSON has no NaN and no infinity")
+    if 1e-4 <= abs(x) < 1e16:  # Python writes these without an exponent, as ECMAScript does
+        return repr(x).removesuffix(".0")
     if abs(x) < 2**53 and x == int(x):
         return str(int(x))
     mantissa, _, exponent = repr(abs(x)).partition("e")

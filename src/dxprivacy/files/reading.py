@@ -7,8 +7,8 @@ import os
 import stat
 from pathlib import Path
 
-MOST_BYTES = 64 << 20
-"""Of a policy, a plan, a file of points: a hundred times the largest that could be worked with."""
+MOST_BYTES = 512 << 20
+"""Of a policy, a plan, a file of points: a few times the largest that could be worked with."""
 
 
 class NotReadable(OSError):

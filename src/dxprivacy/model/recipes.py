@@ -148,6 +148,12 @@ class Linear(Recipe):
         """Where it is divided by the number of records."""
         return self.per_record
 
+    @property
+    def _counts(self) -> bool:
+        """Whether the answer is just the row."""
+        plain = not (self.per_record or self.bias or self.below or self.above)
+        return plain and self.factor == 1 and self.ends is None
+
     def moved(self, rows: int) -> "Linear":
         return changed(self, row=self.row + rows)
 
@@ -182,6 +188,10 @@ class Linear(Recipe):
 
     def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:
         """Around the noisy row, as far as noise, rounding, shift and cells go."""
+        if not shift and type(z[self.row]) is int and self._counts:  # the same in whole numbers: tables have many
+            whole, wide = z[self.row], laws[self.row].half_width()
+            if wide.denominator == 1:
+                return float(whole), float(whole - wide.numerator), float(whole + wide.numerator)
         times = 1 if self.per_record else records
         bias = (self.bias + Fraction(shift) * self.factor) * times
         divisor = max(records, 1) if self.per_record else 1

@@ -1,10 +1,13 @@
 """A workload: questions bound to a universe, as rows of integers, with the recipe from rows to answers."""
 
 import hashlib
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate, chain
+from typing import overload
 
 import numpy as np
 
@@ -36,13 +39,67 @@ class Answer:
         return self.recipe.rows
 
 
+class RowByRow(Sequence[Answer]):
+    """An answer for each row, called by its number: made when somebody asks for it.
+
+    >>> RowByRow(3, Fraction(1))[2].label
+    'row 3'
+    """
+
+    def __init__(self, rows: int, unit: Fraction, first: int = 0, question: int = 0) -> None:
+        self._rows, self._unit, self._first, self._question = rows, unit, first, question
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @overload
+    def __getitem__(self, k: int) -> Answer: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, k: int | slice) -> Answer | Sequence[Answer]:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(self._rows))]
+        at = range(self._rows)[k]
+        return Answer(f"row {at + 1}", self._question, Linear(self._first + at, self._unit))
+
+    def moved(self, rows: int, questions: int) -> "RowByRow":
+        """The same further down, among other questions."""
+        return RowByRow(self._rows, self._unit, self._first + rows, self._question + questions)
+
+
+class OneAfterAnother(Sequence[Answer]):
+    """The answers of several workloads, each as it was made."""
+
+    def __init__(self, parts: Sequence[Sequence[Answer]]) -> None:
+        self._parts = parts
+        self._starts = [0, *accumulate(len(part) for part in parts)]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @overload
+    def __getitem__(self, k: int) -> Answer: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, k: int | slice) -> Answer | Sequence[Answer]:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        at = range(len(self))[k]
+        part = bisect_right(self._starts, at) - 1
+        return self._parts[part][at - self._starts[part]]
+
+    def __iter__(self) -> Iterator[Answer]:
+        for part in self._parts:
+            yield from part
+
+
 @dataclass(frozen=True, eq=False)
 class Workload:
     """Q (K x N) on the integer grid, in blocks."""
 
     universe: Universe
     blocks: tuple[Block, ...]
-    answers: tuple[Answer, ...]
+    answers: Sequence[Answer]
     titles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -146,16 +203,24 @@ def stack(workloads: Sequence[Workload]) -> Workload:
         return workloads[0]
     universe = workloads[0].universe
     blocks: list[Block] = []
-    answers: list[Answer] = []
+    answers: list[Sequence[Answer]] = []
     titles: list[str] = []
     rows = 0
     for w in workloads:
         if w.universe != universe:
             raise QuestionError("questions about different universes cannot be asked together")
-        for answer in w.answers:
-            recipe = answer.recipe.moved(rows) if rows else answer.recipe
-            answers.append(changed(answer, question=answer.question + len(titles), recipe=recipe))
+        answers.append(_moved(w.answers, rows, len(titles)))
         blocks += w.blocks
         titles += w.titles
         rows += w.rows
-    return Workload(universe, tuple(blocks), tuple(answers), tuple(titles))
+    lazily = any(isinstance(part, RowByRow) for part in answers)
+    together = OneAfterAnother(answers) if lazily else tuple(chain.from_iterable(answers))
+    return Workload(universe, tuple(blocks), together, tuple(titles))
+
+
+def _moved(answers: Sequence[Answer], rows: int, questions: int) -> Sequence[Answer]:
+    if isinstance(answers, RowByRow):
+        return answers.moved(rows, questions)
+    if not rows and not questions:
+        return answers
+    return [changed(a, question=a.question + questions, recipe=a.recipe.moved(rows)) for a in answers]

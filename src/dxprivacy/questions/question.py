@@ -28,7 +28,7 @@ KEYWORDS = ("by", "where", "within", "and")
 BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 _HALF = re.compile("[\ud800-\udfff]")
-_REMEMBERED_ROWS = 100_000
+_REMEMBERED_ROWS = 400_000  # in all
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,9 @@ class Question(Asked):
         with placed(self):
             rows = self.rows_on(universe)
         bound = announced(rows, self.title or str(self), self.weight, self.title)
-        if bound.rows <= _REMEMBERED_ROWS:
-            _RECENT.append((self, universe, bound))
+        _RECENT.append((self, universe, bound))
+        while len(_RECENT) > 1 and sum(known.rows for *_, known in tuple(_RECENT)) > _REMEMBERED_ROWS:
+            _RECENT.popleft()
         return bound
 
     @property

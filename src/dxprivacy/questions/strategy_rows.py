@@ -18,9 +18,8 @@ import numpy as np
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.model.blocks import AlongAxis, Block, Factor, OneHot
-from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.model.workload import RowByRow, Workload
 from dxprivacy.questions.asked import Asked, Stack
 
 MOST_ROWS = 2_000_000
@@ -154,8 +153,7 @@ def pick(questions: Stack, row: int, universe: Universe) -> Picked:
 
 
 def _rows(universe: Universe, block: Block, title: str) -> Workload:
-    answers = tuple(Answer(f"row {k + 1}", 0, Linear(k, block.unit)) for k in range(block.rows))
-    return Workload(universe, (block,), answers, (title,))
+    return Workload(universe, (block,), RowByRow(block.rows, block.unit), (title,))
 
 
 def tally_from_dict(data: Mapping[str, Any]) -> Tally:

@@ -157,4 +157,6 @@ def from_json(text: str) -> Release:
         )
         for r in data["answers"]
     )
-    return Release(answers=answers, **common_of(data, "records", "answers"))
+    release = Release(answers=answers, **common_of(data, "records", "answers"))
+    release.remember(text)
+    return release

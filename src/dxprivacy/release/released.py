@@ -3,10 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dxprivacy.files.canonical import UNSEALED, sealed
 from dxprivacy.wording import json_text, shown
+
+_LONG_TEXT = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,16 @@ class Released(ABC):
 
     def to_json(self) -> str:
         """The whole release as JSON text."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return json_text(self.to_dict())
+
+    def remember(self, text: str) -> None:
+        """The text that it was read from: a long one is not made again."""
+        if len(text) > _LONG_TEXT:
+            self.__dict__["_text"] = text
 
     def __str__(self) -> str:
         return shown(self)

@@ -163,6 +163,20 @@ class Table(Block):
             if high > low:
                 yield self.first + row, high - low
 
+    def peaks(self) -> Iterator[tuple[int, int]]:
+        """Rows in which anybody counts, and the largest entry of each, whatever its sign."""
+        ends = [self._largest(axis) for axis in self.axes]
+        for row, chosen in enumerate(product(*ends)):
+            if peak := math.prod(chosen):
+                yield self.first + row, peak
+
+    def _largest(self, axis: int) -> list[int]:
+        out = [0] * self.sizes[axis]
+        for group, weight in zip(self.groups[axis], self.weights[axis], strict=True):
+            if group >= 0:
+                out[group] = max(out[group], abs(weight))
+        return out
+
     def row(self, k: int) -> "Table":
         groups = {}
         for axis in self.axes:

@@ -8,12 +8,13 @@ many, nothing is claimed: `Undecided`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
 from dxprivacy.errors import Undecided
-from dxprivacy.verify.blocks import Block
+from dxprivacy.verify.blocks import Block, Table
 from dxprivacy.verify.combined import WithAbsent
 from dxprivacy.verify.directions import MARGIN, NOTHING, Along, Anywhere, Direction, contexts
 from dxprivacy.verify.distances import Constant, Distance
@@ -72,6 +73,8 @@ def _constant(loss: Loss, metric: Constant) -> Tightest:
     summands = loss.summands(loss.blocks)
     if loss.choices and len(summands) == 1:
         return _widest_row(loss, metric)
+    if len(loss.blocks) == 1 and isinstance(table := loss.blocks[0], Table):
+        return _widest_table(loss, table, metric)
     choices: list[list[int]] = []
     for axis, size in enumerate(universe.shape):
         blocks = [b for b in loss.blocks if axis in b.axes]
@@ -110,6 +113,24 @@ def _widest_row(loss: Loss, metric: Constant) -> Tightest:
         worst = max(worst, Fraction(spread) / Fraction(scale) if scale else math.inf)
     low, high = ratio(worst * loss.times[0], metric.epsilon, metric.epsilon)
     return Tightest(low, high, None, len(found))
+
+
+def _widest_table(loss: Loss, table: Table, metric: Constant) -> Tightest:
+    """A record counts in one row at most: the widest row, or two rows, each from its largest entry to nothing."""
+    spreads = [*table.spreads(absent=metric.size > loss.universe.cells)]
+    worst: Exact = Fraction(0)
+    for scale, spread in {(loss.scales[row], spread) for row, spread in spreads}:
+        worst = max(worst, _over(spread, scale))
+    often = Counter((loss.scales[row], peak) for row, peak in table.peaks())
+    most = sorted((_over(peak, scale) for (scale, peak), n in often.items() for _ in range(min(n, 2))), reverse=True)
+    if len(most) > 1:
+        worst = max(worst, most[0] + most[1])
+    low, high = ratio(worst, metric.epsilon, metric.epsilon)
+    return Tightest(low, high, None, len(spreads))
+
+
+def _over(amount: int, scale: float) -> Exact:
+    return Fraction(amount) / Fraction(scale) if scale else math.inf
 
 
 def _widest(loss: Loss, cells: Sequence[int], epsilon: Exact) -> Tightest:

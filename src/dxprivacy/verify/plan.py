@@ -33,6 +33,7 @@ COMMON = (
     *("format", "name", "request", "policy", "universe", "questions", "workload", "rows", "share", "scales"),
     *("certificate", "worst_case_epsilon", "seal"),
 )
+MANY_ANSWERS = 10_000
 LOOSELY = 1e-6  # where a system of equations was solved in floats
 
 
@@ -93,7 +94,7 @@ def verify_plan(data: Any) -> Iterator[Check]:
     reading.text(data["about"], "about")
     claim = read_claim(data, edition, file_allowed=True)
     yield from claim_checks(claim)
-    _check_errors(reading.items(data["answers"], "answers"), claim)
+    _check_errors(_each_answer(reading.items(data["answers"], "answers"), claim), claim)
     yield Check("errors", f"of {len(claim.asked.answers):,} answers, from the law of the noise")
     yield from check_privacy(data, claim)
     if edition < 3:
@@ -150,6 +151,22 @@ def is_exact(answer: Answer, laws: Sequence[Law], shifts: Sequence[float], editi
     recipe = answer.recipe
     moved = recipe.below or recipe.above or (recipe.bias if edition > 2 else 0)
     return not moved and all(laws[row].variance == 0 and not shifts[row] for row in recipe.rows)
+
+
+def _each_answer(given: list[Any], claim: Claim) -> list[Any]:
+    """Facts for each answer: of very many, what follows one another and is alike is written once, without names."""
+    answers = claim.asked.answers
+    if len(answers) <= MANY_ANSWERS:
+        return given
+    out: list[Any] = []
+    for k, facts in enumerate(given):
+        where = f"answers {k + 1}"
+        if not isinstance(facts, dict) or "label" in facts:
+            raise refuse("more than 10,000 answers have no labels", where)
+        number = reading.whole(facts.get("answers"), where, 1, len(answers) - len(out))
+        rest = {name: value for name, value in facts.items() if name != "answers"}
+        out += [{"label": answer.label, **rest} for answer in answers[len(out) : len(out) + number]]
+    return out
 
 
 def _check_errors(given: list[Any], claim: Claim) -> None:

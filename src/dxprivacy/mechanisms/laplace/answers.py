@@ -1,5 +1,6 @@
 """Building a release from noisy integers: post-processing only."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,20 +9,24 @@ from dxprivacy.exact.arrays import Ints
 from dxprivacy.files.formats import RELEASE, software
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.notes import notes
+from dxprivacy.model.workload import Answer
 from dxprivacy.release.booking import Booking
 from dxprivacy.release.promise import promise_of
 from dxprivacy.release.release import Release, Row
 
+_MANY = 2_000  # answers to rehearse one by one
 _FAR_TAIL = 1000  # scales; noise beyond it has probability e^-1000
 _FARTHEST = 2.0**61  # what counts may reach, see `require_room`; with as much again for the noise they stay in 64 bits
 
 
-def build_release(plan: PlanFacts, z: Ints, records: int, booking: Booking) -> Release:
-    """Answers, intervals and the promise."""
+def build_release(
+    plan: PlanFacts, z: Ints, records: int, booking: Booking, answers: Iterable[Answer] | None = None
+) -> Release:
+    """Answers, intervals and the promise; of all answers, unless only some are to be tried."""
     noisy = [int(v) for v in z]
     estimated = plan.estimate(z, records)
     rows = []
-    for answer in plan.workload.answers:
+    for answer in plan.workload.answers if answers is None else answers:
         value, low, high = plan.interval(answer, estimated, records)
         exact = plan.is_exact(answer)
         vague = answer.recipe.vague(low, high)
@@ -55,10 +60,23 @@ def rehearse(plan: PlanFacts, records: int, booking: Booking) -> None:
     scales = np.array(plan.scales)
     most = plan.counted.largest * max(records, 1)
     far = np.where(scales > 0, np.minimum(most + _FAR_TAIL * scales, _FARTHEST), 0).astype(np.int64)
+    answers = _different(plan)
     for z in (counts, counts + far, counts - far):
-        made = build_release(plan, z, records, booking)
+        made = build_release(plan, z, records, booking, answers)
         made.to_json()
         made.to_csv()
+
+
+def _different(plan: PlanFacts) -> list[Answer]:
+    """Of very many answers some of each kind: those of one question, block and noise are worked out alike."""
+    answers = plan.workload.answers
+    if len(answers) <= _MANY:
+        return list(answers)
+    block_of, laws = plan.workload.block_of.tolist(), plan.laws
+    found: dict[object, Answer] = {}
+    for answer in answers:
+        found.setdefault((answer.question, *((block_of[r], id(laws[r])) for r in answer.rows)), answer)
+    return [*answers[:_MANY], *found.values()]
 
 
 def promise(plan: PlanFacts, records: int, booking: Booking) -> tuple[str, ...]:

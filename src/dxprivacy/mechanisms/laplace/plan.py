@@ -76,21 +76,7 @@ class Plan(PlanFacts, Planned[Release]):
         """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
         data = {"format": self.format(PLAN), **self.essence(), "method": self.method, "about": self.about}
         more = {
-            "answers": [
-                {
-                    "label": answer.label,
-                    "question": self.workload.titles[answer.question],
-                    "unit": answer.unit,
-                    "within": None if answer.within is None else str(answer.within),
-                    "rmse": error.rmse,
-                    "typical_error": error.typical,
-                    "half_width_95": error.half_width,
-                    "plain_as_strict_95": _width(self.baselines.strict[k]),
-                    "plain_at_worst_case_95": _width(self.baselines.worst[k]),
-                    "exact": self.is_exact(answer),
-                }
-                for k, (answer, error) in enumerate(zip(self.workload.answers, self.errors, strict=True))
-            ],
+            "answers": self._answers(),
             "gains": [
                 {"question": title, "plain_epsilon": finite(plain.epsilon), "gain": finite(plain.gain)}
                 for title, plain in zip(self.workload.titles, self.baselines.questions, strict=True)
@@ -98,9 +84,36 @@ class Plan(PlanFacts, Planned[Release]):
         }
         return sealed({**data, **more})
 
+    def _answers(self) -> list[dict[str, Any]]:
+        """What is known of each answer; of very many, what is known of those that follow one another and are alike."""
+        named = len(self.workload.answers) <= MANY_ANSWERS
+        out: list[dict[str, Any]] = []
+        for k, (answer, error) in enumerate(zip(self.workload.answers, self.errors, strict=True)):
+            facts = {
+                "question": self.workload.titles[answer.question],
+                "unit": answer.unit,
+                "within": None if answer.within is None else str(answer.within),
+                "rmse": error.rmse,
+                "typical_error": error.typical,
+                "half_width_95": error.half_width,
+                "plain_as_strict_95": _width(self.baselines.strict[k]),
+                "plain_at_worst_case_95": _width(self.baselines.worst[k]),
+                "exact": self.is_exact(answer),
+            }
+            if named:
+                out.append({"label": answer.label, **facts})
+            elif out and {"answers": out[-1]["answers"], **facts} == out[-1]:
+                out[-1]["answers"] += 1
+            else:
+                out.append({"answers": 1, **facts})
+        return out
+
     def save(self, path: str | Path) -> Path:
         """Write the plan as JSON; a file that is there is replaced only if it is a plan that we wrote."""
         return write_file(path, json_text(self.to_dict()), PLAN_FILE)
+
+
+MANY_ANSWERS = 10_000  # of more than these a plan's file holds no names: they follow from the questions
 
 
 def _width(error: ErrorOf | None) -> float | None:

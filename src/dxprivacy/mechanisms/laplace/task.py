@@ -26,6 +26,7 @@ from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured
 from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block
+from dxprivacy.model.blocks.base import classes_of_rows
 from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.losses import SQUARED, Loss
@@ -173,7 +174,7 @@ class Task:
         if self.system is None:
             return None
         facts = np.stack([self.weights, self.reference, self.targets, self.units, self.free.astype(np.float64)], axis=1)
-        return self.system.reduced(np.unique(facts, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64))
+        return self.system.reduced(classes_of_rows(facts))
 
     @cached_property
     def even_scales(self) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
+_FEW_COLUMNS = 8
 Differences = tuple[Ints, Ints, Ints]
 """Sparse |Q_ki - Q_kj|: for each non-zero entry the pair's position, the row, the amount."""
 
@@ -70,6 +71,10 @@ class Rows(ABC):
 
         `absent` says that absence counts too, where the universe has it.
         """
+
+    def widest(self, weights: Floats, *, absent: bool) -> tuple[Ints, Ints] | None:  # noqa: ARG002
+        """Pairs of records among which the largest sum_k w_k |Q_ki - Q_kj| of all is found; None: not known."""
+        return None
 
     def summit(self, weights: Floats) -> float:
         """The largest w_k |Q_ki - Q_kj| over all rows and pairs, or a bound of it, up to a few roundings."""
@@ -172,5 +177,15 @@ def joint_classes(classes: Sequence[Ints], size: int) -> Ints:
 
 
 def classes_of_rows(rows: Ints) -> Ints:
-    """Number the distinct rows."""
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    """Number the distinct rows, in their order."""
+    if not 0 < rows.shape[1] <= _FEW_COLUMNS:
+        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    codes = _numbered(rows[:, 0])
+    for column in rows.T[1:]:  # both are less than the number of rows: their pairs have numbers
+        more = _numbered(column)
+        codes = _numbered(codes * (int(more.max(initial=0)) + 1) + more)
+    return codes
+
+
+def _numbered(values: Ints) -> Ints:
+    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)

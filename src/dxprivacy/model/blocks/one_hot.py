@@ -13,6 +13,8 @@ from dxprivacy.model.blocks.base import Block, Differences, classes_of_rows, lar
 from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
+_MOST_TOP = 2_000  # rows of nearly the same weight, to look at in pairs
+
 
 @dataclass(frozen=True)
 class Factor:
@@ -192,6 +194,24 @@ class OneHot(Block):
             (high < 0) & (outside >= 0), outside, at_high
         )
 
+    def widest(self, weights: Floats, *, absent: bool) -> tuple[Ints, Ints] | None:
+        """The ends of each row, and the farthest from nothing in the two rows where that weighs most."""
+        low, high = self.ends(absent=absent)
+        (_, least), (_, most) = self.place(low), self.place(high)
+        alike = classes_of_rows(np.stack([_numbers(weights), least, most], axis=1))
+        rows = _first_two(alike)
+        peak = np.where(np.abs(least) > np.abs(most), low, high)[rows]
+        size = np.maximum(np.abs(least), np.abs(most))[rows]
+        far = np.zeros(len(rows))
+        np.multiply(size, weights[rows], out=far, where=size > 0)  # 0 times an infinite weight is nothing
+        enough = np.sort(far)[-2:].min(initial=np.inf) * (1 - 2.0**-40)
+        top = np.flatnonzero((far >= enough) & (far > 0))
+        if len(top) > _MOST_TOP:
+            return None
+        first, second = np.triu_indices(len(top), 1)
+        i, j = np.concatenate([low[rows], peak[top[first]]]), np.concatenate([high[rows], peak[top[second]]])
+        return i, j
+
     def answer(self, counts: Occupied) -> Ints:
         """Each cell to its row, with its weight."""
         row = np.zeros(len(counts.counts), dtype=np.int64)
@@ -255,6 +275,20 @@ class OneHot(Block):
             inside = factor.groups == k // self._strides[axis] % self.sizes[axis]
             factors[axis] = Factor(np.where(inside, 0, -1), np.where(inside, factor.values, 0))
         return OneHot(self.universe, factors, dict.fromkeys(factors, 1), unit=self.unit, bias=self.bias)
+
+
+def _numbers(weights: Floats) -> Ints:
+    """Numbers for equal weights."""
+    return np.unique(weights, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _first_two(classes: Ints) -> Ints:
+    """The places of the first two members of each class."""
+    order = np.argsort(classes, kind="stable")
+    ordered = classes[order]
+    new = np.append(True, ordered[1:] != ordered[:-1])
+    start = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+    return np.sort(order[np.arange(len(order)) - start < 2])
 
 
 def _group_ends(factor: Factor, size: int) -> tuple[Ints, Ints, Ints]:
