@@ -8,7 +8,7 @@ which RFC 8785 leaves open.  docs/formats.md specifies it for others.
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from dxprivacy.errors import UsageError
 
 _quoted = encode_basestring
+_LONG = 10_000  # items of a list, to be written a piece at a time
 UNSEALED = ("seal", "repeated")  # members of a file that its seal does not cover
 
 
@@ -96,8 +97,29 @@ def parse(text: str) -> Any:
 
 
 def digest_of(data: object) -> str:
-    """SHA-256 of the canonical form."""
-    return hashlib.sha256(canonical(data).encode("utf-8", "surrogatepass")).hexdigest()
+    """SHA-256 of the canonical form, which is not held as a whole: an object may have very many members' parts."""
+    found = hashlib.sha256()
+    for piece in _pieces(data):
+        found.update(piece.encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def _pieces(data: object) -> Iterator[str]:
+    """The canonical form in pieces: the members of an object one by one, long lists item by item."""
+    if isinstance(data, Mapping):
+        start = "{"
+        for key, name in _in_order(tuple(data)):
+            yield start + name
+            yield from _pieces(data[key])
+            start = ","
+        yield "{}" if start == "{" else "}"
+    elif isinstance(data, (list, tuple)) and len(data) > _LONG:
+        for at in range(0, len(data), _LONG):
+            yield "[" if at == 0 else ","
+            yield canonical(data[at : at + _LONG])[1:-1]
+        yield "]"
+    else:
+        yield canonical(data)
 
 
 def sealed(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Question(Asked):
     def on(self, universe: Universe) -> Workload:
         """The rows; those of the last few are remembered, since adaptive mechanisms ask again and again."""
         for known, where, bound in tuple(_RECENT):
-            if where is universe and known == self:  # not merely equal: units are no part of what makes them so
+            if known == self and _same(where, universe):
                 return bound
         with placed(self):
             rows = self.rows_on(universe)
@@ -179,6 +179,11 @@ class Question(Asked):
 
 
 _RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)
+
+
+def _same(one: Universe, other: Universe) -> bool:
+    """Not merely equal: units are no part of what makes them so, and answers have them."""
+    return one is other or (one == other and one.units() == other.units())
 
 
 def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:

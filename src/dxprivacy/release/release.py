@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,14 +71,16 @@ class Release(Released):
         The label says what was counted, where that is more than the question says.  Where an answer is not grouped by
         something, its field is empty.  The note is “too few to say”, “exact” or empty.
         """
+        return list(self._lines())
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        """The rows of the table, one after the other."""
         names = dict.fromkeys(name for r in self.answers for name, _ in r.groups)
         columns = _columns(list(names))
         empty = dict.fromkeys(columns.values(), "")
-        grouped = [empty | {columns[name]: text for name, text in r.groups} for r in self.answers]
-        return [
-            {"label": r.label, **groups, **_numbers(r), "note": r.note}
-            for r, groups in zip(self.answers, grouped, strict=True)
-        ]
+        for r in self.answers:
+            groups = empty | {columns[name]: text for name, text in r.groups}
+            yield {"label": r.label, **groups, **_numbers(r), "note": r.note}
 
     def to_pandas(self) -> Any:
         """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""
@@ -99,10 +101,9 @@ class Release(Released):
     def to_csv(self) -> str:
         """The answers as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
         out = io.StringIO()
-        rows = self.table()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(map(_defused, rows[0] if rows else _OURS))
-        writer.writerows(map(_defused, row.values()) for row in rows)
+        writer.writerow(map(_defused, next(self._lines(), _OURS)))
+        writer.writerows(map(_defused, line.values()) for line in self._lines())
         return out.getvalue()
 
     def save(self, path: str | Path) -> Path:
@@ -150,13 +151,12 @@ def _free(name: str, taken: Sequence[str]) -> str:
 def from_json(text: str) -> Release:
     """A release back from its JSON text."""
     data = json.loads(text)
-    answers = tuple(
-        Row(
-            **{name: r[name] for name in ("label", *_NUMBERS, "exact", "vague")},
-            groups=tuple(r.get("groups", {}).items()),  # releases of earlier versions have none
-        )
-        for r in data["answers"]
-    )
-    release = Release(answers=answers, **common_of(data, "records", "answers"))
+    given = data["answers"]
+    answers = []
+    for k, r in enumerate(given):
+        groups = tuple(r.get("groups", {}).items())  # releases of earlier versions have none
+        answers.append(Row(**{name: r[name] for name in ("label", *_NUMBERS, "exact", "vague")}, groups=groups))
+        given[k] = None  # there may be very many: each is let go of as soon as it was read
+    release = Release(answers=tuple(answers), **common_of(data, "records", "answers"))
     release.remember(text)
     return release

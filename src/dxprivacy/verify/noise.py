@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 from dxprivacy.verify.questions import Answer, Recipe
@@ -35,6 +36,7 @@ def mean_absolute(s: float) -> float:
     return 0.0 if _silent(s) else 1 / math.sinh(1 / s)
 
 
+@lru_cache(maxsize=10_000)
 def widths(s: float, coverage: Fraction) -> list[int]:
     """The least whole h with 2p^(h+1)/(1+p) <= 1 - coverage; two right between them.
 

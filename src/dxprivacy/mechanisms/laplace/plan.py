@@ -62,12 +62,18 @@ class Plan(PlanFacts, Planned[Release]):
         """Reserve, count, add noise, keep; what was kept before comes back as it is."""
         self.certificate.require(at_most=self.share)  # Thm 1, before anything is spent; and again where noise is added
 
+        made: list[Release] = []
+
         def act(booking: Booking) -> str:
             histogram = count()
             z = noisy_rows(self, histogram, noise)
-            return build_release(self, z, public_records(histogram), booking).to_json()
+            made.append(build_release(self, z, public_records(histogram), booking))
+            return made[0].to_json()
 
-        return read_kept(spend.step(self.cost, self.counted_questions, "", act, asked=self.questions), from_json)
+        kept = spend.step(self.cost, self.counted_questions, "", act, asked=self.questions)
+        if made and kept is made[0].to_json():  # what was kept is what was just made: no need to read it again
+            return made[0]
+        return read_kept(kept, from_json)
 
     def __str__(self) -> str:
         return shown(self)

@@ -7,7 +7,7 @@ from itertools import combinations
 from dxprivacy.verify.blocks import Block
 from dxprivacy.verify.questions.answers import Asked, Recipe
 from dxprivacy.verify.questions.grouped import Count
-from dxprivacy.verify.questions.notes import clamped
+from dxprivacy.verify.questions.notes import clamped, left_out
 from dxprivacy.verify.questions.worded import Worded
 from dxprivacy.verify.reading import refuse
 
@@ -40,4 +40,4 @@ class Marginals(Worded):
             labels += [f"{', '.join(chosen)}: {a.label}" for a in table.answers]
             groups += [a.groups for a in table.answers]
             recipes += [replace(a.recipe, row=a.recipe.row + start) for a in table.answers]
-        return self.asked(blocks, labels, groups, recipes, notes=clamped(self))
+        return self.asked(blocks, labels, groups, recipes, notes=[*clamped(self), *left_out(self)])
