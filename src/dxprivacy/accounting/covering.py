@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dxprivacy.errors import NotCertified
-from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
 from dxprivacy.metrics.base import BLOCK, Pairs
 from dxprivacy.model.blocks import joint_classes
@@ -150,9 +150,10 @@ def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
 
 
 def _joined(pairs: Sequence[Pairs]) -> Pairs:
+    """Together, for nobody to write to: whoever looks at them may remember what was found."""
     if len(pairs) == 1:
-        return pairs[0]
-    return np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
+        return read_only(pairs[0][0]), read_only(pairs[0][1])
+    return read_only(np.concatenate([i for i, _ in pairs])), read_only(np.concatenate([j for _, j in pairs]))
 
 
 def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cover:

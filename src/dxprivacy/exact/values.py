@@ -30,5 +30,5 @@ _put = object.__setattr__
 
 
 @lru_cache(maxsize=64)
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))

@@ -263,7 +263,7 @@ class Ledger:
         """The pairs of cells that two records may mean: one for each context of the attributes that neither names."""
         if isinstance(a, int) and isinstance(b, int):
             self.universe.record(a), self.universe.record(b)
-            return np.array([a], dtype=np.int64), np.array([b], dtype=np.int64)
+            return self.universe.numbered([a]), self.universe.numbered([b])
         if isinstance(a, int) or isinstance(b, int):
             raise LedgerError("give both records in the same way: as cells or by their values")
         for name in (*a, *b):

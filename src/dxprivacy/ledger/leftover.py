@@ -251,7 +251,7 @@ class Leftover:
 
     def _undominated(self, axis: int, alike: Ints, terms: list[Term], contexts: Ints | None) -> Ints:
         """Values without those that another one of the same class in `alike` dominates."""
-        n, stride = len(alike), self.universe.strides[axis]
+        n = len(alike)
         everything = np.arange(n, dtype=np.int64)
         parts = sum(len(term.parts) for term in terms) or 1
         if contexts is None or n * n * len(contexts) > min(_MATRIX, _WORK // parts):
@@ -262,7 +262,7 @@ class Leftover:
         chunk = max(1, _CHUNK // (n * n))
         for start in range(0, len(contexts), chunk):
             some = contexts[start : start + chunk, None]
-            i, j = ((x * stride + some).ravel() for x in (u, v))
+            i, j = ((self.universe.offsets(axis, x) + some).ravel() for x in (u, v))
             left[start : start + chunk] = _left(np.tile(d, len(some)), terms, i, j).reshape(-1, n, n)
         table = np.moveaxis(left, 1, 0)  # value, context, value
         order = np.argsort(np.where(np.isfinite(table), table, 1e300).sum(axis=(1, 2)), kind="stable")
@@ -315,9 +315,9 @@ def _product(universe: Universe, axes: Sequence[int], values: Sequence[Ints]) ->
         size *= len(chosen)
     if size > MAX_NODES:
         raise _too_large(size)
-    nodes = np.zeros(1, dtype=np.int64)
+    nodes = universe.numbered([0])
     for axis, chosen in zip(axes, values, strict=True):
-        nodes = (nodes[:, None] + chosen * universe.strides[axis]).ravel()
+        nodes = (nodes[:, None] + universe.offsets(axis, chosen)).ravel()
     return nodes
 
 

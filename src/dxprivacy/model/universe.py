@@ -9,6 +9,8 @@ Where records may be added and removed, one more element stands behind the produ
 is not in the data.  No question counts it.
 """
 
+import weakref
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -19,9 +21,10 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.registry import attribute_from_spec
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.files.canonical import digest_of
 
+_WORTH_REMEMBERING = 500  # cells
 _NUMBERED = 1 << 62  # so many cells have 64-bit numbers, and sums of two of these
 ABSENT = "absent"
 REPLACE = "replace"
@@ -136,7 +139,34 @@ class Universe:
         return self.numbered(values) * self.strides[axis]
 
     def along(self, axis: int, cells: Ints) -> Ints:
-        """The value index along one attribute, of many cells."""
+        """The value index along one attribute, of many cells.
+
+        Whoever looks at many rows asks again and again for the same cells: of arrays that nobody can write to, the
+        last few are remembered.
+        """
+        if cells.flags.writeable or len(cells) < _WORTH_REMEMBERING:
+            return self._along(axis, cells)
+        for known, found in self._told:
+            if known() is cells:
+                break
+        else:
+            found = {}
+            self._told.append((weakref.ref(cells), found))
+        if axis not in found:
+            found[axis] = read_only(self._along(axis, cells))
+        return found[axis]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was remembered: only attributes go to another process."""
+        return {name: value for name, value in vars(self).items() if name != "_told"}
+
+    @cached_property
+    def _told(self) -> "deque[tuple[weakref.ref[Ints], dict[int, Ints]]]":
+        return deque(maxlen=4)
+
+    def _along(self, axis: int, cells: Ints) -> Ints:
+        if self.is_wide and cells.dtype != object:
+            cells = cells.astype(object)
         return np.asarray(cells // self.strides[axis] % self.shape[axis], dtype=np.int64)
 
     def keys(self, i: Ints, j: Ints) -> Ints:

@@ -68,7 +68,7 @@ class Moves:
             return total, np.zeros(len(u), dtype=np.int64)
         if not self.terms and self.axis is not None:
             return np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
-        return _largest(self.cost, u * self.stride, v * self.stride, self.contexts, _width(self.terms))
+        return _largest(self.cost, self._cells(u), self._cells(v), self.contexts, _width(self.terms))
 
     def _alone(self, term: Term, u: Ints, v: Ints) -> Floats:
         """One question in its own worst context; where even these are too many, the most it ever tells."""
@@ -79,7 +79,10 @@ class Moves:
         if contexts is None or len(contexts) * width * len(u) > 16 * WORK:
             same = term.moving(self.axis)
             return np.where(same[u] == same[v], 0.0, most)
-        return _largest(term, u * self.stride, v * self.stride, contexts, width)[0]
+        return _largest(term, self._cells(u), self._cells(v), contexts, width)[0]
+
+    def _cells(self, values: Ints) -> Ints:
+        return self.cost.universe.numbered(values) * self.stride
 
 
 def presence(cost: LaplaceCost | SumCost, absent: int) -> tuple[float, int] | None:
@@ -90,7 +93,7 @@ def presence(cost: LaplaceCost | SumCost, absent: int) -> tuple[float, int] | No
     if cells is None or len(cells) * width > 4 * WORK:
         return None
     everywhere = np.zeros(1, dtype=np.int64)
-    used, _ = _largest(cost, cells, np.full(len(cells), absent, dtype=np.int64), everywhere, width)
+    used, _ = _largest(cost, cells, np.full(len(cells), absent, dtype=cells.dtype), everywhere, width)
     k = int(used.argmax())
     return float(used[k]), int(cells[k])
 

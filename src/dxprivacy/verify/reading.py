@@ -25,7 +25,7 @@ _DECIMAL = re.compile(
     r"\s*[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?\s*", re.ASCII
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_LARGEST_WHOLE = 1 << 63
+_LARGEST_WHOLE = 1 << 4096  # records of many attributes have long numbers
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -72,7 +72,7 @@ def canonical(data: Any) -> str:
             return {True: "true", False: "false", None: "null"}[data]
         case int():
             if abs(data) > _LARGEST_WHOLE:
-                raise refuse("a whole number beyond 2^63", "format")
+                raise refuse("a whole number beyond 2^4096", "format")
             return str(data)
         case float():
             return _ecmascript(data)

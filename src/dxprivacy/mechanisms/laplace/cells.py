@@ -48,10 +48,10 @@ def representatives(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
 
 def combinations_of(universe: Universe, classes: Mapping[int, Ints]) -> Ints:
     """One cell for each combination of classes, the last attribute fastest; others at their first value."""
-    cells = np.zeros(1, dtype=np.int64)
+    cells = universe.numbered([0])
     for axis, mine in classes.items():
         first = np.unique(mine, return_index=True)[1].astype(np.int64)
-        cells = (cells[:, None] + first * universe.strides[axis]).ravel()
+        cells = (cells[:, None] + universe.offsets(axis, first)).ravel()
     return cells
 
 

@@ -70,9 +70,9 @@ class AlongAxis(Block):
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
         """Values with the least and the largest entries, or absence."""
-        stride, rows = self.universe.strides[self.axis], np.arange(self.rows)
+        rows = np.arange(self.rows)
         low, high = self.matrix.argmin(axis=1), self.matrix.argmax(axis=1)
-        at_low, at_high = (low * stride).astype(np.int64), (high * stride).astype(np.int64)
+        at_low, at_high = (self.universe.offsets(self.axis, np.asarray(end, dtype=np.int64)) for end in (low, high))
         if absent and self.universe.absent is not None:
             at_low[self.matrix[rows, low] > 0] = self.universe.absent
             at_high[self.matrix[rows, high] < 0] = self.universe.absent

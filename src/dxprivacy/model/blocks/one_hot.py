@@ -166,14 +166,14 @@ class OneHot(Block):
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
         """Products of the factors' least and largest weights; or 0, wherever a record counts in another row."""
         low = high = np.ones(1, dtype=np.int64)  # entries, and the cells that have them, row by row
-        at_low = at_high = np.zeros(1, dtype=np.int64)
+        at_low = at_high = self.universe.numbered([0])
         nobody = self.universe.absent if absent else None
-        outside = np.full(1, -1 if nobody is None else nobody, dtype=np.int64)
+        outside = self.universe.numbered([-1 if nobody is None else nobody])
         for axis in self._axes:
             least, most, elsewhere = _group_ends(self.factors[axis], self.sizes[axis])
-            stride, values = self.universe.strides[axis], self.factors[axis].values
+            values = self.factors[axis].values
             cells = [
-                (at[:, None] + np.maximum(chosen, 0) * stride).ravel()
+                (at[:, None] + self.universe.offsets(axis, np.maximum(chosen, 0))).ravel()
                 for at in (at_low, at_high)
                 for chosen in (least, most)
             ]
@@ -188,7 +188,7 @@ class OneHot(Block):
             first, last = entries.argmin(axis=0), entries.argmax(axis=0)
             low, high = entries[first, rows], entries[last, rows]
             at_low, at_high = np.stack(cells)[first, rows], np.stack(cells)[last, rows]
-            left_out = np.where(elsewhere < 0, -1, elsewhere * stride)
+            left_out = np.where(elsewhere < 0, -1, self.universe.offsets(axis, elsewhere))
             outside = np.where(outside[:, None] >= 0, outside[:, None], left_out).ravel()
         return np.where((low > 0) & (outside >= 0), outside, at_low), np.where(
             (high < 0) & (outside >= 0), outside, at_high
