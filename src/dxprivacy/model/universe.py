@@ -146,10 +146,8 @@ class Universe:
         """
         if cells.flags.writeable or len(cells) < _WORTH_REMEMBERING:
             return self._along(axis, cells)
-        for known, found in self._told:
-            if known() is cells:
-                break
-        else:
+        found = next((values for known, values in self._told if known() is cells), None)
+        if found is None:
             found = {}
             self._told.append((weakref.ref(cells), found))
         if axis not in found:
