@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dxprivacy.accounting.walks import MAX_WALKED, Walk, closest_in_space, space_of
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
@@ -94,7 +95,8 @@ class Cover:
 
     `loose`, `apart` and `absences` hold what can only be bounded: moves with too many contexts, under a constant metric
     questions with too many different columns, and the presence of too many different records; each question is then
-    bounded by itself.  Of `apart` and `absences` there is one for each alternative.
+    bounded by itself.  Of `apart` and `absences` there is one for each alternative.  Along an attribute of many points
+    `walks` look for the pairs that matter to one loss, instead of naming them for all.
     """
 
     rule: str
@@ -103,6 +105,7 @@ class Cover:
     apart: tuple[Terms, ...] = ()
     plain: Metric | None = field(default=None)
     presence: Move | None = None
+    walks: tuple[Walk, ...] = ()
     absences: tuple[tuple[Own, ...], ...] = ()
 
     @property
@@ -116,7 +119,7 @@ class Cover:
     @property
     def tight(self) -> bool:
         """Whether the pairs tell everything, and nothing is only bounded."""
-        return not (self.loose or self.apart or self.absences)
+        return not (self.loose or self.apart or self.absences or self.walks)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """All pairs but the loose ones."""
@@ -147,19 +150,20 @@ def _joined(pairs: Sequence[Pairs]) -> Pairs:
     return np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
 
 
-def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cover:
+def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks: bool = False) -> Cover:
     """The pairs that decide how `loss` compares with `metric`.
 
-    `most` is how many moves along one attribute are worth looking at, before each question is only bounded.
+    `most` is how many moves along one attribute are worth looking at, before each question is only bounded.  With
+    `walks`, those along attributes of many points are left to be searched for, and not among the `pairs`.
     """
     alternatives = loss.alternatives
     if alternatives is None:
         return _plain(metric)
     if len(alternatives) > 1:
-        together = _cover(loss.terms, metric, _FEW_PAIRS)
+        together = _cover(loss.terms, metric, _FEW_PAIRS, walks=walks)
         if together is not None and together.size <= _FEW_PAIRS:
             return together
-    found = [_cover(terms, metric, most=most) or _plain(metric) for terms in alternatives]
+    found = [_cover(terms, metric, most=most, walks=walks) or _plain(metric) for terms in alternatives]
     if len(found) == 1:
         return found[0]
     if any(covered.plain is not None for covered in found):  # all pairs there are, also for the others
@@ -167,16 +171,18 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cov
     return _merged(found)
 
 
-def _cover(terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None) -> Cover | None:
+def _cover(
+    terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None, walks: bool = False
+) -> Cover | None:
     """The pairs that decide about a sum; None where they are more than a `few`, or could only be bounded."""
     most = few if few is not None else MAX_PAIRS if most is None else most
     if isinstance(metric, WithAbsent):
-        inside = _cover(terms, metric.base, few, most=most)
+        inside = _cover(terms, metric.base, few, most=most, walks=walks)
         return None if inside is None else _with_presence(inside, terms, metric, few, most)
     if isinstance(metric, Constant):
         return _constant(terms, metric, few)
     if metric.axes is not None:
-        return _sum_of_attributes(terms, metric, metric.axes, few, most)
+        return _sum_of_attributes(terms, metric, metric.axes, few, most, walks=walks)
     return _if_few(metric, few)
 
 
@@ -195,6 +201,7 @@ def _merged(covers: Sequence[Cover]) -> Cover:
         tuple(part for each in covers for part in each.loose),
         tuple(terms for each in covers for terms in each.apart),
         presence=presence,
+        walks=tuple(walk for each in covers for walk in each.walks),
         absences=tuple(terms for each in covers for terms in each.absences),
     )
 
@@ -266,16 +273,22 @@ def _representatives(classes: Ints) -> Ints:
 
 
 def _sum_of_attributes(
-    terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int
+    terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int, *, walks: bool
 ) -> Cover | None:
     universe = metric.universe
     moves: list[Move] = []
     loose: list[Loose] = []
+    walked: list[Walk] = []
     for axis, along in enumerate(axes):
         touching = [t for t in terms if axis in t.axes]
         moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
             continue
+        if walks and not _reducible(moving) and (space := space_of(along, touching)) is not None:
+            contexts = contexts_of(touching, _others(touching, axis), universe, MAX_WALKED // len(moving))
+            if contexts is not None:
+                walked.append(Walk(axis, universe.strides[axis], space, contexts, tuple(touching)))
+                continue
         if len(axes) == 1 and not _reducible(moving):
             return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
         values = tuple(closest_between(along, moving))
@@ -294,7 +307,7 @@ def _sum_of_attributes(
         rule = _rule(axes[0])
     else:
         rule = "one attribute at a time" + (", upper bound per question" if loose else "")
-    return Cover(rule, tuple(moves), tuple(loose))
+    return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked))
 
 
 def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -> Own:
@@ -341,6 +354,9 @@ def closest_between(metric: Metric, classes: Ints) -> Iterator[Pairs]:
     """Generator pairs that cross classes; of each two classes only those that may be the closest."""
     count = int(classes.max()) + 1
     reduce = _reducible(classes)
+    if reduce and (found := closest_in_space(metric, classes)) is not None:
+        yield found
+        return
     best = np.full(count * count if reduce else 0, np.inf)
     if reduce:
         for _, _, code, d in _crossing(metric, classes, count):
