@@ -32,6 +32,7 @@ from dxprivacy.model.universe import Universe
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
 _DENSE_CLASSES = 2_000
+_FEW_CLASSES = 256
 _CONSTANT_COLUMNS = 2_500
 _FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
 
@@ -284,7 +285,7 @@ def _sum_of_attributes(
         moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
             continue
-        if walks and not _reducible(moving) and (space := space_of(along, touching)) is not None:
+        if walks and _in_space(moving) and (space := space_of(along, touching)) is not None:
             contexts = contexts_of(touching, _others(touching, axis), universe, MAX_WALKED // len(moving))
             if contexts is not None:
                 walked.append(Walk(axis, universe.strides[axis], space, contexts, tuple(touching)))
@@ -350,11 +351,16 @@ def _reducible(classes: Ints) -> bool:
     return count <= _DENSE_CLASSES and 4 * count < len(classes)
 
 
+def _in_space(classes: Ints) -> bool:
+    """Whether points are better walked over than the closest of every two classes looked for."""
+    return not _reducible(classes) or int(classes.max()) >= _FEW_CLASSES
+
+
 def closest_between(metric: Metric, classes: Ints) -> Iterator[Pairs]:
     """Generator pairs that cross classes; of each two classes only those that may be the closest."""
     count = int(classes.max()) + 1
     reduce = _reducible(classes)
-    if reduce and (found := closest_in_space(metric, classes)) is not None:
+    if not _in_space(classes) and (found := closest_in_space(metric, classes)) is not None:
         yield found
         return
     best = np.full(count * count if reduce else 0, np.inf)

@@ -9,7 +9,7 @@ from dxprivacy.trees.embedding import Embedding
 from dxprivacy.trees.extremes import closest_pairs, farthest_pairs, same_places, second_nearest, within_pairs
 from dxprivacy.trees.features import Dense, Labels, Numerator, Scalar
 from dxprivacy.trees.tree import PointTree
-from dxprivacy.trees.walk import Found, largest_ratio
+from dxprivacy.trees.walk import Found, largest_ratio, largest_ratios
 
 __all__ = [
     "Dense",
@@ -23,6 +23,7 @@ __all__ = [
     "closest_pairs",
     "farthest_pairs",
     "largest_ratio",
+    "largest_ratios",
     "same_places",
     "second_nearest",
     "within_pairs",

@@ -4,7 +4,9 @@ A tree for each class, all walked at once: a pair of nodes stays as long as its 
 closest pair that is known of its two classes.
 """
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,8 @@ _LEAF = 8
 _CHUNK = 1 << 17
 _NEIGHBOURS = 5
 _TIES = 1 << 20
+_NEAR = 40  # pairs for each point, both ways, within the reach where close classes are decided at once
+_ROUNDED = 2.0**-30  # scipy compares sums of powers: far more than their roundings
 
 Pairs = tuple[Ints, Ints]
 
@@ -98,6 +102,7 @@ class _Closest:
         self.forest = _Forest.of(embedding.points, classes, self.count)
         self.kept: list[tuple[Ints, Ints, Ints, Floats]] = []
         self.size = 0
+        self.decided = np.zeros(len(self.best), dtype=bool)
 
     def _apart(self, i: Ints, j: Ints) -> Floats:
         return length([x[i] - x[j] for x in self.embedding.points], self.embedding.p, tame=self.embedding.tame)
@@ -117,18 +122,35 @@ class _Closest:
         sample = np.linspace(0, e.size - 1, min(e.size, 1 << 17)).astype(np.int64)
         order = np.argsort(kd.indices.argsort()[sample]) if len(sample) < e.size else kd.indices
         sample = sample[order] if len(sample) < e.size else np.asarray(order, dtype=np.int64)
-        near = kd.query(kd.data[sample], k=min(_NEIGHBOURS, e.size), p=e.p)[1]
+        d, near = kd.query(kd.data[sample], k=min(_NEIGHBOURS, e.size), p=e.p)
         i, j = np.repeat(sample, near.shape[1]), near.ravel().astype(np.int64)
         a, b = self.classes[i], self.classes[j]
         across = a != b
         i, j, a, b = i[across], j[across], a[across], b[across]
         np.minimum.at(self.best, np.minimum(a, b) * self.count + np.maximum(a, b), self._apart(i, j))
+        self._decide_near(kd, float(np.median(d[:, -1])))
+
+    def _decide_near(self, kd: Any, reach: float) -> None:
+        """Classes that are everywhere have close pairs: all pairs within a short reach are fewer than their nodes."""
+        e = self.embedding
+        if not 0 < reach < math.inf or kd.count_neighbors(kd, reach, p=e.p) > _NEAR * e.size:
+            return
+        pairs = kd.query_pairs(reach * (1 + _ROUNDED), p=e.p, output_type="ndarray").astype(np.int64)
+        a, b = self.classes[pairs[:, 0]], self.classes[pairs[:, 1]]
+        pairs, a, b = pairs[a != b], a[a != b], b[a != b]
+        code, d = np.minimum(a, b) * self.count + np.maximum(a, b), self._apart(pairs[:, 0], pairs[:, 1])
+        np.minimum.at(self.best, code, d)
+        self.decided = self._limit(np.arange(len(self.best))) <= reach * (1 - _ROUNDED)
+        near = np.flatnonzero((d <= self._limit(code)) & self.decided[code])
+        self.kept.append((code[near], pairs[near, 0], pairs[near, 1], d[near]))
 
     def walk(self) -> None:
         """From the roots of every two classes down to their closest pairs."""
         for c in range(1, self.count):
             lower = np.arange(c, dtype=np.int64)
-            stack = [(lower * self.count + c, self.forest.root[lower], np.full(c, self.forest.root[c], dtype=np.int64))]
+            lower = lower[~self.decided[lower * self.count + c]]
+            root = np.full(len(lower), self.forest.root[c], dtype=np.int64)
+            stack = [(lower * self.count + c, self.forest.root[lower], root)]
             while stack:
                 code, a, b = stack.pop()
                 code, a, b = self._near(code, a, b)

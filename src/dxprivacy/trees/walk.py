@@ -70,6 +70,26 @@ def largest_ratio(tree: PointTree, numerator: Numerator, keys: Keys | None = Non
     return Found(i, j, walk.floor, ceiling if ceiling > 0 else None)
 
 
+def largest_ratios(tree: PointTree, numerator: Numerator, many: int, *, above: float = 0.0) -> Found:
+    """So many pairs of records with the largest ratios, the largest first, in floats; only ratios beyond `above`.
+
+    `ceiling` says that the search was given up: no ratio that was left out is larger.
+
+    >>> from dxprivacy.trees import Embedding, Scalar
+    >>> tree = PointTree(Embedding.flat(np.array([[0.0], [1.0], [4.0]]), 2, 1.0))
+    >>> found = largest_ratios(tree, Numerator([[Scalar(tree, np.array([0.0, 2.0, 3.0]))]]), 2)
+    >>> [sorted(pair) for pair in zip(found.i.tolist(), found.j.tolist())]
+    [[0, 1], [0, 2]]
+    """
+    walk = _Top(tree, numerator, many, above)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        walk.begin()
+        root = np.zeros(1, dtype=np.int64)
+        ceiling = walk.descend([(0, root, root, np.full(1, np.inf))], tie=0.0, work=_WORK)
+    i, j = walk.candidates()
+    return Found(i, j, walk.floor, ceiling if ceiling > 0 else None)
+
+
 Nodes = tuple[int, Ints, Ints, Floats]
 
 
@@ -80,6 +100,7 @@ class _Walk:
         self.floor = above
         self.kept: list[tuple[Ints, Ints, Floats]] = []
         self.size = 0
+        self.most = _KEPT
         self.crowded = False
         self.most_kept = 0.0
         self.aside: list[Nodes] | None = []
@@ -119,14 +140,18 @@ class _Walk:
         i, j, top, apart = i[some], j[some], top[some], apart[some]
         low = top / e.most(apart)
         best = float(low[low < np.inf].max(initial=0.0))
-        self.floor = max(self.floor, best)
+        self.found(best)
         high = rough[some] if not e.arc else top / e.least(apart)
         near = np.flatnonzero(high >= self.least)
         if len(near):
             self.kept.append((i[near], j[near], high[near]))
             self.size += len(near)
-            if self.size > 4 * _KEPT:
+            if self.size > 4 * self.most:
                 self.tidy()
+
+    def found(self, ratio: float) -> None:
+        """A pair with this ratio is known."""
+        self.floor = max(self.floor, ratio)
 
     def tidy(self) -> None:
         """Forget what cannot be the largest any more; pairs with equal keys are one; of too many the largest count."""
@@ -265,3 +290,27 @@ class _Walk:
                 better = np.where(np.isnan(better), np.inf, better)
                 upper[left] = np.minimum(upper[left], better)
         return self._survivors((level, a, b, upper), tie)
+
+
+class _Top(_Walk):
+    """Keeps many pairs: what is below the last of them is left out."""
+
+    def __init__(self, tree: PointTree, numerator: Numerator, many: int, above: float) -> None:
+        super().__init__(tree, numerator, None, above)
+        self.many = many
+        self.most = max(_KEPT, many)
+
+    def found(self, ratio: float) -> None:
+        """One pair says nothing about the others."""
+
+    def tidy(self) -> None:
+        """Each pair once, the largest first."""
+        i, j, high = (np.concatenate([k[c] for k in self.kept]) for c in range(3))
+        first, second = self.tree.slots[i], self.tree.slots[j]
+        pair = np.minimum(first, second) * np.int64(len(self.tree.records)) + np.maximum(first, second)
+        order = np.argsort(-high, kind="stable")
+        order = order[np.sort(np.unique(pair[order], return_index=True)[1])][: self.many]
+        i, j, high = i[order], j[order], high[order]
+        if len(order) == self.many:
+            self.floor = max(self.floor, float(high[-1]))
+        self.kept, self.size = [(i, j, high)], len(i)
