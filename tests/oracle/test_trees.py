@@ -18,6 +18,7 @@ from dxprivacy.metrics.simple import Line
 from dxprivacy.model.blocks import AlongAxis, Explicit, Factor, OneHot
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
+from dxprivacy.trees import second_nearest
 
 SLACK = F(1, 1 << 40)
 
@@ -217,3 +218,19 @@ def test_closest_pairs_between_classes_by_trees_are_those_of_all_pairs(monkeypat
     assert ours.keys() == theirs.keys()
     for code, d in theirs.items():
         assert d <= ours[code] <= d * (1 + 2 * metric.slack)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_second_nearest_place_by_trees_is_that_of_all_pairs(seed):
+    rng = np.random.default_rng(seed)
+    metric = places(rng, int(rng.integers(3, 30)))
+    while not hasattr(metric, "lengths"):
+        metric = metric.base if hasattr(metric, "base") else metric.parts[1]
+    n = metric.universe.size
+    every = np.arange(n)
+    d = metric.lengths(np.repeat(every, n), np.tile(every, n)).reshape(n, n)
+    d[every, every] = np.inf
+    d.sort(axis=1)
+    for k, found in enumerate(second_nearest(metric.embedding)):
+        assert (found != every).all()
+        assert metric.lengths(every, found) == pytest.approx(d[:, k], rel=1e-9, abs=1e-9)

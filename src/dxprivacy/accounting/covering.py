@@ -131,6 +131,14 @@ class Cover:
             yield from self.presence.pairs(block)
 
 
+def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BLOCK) -> Iterator[Pairs]:
+    """Pairs among which those with the largest ratios are: the covering ones, and of walks so many in each context."""
+    plan = cover(loss, metric, walks=True)
+    yield from plan.pairs(block)
+    for walk in plan.walks:
+        yield from walk.largest(many)
+
+
 def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
     """The same pairs, small groups put together: a look at many pairs costs hardly more than one at few."""
     waiting: list[Pairs] = []

@@ -18,7 +18,7 @@ from dxprivacy.metrics import Metric, PseudoMetric, WithOther
 from dxprivacy.metrics.base import BLOCK, Pairs
 from dxprivacy.model.blocks import Block, OneHot
 from dxprivacy.model.terms import Part, Term
-from dxprivacy.trees import Dense, Labels, Numerator, PointTree, Scalar, closest_across, largest_ratio
+from dxprivacy.trees import Dense, Labels, Numerator, PointTree, Scalar, closest_across, largest_ratio, largest_ratios
 
 MAX_WALKED = 1 << 26  # points times contexts
 _MAX_DENSE = 30_000_000  # numbers held for one part
@@ -99,6 +99,24 @@ def _closest(metric: Metric, classes: Ints, u: Ints, v: Ints) -> Pairs:
     return u[first], v[first]
 
 
+def closest_apart(metric: Metric, classes: Ints) -> Iterator[Pairs] | None:
+    """Pairs of different classes that may be the closest of all; None where all pairs have to be looked at.
+
+    Counting the classes, every such pair has the same loss: the largest ratio is that of the closest pair.
+    """
+    space = _space(metric)
+    if space is None:
+        return None
+    size = space.tree.embedding.size
+    table = _Table(classes[:size], np.ones(size), np.ones(size), largest=False)
+    apart = table.separated(space.tree)
+    if apart is not None:
+        return iter([(np.array([apart[0]]), np.array([apart[1]]))])
+    found = largest_ratio(space.tree, Numerator([table.features(space.tree, alone=True)]))
+    pairs = [(found.i, found.j), *space.star(classes)]
+    return ((u[classes[u] != classes[v]], v[classes[u] != classes[v]]) for u, v in pairs)
+
+
 @dataclass(frozen=True, eq=False)
 class Walk:
     """All moves along one attribute, in the given contexts of the others."""
@@ -133,6 +151,24 @@ class Walk:
             found = largest_ratio(self.space.tree, Numerator(terms), keys, above=floor)
             floor = max(floor, found.floor)
             yield *self._cells(found.i, found.j, here), found.ceiling or 0.0
+
+    def largest(self, many: int, *, above: float = 0.0) -> Iterator[Pairs]:
+        """In every context so many pairs of cells with large ratios, of its own terms, in floats; and the star.
+
+        Points that no noise keeps apart come first.
+        """
+        block = max(1, BLOCK // len(self.contexts))
+        for u, v in self.space.star():
+            for a in range(0, len(u), block):
+                yield self._cells(u[a : a + block], v[a : a + block], self.contexts)
+        for context in self.contexts.tolist():
+            here = np.array([context], dtype=np.int64)
+            terms, apart = self._features(context)
+            if apart is not None:
+                yield self._cells(np.array([apart[0]]), np.array([apart[1]]), here)
+            if terms:
+                found = largest_ratios(self.space.tree, Numerator(terms), many, above=above)
+                yield self._cells(found.i, found.j, here)
 
     def _cells(self, u: Ints, v: Ints, contexts: Ints) -> Pairs:
         return (u[:, None] * self.stride + contexts).ravel(), (v[:, None] * self.stride + contexts).ravel()

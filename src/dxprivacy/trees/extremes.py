@@ -190,13 +190,11 @@ def second_nearest(embedding: Embedding) -> tuple[Ints, Ints]:
     points = np.ascontiguousarray(embedding.points[:, sites.first].T)
     asked = min(3, sites.count)
     at = cKDTree(points).query(points, k=asked, p=embedding.p)[1]
-    place = np.arange(sites.count)
-    others = np.array(
-        [[s for s in row if s != p][: asked - 1] for p, row in zip(place.tolist(), at.tolist(), strict=True)]
-    )
-    one = others[:, 0]
-    two = others[:, 1] if asked == 3 else one
-    nearest, second = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    place = np.arange(sites.count)[:, None]
+    itself = at == place
+    itself[:, -1] |= ~itself.any(axis=1)  # rounded points may hide it behind others that are no farther
+    others = at[~itself].reshape(sites.count, asked - 1)
+    one, two = others[:, 0], others[:, -1]
     own = sites.of
     twin = np.where(every == member[0][own], member[1][own], member[0][own])
     third = np.where((every == member[0][own]) | (every == member[1][own]), member[2][own], member[1][own])
