@@ -147,9 +147,6 @@ def require_exact(largest: int) -> None:
         raise TooLarge("a question's numbers are too large for exact arithmetic", hints=["use larger units"])
 
 
-_COLUMN_BY_COLUMN = 8  # sorting a few columns one after another is faster than sorting rows
-
-
 def joint_classes(classes: Sequence[Ints], size: int) -> Ints:
     """Values alike in all of several partitions of `size` values.
 
@@ -170,10 +167,15 @@ def classes_of_rows(rows: Ints) -> Ints:
     >>> classes_of_rows(np.array([[1, 5], [0, 7], [1, 5]])).tolist()
     [1, 0, 1]
     """
-    if rows.shape[1] <= _COLUMN_BY_COLUMN and len(rows):
-        classes = np.zeros(len(rows), dtype=np.int64)
-        for column in rows.T:  # at most as many classes as rows: their products fit
-            own = np.unique(column, return_inverse=True)[1].reshape(-1)
-            classes = np.unique(classes * (int(own.max()) + 1) + own, return_inverse=True)[1].reshape(-1)
-        return classes.astype(np.int64)
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64)
+    columns = [column for column in rows.T if (column != column[0]).any()]
+    if not columns:
+        return np.zeros(len(rows), dtype=np.int64)
+    order = np.lexsort(columns[::-1])  # several times faster than sorting rows as such
+    new = np.zeros(len(rows), dtype=bool)
+    for column in columns:
+        new[1:] |= column[order[1:]] != column[order[:-1]]
+    out = np.empty(len(rows), dtype=np.int64)
+    out[order] = np.cumsum(new)
+    return out
