@@ -16,7 +16,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Metric, PseudoMetric, WithOther
 from dxprivacy.metrics.base import BLOCK, Pairs
-from dxprivacy.model.blocks import Block, OneHot
+from dxprivacy.model.blocks import Block, MatrixRows, OneHot, Rows
 from dxprivacy.model.terms import Part, Term
 from dxprivacy.trees import Dense, Labels, Numerator, PointTree, Scalar, closest_across, largest_ratio, largest_ratios
 
@@ -62,11 +62,18 @@ def space_of(along: Metric, terms: Sequence[Term]) -> Space | None:
     size = along.universe.size
     for term in terms:
         for part in term.parts:
-            if not isinstance(part.block, Block):
+            if not _readable(part.block):
                 return None
             if not isinstance(part.block, OneHot) and part.block.rows * size > _MAX_DENSE:
                 return None
     return _space(along)
+
+
+def _readable(rows: Rows) -> bool:
+    """Whether floats hold the numbers, so that a difference is rounded once."""
+    if isinstance(rows, Block):
+        return True
+    return isinstance(rows, MatrixRows) and not rows.sparse and rows.matrix.dtype == np.float64
 
 
 def closest_in_space(metric: Metric, classes: Ints) -> Pairs | None:
@@ -255,9 +262,11 @@ def _seen(part: Part, cells: Ints) -> _Rows | _Table:
         rows, values = block.place(cells)
         rows = np.where(values == 0, 0, rows)  # what is not counted has no row
         return _Table(rows, values.astype(np.float64), part.weights[rows], part.largest)
-    if not isinstance(block, Block):
-        raise TypeError("only rows with columns can be walked over")
-    return _Rows(block.columns(cells).astype(np.float64), part.weights, part.largest)
+    if isinstance(block, Block):
+        return _Rows(block.columns(cells).astype(np.float64), part.weights, part.largest)
+    if isinstance(block, MatrixRows):
+        return _Rows(np.ascontiguousarray(block.matrix[:, cells], dtype=np.float64), part.weights, part.largest)
+    raise TypeError("only rows with columns can be walked over")
 
 
 def _same_place_apart(tree: PointTree, lines: "Floats | Ints") -> tuple[int, int] | None:

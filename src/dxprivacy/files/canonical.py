@@ -27,9 +27,15 @@ def canonical(data: object) -> str:
     if isinstance(data, Mapping):
         members = sorted(data.items(), key=lambda item: item[0].encode("utf-16-be", "surrogatepass"))
         return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{canonical(v)}" for key, v in members) + "}"
-    if isinstance(data, (list, tuple)) and not set(map(type, data)) <= {int, str}:
+    if isinstance(data, (list, tuple)) and not _flat(data):
         return "[" + ",".join(map(canonical, data)) + "]"
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _flat(data: "list[object] | tuple[object, ...]") -> bool:
+    """Whether it holds texts and whole numbers only, or lists of such: these have one text anyway."""
+    kinds = set(map(type, data))
+    return kinds <= {int, str} or (kinds == {list} and all(set(map(type, row)) <= {int, str} for row in data))  # type: ignore[call-overload]
 
 
 def _number(x: float) -> str:
