@@ -20,6 +20,8 @@ from dxprivacy.trees.tree import PointTree
 
 LEVELS = 7  # from the leaves up: above, planes hardly ever help
 MOST_DIMENSIONS = 4
+_TOUCH = 1e-10
+_ON_SPHERE = 1e-3  # a small piece of a sphere is nearly flat: no slope across it
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ class Planes:
         q = values.reshape(nodes, -1)
         about = (q.min(axis=1) + q.max(axis=1)) / 2
         q = q - about[:, None]
-        gradient = _slopes(points, q)
+        gradient = _slopes(points, q, _ON_SPHERE if tree.embedding.arc else _TOUCH)
         left = q.copy()
         for g, x in zip(gradient, points, strict=True):
             left -= g[:, None] * x
@@ -73,8 +75,8 @@ class Planes:
         return dual(steep, p) * pad, besides * pad
 
 
-def _slopes(points: Floats, q: Floats) -> Floats:
-    """Least squares slopes for each node: by hand, with a touch of regularisation; 0 where there is nothing to fit."""
+def _slopes(points: Floats, q: Floats, touch: float) -> Floats:
+    """Least squares slopes for each node, with a touch of regularisation; 0 where there is nothing to fit."""
     n, nodes, _ = points.shape
     centred = points - points.mean(axis=2)[:, :, None]
     system = np.empty((nodes, n, n))
@@ -87,6 +89,6 @@ def _slopes(points: Floats, q: Floats) -> Floats:
     usable = (trace > 1e-280) & (trace < 1e280)
     system[~usable] = np.eye(n)
     right[~usable] = 0.0
-    system += np.eye(n) * (1e-10 * np.where(usable, trace, 0.0))[:, None, None]
+    system += np.eye(n) * (touch * np.where(usable, trace, 0.0))[:, None, None]
     found = np.linalg.solve(system, right)[:, :, 0].T
     return np.asarray(np.where(np.isfinite(found), found, 0.0), dtype=np.float64)
