@@ -91,4 +91,11 @@ def _slopes(points: Floats, q: Floats, touch: float) -> Floats:
     right[~usable] = 0.0
     system += np.eye(n) * (touch * np.where(usable, trace, 0.0))[:, None, None]
     found = np.linalg.solve(system, right)[:, :, 0].T
+    if touch == _TOUCH:  # once more for what is left: of a linear row nothing may be, for nodes that tie to be left out
+        left = q - q.mean(axis=1)[:, None]
+        for g, x in zip(found, centred, strict=True):
+            left -= g[:, None] * x
+        for s in range(n):
+            right[:, s, 0] = np.where(usable, (centred[s] * left).sum(axis=1), 0.0)
+        found = found + np.linalg.solve(system, right)[:, :, 0].T
     return np.asarray(np.where(np.isfinite(found), found, 0.0), dtype=np.float64)

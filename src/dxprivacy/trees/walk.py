@@ -21,7 +21,7 @@ from dxprivacy.trees.tree import PointTree
 _TIE = 2.0**-42
 _CHUNK = 1 << 17  # pairs of nodes, or of points, at a time
 _ASIDE = 1 << 18  # pairs of nodes that may tie, to be kept
-_TIES_WORK = 1 << 24  # pairs of points looked at among those
+_TIES_WORK = 1 << 21  # pairs of points looked at among those
 _WORK = 1 << 34
 _KEPT = 1 << 12  # pairs that tie in floats, to be decided in fractions
 _SMALLEST = 2.0**-1000
@@ -214,7 +214,7 @@ class _Walk:
             level, a, b, upper = nodes
             if not len(a):
                 continue
-            if done > work:
+            if done > work or (tie < 0 and self.crowded):
                 stack.append(nodes)
                 return max(float(upper.max(initial=0.0)) for _, _, _, upper in stack)
             if len(a) > _CHUNK:  # the more promising half first
@@ -223,7 +223,11 @@ class _Walk:
                     stack.append((level, a[part], b[part], upper[part]))
                 continue
             if level == tree.levels:
-                done += len(a) * per_leaf
+                most = max(1, (work - done) // per_leaf) if tie < 0 else len(a)
+                if most < len(a):
+                    stack.append((level, a[most:], b[most:], upper[most:]))
+                    a, b, upper = a[:most], b[:most], upper[:most]
+                done += len(a) * per_leaf + 1
                 self._leaves(a, b, upper, tie)
                 continue
             done += len(a) * 4 * self.numerator.rows
