@@ -234,3 +234,26 @@ def test_the_second_nearest_place_by_trees_is_that_of_all_pairs(seed):
     for k, found in enumerate(second_nearest(metric.embedding)):
         assert (found != every).all()
         assert metric.lengths(every, found) == pytest.approx(d[:, k], rel=1e-9, abs=1e-9)
+
+
+def test_ratios_too_small_for_floats_are_bounded_and_never_taken_for_nothing(small_trees):
+    alone = Universe([Integers(name="place", low=0, high=2, has_other=False)])
+    metric = Euclidean(alone, np.array([[0.0], [1e140], [3e140]]), F(1))
+    loss = LaplaceCost(Workload(alone, (AlongAxis(alone, 0, np.array([[0, 1, 2]])),), ()), [1e200])
+    bound, truth = max_ratio(loss, metric), brute(loss, metric)
+    assert 0 < truth <= bound.upper
+
+
+def test_very_many_equal_places_and_one_far_away_are_no_trouble(small_trees):
+    n = 200_000
+    alone = Universe([Integers(name="place", low=0, high=n, has_other=False)])
+    metric = Euclidean(alone, np.append(np.zeros(n), 1e9)[:, None], F(1))
+    rows = np.zeros((1, n + 1), dtype=np.int64)
+    rows[0, n] = 5
+    loss = LaplaceCost(Workload(alone, (AlongAxis(alone, 0, rows),), ()), [1.0])
+    assert max_ratio(loss, metric).upper == F(5, 10**9)
+    rows[0, 7] = 1
+    loss = LaplaceCost(Workload(alone, (AlongAxis(alone, 0, rows),), ()), [1.0])
+    bound = max_ratio(loss, metric)
+    assert bound.upper == math.inf
+    assert 7 in bound.witness
