@@ -5,7 +5,7 @@ closest pair that is known of its two classes.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.trees.embedding import Embedding
 from dxprivacy.trees.norms import length
+from dxprivacy.trees.tree import sites_of
 
 _LEAF = 8
 _CHUNK = 1 << 17
@@ -33,11 +34,16 @@ def closest_across(embedding: Embedding, classes: Ints) -> Pairs:
     >>> [x.tolist() for x in closest_across(points, np.array([0, 0, 1, 1]))]
     [[1], [2]]
     """
-    search = _Closest(embedding, classes)
+    # Of records of one place and class the first: a search among very many equal points never ends.
+    some = sites_of(np.vstack([embedding.keys, classes])).first
+    if len(some) < embedding.size:
+        embedding = replace(embedding, points=embedding.points[:, some], keys=embedding.keys[:, some])
+    search = _Closest(embedding, classes[some])
     with np.errstate(under="ignore"):
         search.begin()
         search.walk()
-    return search.pairs()
+    i, j = search.pairs()
+    return some[i], some[j]
 
 
 @dataclass(frozen=True, eq=False)
