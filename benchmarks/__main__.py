@@ -2,13 +2,13 @@
 
 import sys
 
-from benchmarks import histogram, least_noise, mwem, noise, plans, start, strategies, tables
+from benchmarks import histogram, least_noise, mwem, noise, plans, start, strategies, tables, trees
 
 
 def main() -> int:
     rows = [
         row
-        for module in (start, histogram, plans, least_noise, strategies, tables, noise, mwem)
+        for module in (start, histogram, plans, least_noise, strategies, tables, noise, mwem, trees)
         for row in module.run()
     ]
     print("| what | ours | peer | ratio | target |")

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from dxprivacy.accounting.covering import Cover, contexts_of, cover
+from dxprivacy.accounting.covering import Cover, contexts_of, cover, largest_pairs
 from dxprivacy.accounting.declared_rows import DeclaredRows
 from dxprivacy.accounting.ratio import Bound, largest_loss, max_ratio, ratios
 from dxprivacy.accounting.told_apart import closest_told_apart
@@ -21,6 +21,7 @@ __all__ = [
     "cover",
     "group_loss",
     "largest_loss",
+    "largest_pairs",
     "max_ratio",
     "ratios",
     "sensitivity",

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dxprivacy.accounting.walks import MAX_WALKED, Walk, closest_in_space, space_of
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
@@ -34,6 +35,7 @@ from dxprivacy.model.universe import Universe
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
 _DENSE_CLASSES = 2_000
+_FEW_CLASSES = 256
 _CONSTANT_COLUMNS = 2_500
 _MOST_COMPARED = 20_000_000
 _FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
@@ -102,7 +104,8 @@ class Cover:
 
     `loose`, `apart` and `absences` hold what can only be bounded: moves with too many contexts, under a constant metric
     questions with too many different columns, and the presence of too many different records; each question is then
-    bounded by itself.  Of `apart` and `absences` there is one for each alternative.
+    bounded by itself.  Of `apart` and `absences` there is one for each alternative.  Along an attribute of many points
+    `walks` look for the pairs that matter to one loss, instead of naming them for all.
     """
 
     rule: str
@@ -111,6 +114,7 @@ class Cover:
     apart: tuple[Terms, ...] = ()
     plain: Metric | None = field(default=None)
     presence: Move | None = None
+    walks: tuple[Walk, ...] = ()
     absences: tuple[tuple[Own, ...], ...] = ()
 
     @property
@@ -124,7 +128,7 @@ class Cover:
     @property
     def tight(self) -> bool:
         """Whether the pairs tell everything, and nothing is only bounded."""
-        return not (self.loose or self.apart or self.absences)
+        return not (self.loose or self.apart or self.absences or self.walks)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """All pairs but the loose ones."""
@@ -133,6 +137,14 @@ class Cover:
         yield from _gathered((pair for move in self.moves for pair in move.pairs(block)), block)
         if self.presence is not None:
             yield from self.presence.pairs(block)
+
+
+def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BLOCK) -> Iterator[Pairs]:
+    """Pairs among which those with the largest ratios are: the covering ones, and of walks so many in each context."""
+    plan = cover(loss, metric, walks=True)
+    yield from plan.pairs(block)
+    for walk in plan.walks:
+        yield from walk.largest(many)
 
 
 def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
@@ -156,19 +168,20 @@ def _joined(pairs: Sequence[Pairs]) -> Pairs:
     return read_only(np.concatenate([i for i, _ in pairs])), read_only(np.concatenate([j for _, j in pairs]))
 
 
-def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cover:
+def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks: bool = False) -> Cover:
     """The pairs that decide how `loss` compares with `metric`.
 
-    `most` is how many moves along one attribute are worth looking at, before each question is only bounded.
+    `most` is how many moves along one attribute are worth looking at, before each question is only bounded.  With
+    `walks`, those along attributes of many points are left to be searched for, and not among the `pairs`.
     """
     alternatives = loss.alternatives
     if alternatives is None:
         return _plain(metric)
     if len(alternatives) > 1:
-        together = _cover(loss.terms, metric, _FEW_PAIRS)
+        together = _cover(loss.terms, metric, _FEW_PAIRS, walks=walks)
         if together is not None and together.size <= _FEW_PAIRS:
             return together
-    found = [_cover(terms, metric, most=most) or _plain(metric) for terms in alternatives]
+    found = [_cover(terms, metric, most=most, walks=walks) or _plain(metric) for terms in alternatives]
     if len(found) == 1:
         return found[0]
     if any(covered.plain is not None for covered in found):  # all pairs there are, also for the others
@@ -176,16 +189,18 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None) -> Cov
     return _merged(found)
 
 
-def _cover(terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None) -> Cover | None:
+def _cover(
+    terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None, walks: bool = False
+) -> Cover | None:
     """The pairs that decide about a sum; None where they are more than a `few`, or could only be bounded."""
     most = few if few is not None else MAX_PAIRS if most is None else most
     if isinstance(metric, WithAbsent):
-        inside = _cover(terms, metric.base, few, most=most)
+        inside = _cover(terms, metric.base, few, most=most, walks=walks)
         return None if inside is None else _with_presence(inside, terms, metric, few, most)
     if isinstance(metric, Constant):
         return _constant(terms, metric, few)
     if metric.axes is not None:
-        return _sum_of_attributes(terms, metric, metric.axes, few, most)
+        return _sum_of_attributes(terms, metric, metric.axes, few, most, walks=walks)
     return _if_few(metric, few)
 
 
@@ -204,6 +219,7 @@ def _merged(covers: Sequence[Cover]) -> Cover:
         tuple(part for each in covers for part in each.loose),
         tuple(terms for each in covers for terms in each.apart),
         presence=presence,
+        walks=tuple(walk for each in covers for walk in each.walks),
         absences=tuple(terms for each in covers for terms in each.absences),
     )
 
@@ -275,16 +291,22 @@ def _representatives(classes: Ints) -> Ints:
 
 
 def _sum_of_attributes(
-    terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int
+    terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int, *, walks: bool
 ) -> Cover | None:
     universe = metric.universe
     moves: list[Move] = []
     loose: list[Loose] = []
+    walked: list[Walk] = []
     for axis, along in enumerate(axes):
         touching = [t for t in terms if axis in t.axes]
         moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
             continue
+        if walks and _in_space(moving) and (space := space_of(along, touching)) is not None:
+            contexts = worst_contexts_of(touching, _others(touching, axis), universe, MAX_WALKED // len(moving))
+            if contexts is not None:
+                walked.append(Walk(axis, universe, space, contexts, tuple(touching)))
+                continue
         if len(axes) == 1 and not _reducible(moving):
             return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
         values = tuple(closest_between(along, moving))
@@ -303,7 +325,7 @@ def _sum_of_attributes(
         rule = _rule(axes[0])
     else:
         rule = "one attribute at a time" + (", upper bound per question" if loose else "")
-    return Cover(rule, tuple(moves), tuple(loose))
+    return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked))
 
 
 def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -> Own:
@@ -382,10 +404,18 @@ def _reducible(classes: Ints) -> bool:
     return count <= _DENSE_CLASSES and 4 * count < len(classes)
 
 
+def _in_space(classes: Ints) -> bool:
+    """Whether points are better walked over than the closest of every two classes looked for."""
+    return not _reducible(classes) or int(classes.max()) >= _FEW_CLASSES
+
+
 def closest_between(metric: Metric, classes: Ints) -> Iterator[Pairs]:
     """Generator pairs that cross classes; of each two classes only those that may be the closest."""
     count = int(classes.max()) + 1
     reduce = _reducible(classes)
+    if not _in_space(classes) and (found := closest_in_space(metric, classes)) is not None:
+        yield found
+        return
     best = np.full(count * count if reduce else 0, np.inf)
     if reduce:
         for _, _, code, d in _crossing(metric, classes, count):

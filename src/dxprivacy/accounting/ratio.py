@@ -54,16 +54,25 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     if loss.universe != metric.universe:
         raise MetricError("the question and the metric speak about different universes")
-    plan = cover(loss, metric)
+    plan = cover(loss, metric, walks=True)
     search = _Search(loss, metric)
     for i, j in plan.pairs(_block(loss)):
         search.look(i, j)
         if search.separated is not None:
             return Bound(math.inf, math.inf, search.separated, plan.rule)
+    left_open = 0.0
+    for walk in plan.walks:
+        for i, j, bound in walk.candidates(loss, metric):
+            search.look(i, j)
+            if search.separated is not None:
+                return Bound(math.inf, math.inf, search.separated, plan.rule)
+            left_open = highest(left_open, bound)
     best, witness = search.decide()
     upper, lower = best, best
     if best != math.inf:  # the loss may be a metric itself, which rounds down
         upper, lower = best * (1 + loss.slack), best / (1 + metric.slack)
+    if left_open > 0:
+        upper = highest(upper, math.inf if math.isinf(left_open) else Fraction(left_open))
     for part in plan.loose:
         ceiling, example = _loose(part, loss, metric)
         upper = highest(upper, ceiling)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dxprivacy.accounting.covering import closest_between
+from dxprivacy.accounting.walks import closest_apart
 from dxprivacy.exact.arrays import Bools, Floats, Ints
 from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent
 from dxprivacy.metrics.base import Pairs
@@ -71,7 +72,7 @@ def _candidates(workload: Workload, metric: Metric) -> Iterator[tuple[Ints, Ints
             other = int(np.flatnonzero(moving != moving[0])[0]) * stride
             yield from _finite(metric, (universe.numbered([0]), universe.numbered([other])), 1)
         else:
-            for pairs in closest_between(axes[axis], moving):
+            for pairs in closest_apart(axes[axis], moving) or closest_between(axes[axis], moving):
                 yield from _finite(axes[axis], pairs, stride)
 
 

@@ -37,9 +37,10 @@ class Property:
     def numbers(self) -> tuple[Fraction, ...] | None:
         """The entries as exact numbers, or None if any is not a number."""
         try:
-            return tuple(Fraction(exact(entry)) for entry in self.entries)
+            known = {entry: Fraction(exact(entry)) for entry in set(self.entries)}
         except UsageError:
             return None
+        return tuple(known[entry] for entry in self.entries)
 
 
 class Shared(NamedTuple):

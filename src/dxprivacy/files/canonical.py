@@ -32,7 +32,7 @@ def canonical(data: object) -> str:
         return "{" + ",".join([f"{name}{canonical(data[key])}" for key, name in _in_order(tuple(data))]) + "}"
     if isinstance(data, str):
         return _quoted(data)
-    if isinstance(data, (list, tuple)) and not set(map(type, data)) <= {int, str}:
+    if isinstance(data, (list, tuple)) and not _flat(data):
         return "[" + ",".join(map(canonical, data)) + "]"
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
@@ -42,6 +42,12 @@ def _in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """The members of an object in their order, each with its name as it is written: many objects have the same."""
     ordered = sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return tuple((key, f"{_quoted(key)}:") for key in ordered)
+
+
+def _flat(data: "list[object] | tuple[object, ...]") -> bool:
+    """Whether it holds texts and whole numbers only, or lists of such: these have one text anyway."""
+    kinds = set(map(type, data))
+    return kinds <= {int, str} or (kinds == {list} and all(set(map(type, row)) <= {int, str} for row in data))  # type: ignore[call-overload]
 
 
 def _number(x: float) -> str:

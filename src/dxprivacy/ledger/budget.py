@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from dxprivacy.accounting import Cover, cover, max_ratio, ratios
+from dxprivacy.accounting import Cover, cover, largest_pairs, max_ratio, ratios
 from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.metrics import Metric, present
@@ -23,6 +23,7 @@ from dxprivacy.wording import digits
 SHARE_GRID = 1 << 60
 _WORK = 4_000_000  # pairs times blocks to look at along an attribute, for a screen
 _FEWEST = 20_000
+_SHOWN = 100  # pairs along an attribute of many points
 
 
 def round_share(share: Fraction) -> Fraction:
@@ -80,17 +81,38 @@ def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, s
 
 
 def _short_pairs(total: SumCost, metric: Metric) -> int:
-    return sum(int((ratios(total, metric, i, j) > 1 + 1e-9).sum()) for i, j in cover(total, metric).pairs())
+    pairs = largest_pairs(total, metric, _SHOWN)
+    return sum(int((ratios(total, metric, i, j) > 1 + 1e-9).sum()) for i, j in pairs)
 
 
 def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
     """By how much the new cost would have to shrink to fit, on the covering pairs."""
     factor = 1.0
-    for i, j in cover(SumCost(metric.universe, [*before.costs, new]), metric).pairs():
+    plan = cover(SumCost(metric.universe, [*before.costs, new]), metric, walks=True)
+    if plan.walks:
+        return _fitting_by_walks(before, new, metric)
+    for i, j in plan.pairs():
         d, used, wanted = metric.pairwise(i, j), before.pairwise(i, j), new.pairwise(i, j)
         asks = np.isfinite(d) & (wanted > 0)
         if asks.any():
             factor = min(factor, float(((d - used)[asks] / wanted[asks]).min()))
+    return max(factor * (1 - 1e-9), 0.0)
+
+
+def _fitting_by_walks(before: SumCost, new: RowsCost, metric: Metric) -> float:
+    """The same where pairs are searched for: the pair that is short of most says how much less would do for it."""
+    factor = 1.0
+    for _ in range(_SHOWN):
+        total = SumCost(metric.universe, [*before.costs, type(new)(new.workload, new.scales / factor)])
+        pair = max_ratio(total, metric).witness
+        if pair is None:
+            break
+        left, wanted = float(metric.exact(*pair) - before.exact(*pair)), float(new.exact(*pair))
+        if not wanted or factor * wanted <= left * (1 + 1e-12):
+            break
+        factor = left / wanted
+        if factor <= 0:
+            return 0.0
     return max(factor * (1 - 1e-9), 0.0)
 
 
@@ -109,13 +131,14 @@ def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
     if not spent.costs:
         return []
     plan = _for_screens(spent, metric)
-    return _top(spent, metric, chain(plan.pairs(), *(part.pairs() for part in plan.loose)), count)
+    walked = (walk.largest(max(count, _SHOWN)) for walk in plan.walks)
+    return _top(spent, metric, chain(plan.pairs(), *(part.pairs() for part in plan.loose), *walked), count)
 
 
 def _for_screens(spent: SumCost, metric: Metric) -> Cover:
     """A cover that many costs together do not make too large to be waited for; no decision rests on it."""
     parts = sum(len(term.parts) for term in spent.terms)
-    return cover(spent, metric, most=max(_WORK // parts, _FEWEST))
+    return cover(spent, metric, most=max(_WORK // parts, _FEWEST), walks=True)
 
 
 def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> list[Used]:
@@ -143,6 +166,8 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
     for part in plan.loose:  # too many contexts to look at all: the worst of each question
         out[names[part.axis]] = _top(spent, metric, part.pairs(), 2)
+    for walk in plan.walks:
+        out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
     return out

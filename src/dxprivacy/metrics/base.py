@@ -20,12 +20,17 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact, common_tick
 from dxprivacy.files.canonical import digest_of
 from dxprivacy.model.universe import Universe
+from dxprivacy.trees.embedding import Embedding
+from dxprivacy.trees.extremes import closest_pairs, farthest_pairs, same_places
+from dxprivacy.trees.tree import PointTree
 
 if TYPE_CHECKING:
     from dxprivacy.model.terms import Terms
 
 Pairs = tuple[Ints, Ints]
 BLOCK = 1 << 16
+MANY_POINTS = 1_500  # from so many on, a tree is faster than all pairs
+_IDENTICAL = 1000
 
 
 class PseudoMetric(Protocol):
@@ -139,31 +144,65 @@ class Metric(ABC):
         """One metric per attribute, however they are put together; None if there is no such thing."""
         return self.axes
 
+    @property
+    def embedding(self) -> Embedding | None:
+        """How the records lie in space, if the distance grows with the one there; the last ones may be missing.
+
+        Then the distances of the records that do lie there are those that it says, up to roundings.
+        """
+        return None
+
+    @cached_property
+    def tree(self) -> PointTree | None:
+        """The records in space, where they are too many for all pairs."""
+        embedding = self.embedding
+        return None if embedding is None or embedding.size < MANY_POINTS else PointTree(embedding)
+
     @cached_property
     def closest(self) -> Extreme | None:
         """The least positive distance: it is found among the generators. None if there is no such pair."""
-        return _extreme(self, self.generators(), least=True)
+        tree = self._whole_tree
+        if tree is None:
+            return _extreme(self, self.generators(), least=True)
+        pairs = [closest_pairs(tree)]
+        if not tree.merged and (same := same_places(tree.embedding, 1)):  # kept apart by a floor
+            pairs.append((np.array([same[0][0]]), np.array([same[0][1]])))
+        return _extreme(self, iter(pairs), least=True)
 
     @cached_property
     def farthest(self) -> Extreme | None:
         """The largest finite distance. None if no finite positive distance exists."""
+        if (tree := self._whole_tree) is not None:
+            pairs = [farthest_pairs(tree)]
+            if not tree.merged and (same := same_places(tree.embedding, 1)):
+                pairs.append((np.array([same[0][0]]), np.array([same[0][1]])))
+            return _extreme(self, iter(pairs), least=False)
         return _extreme(self, all_pairs(self.universe.size), least=False)
 
     @cached_property
     def has_infinite(self) -> bool:
         """Whether some difference is public."""
+        if self._whole_tree is not None:
+            return False
         return any(bool(np.isinf(self.pairwise(i, j)).any()) for i, j in all_pairs(self.universe.size))
 
     @cached_property
     def identical(self) -> tuple[tuple[int, int], ...]:
         """Pairs of different records at distance 0, at most a thousand."""
+        if (tree := self._whole_tree) is not None:
+            return tuple(same_places(tree.embedding, _IDENTICAL)) if tree.merged else ()
         found: list[tuple[int, int]] = []
         for i, j in self.generators():
             zero = np.flatnonzero(self.pairwise(i, j) == 0)
             found += [(int(i[k]), int(j[k])) for k in zero]
-            if len(found) >= 1000:
+            if len(found) >= _IDENTICAL:
                 break
-        return tuple(found[:1000])
+        return tuple(found[:_IDENTICAL])
+
+    @property
+    def _whole_tree(self) -> PointTree | None:
+        """The tree, if it holds all records."""
+        return self.tree if self.tree is not None and self.tree.embedding.size == self.universe.size else None
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics.base import BLOCK, Extreme, Metric, Pairs, shared_tick
 from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.metrics.simple import Line
+from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.model.universe import Universe
+from dxprivacy.trees.embedding import Embedding
 
 
 class Scaled(Metric):
@@ -53,6 +54,12 @@ class Scaled(Metric):
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
         """As in the base: all ways are scaled alike."""
         return self.base.generators(block)
+
+    @cached_property
+    def embedding(self) -> Embedding | None:
+        """The base's, scaled."""
+        base = self.base.embedding
+        return None if base is None else base.scaled(float(self.factor))
 
     @property
     def generator_count(self) -> int:
@@ -105,6 +112,23 @@ class Together(Metric):
         self.how, self.parts = how, tuple(parts)
         self.error = max(p.error for p in parts) + len(parts) * 2.0**-52
         self.slack = max(p.slack for p in parts)
+
+    @cached_property
+    def embedding(self) -> Embedding | None:
+        """The larger one of places and of constants: no two records are nearer than the largest of these."""
+        constants = [float(p.epsilon) for p in self.parts if isinstance(p, Constant)]
+        others = [p for p in self.parts if not isinstance(p, Constant)]
+        if self.how != "max" or len(others) != 1 or math.inf in constants:
+            return None
+        base = others[0].embedding
+        if base is None or base.size != self.universe.size:
+            return None
+        return base.at_least(max(constants, default=0.0))
+
+    @cached_property
+    def has_infinite(self) -> bool:
+        """A difference is public as soon as one of the parts says so."""
+        return any(part.has_infinite for part in self.parts)
 
     @cached_property
     def _common(self) -> Fraction | None:
@@ -226,6 +250,17 @@ class Capped(Metric):
         cap = np.int64(self.cap / common)
         t = self.base.ticks(i, j)
         return np.where(t < 0, cap, np.minimum(t * np.int64(self.base.tick / common), cap))
+
+    @cached_property
+    def embedding(self) -> Embedding | None:
+        """The base's, capped."""
+        base = self.base.embedding
+        return None if base is None or base.size != self.universe.size else base.capped(float(self.cap))
+
+    @cached_property
+    def identical(self) -> tuple[tuple[int, int], ...]:
+        """The base's."""
+        return self.base.identical
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         return np.minimum(self.base.pairwise(i, j), float(self.cap))

@@ -13,6 +13,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics.base import BLOCK, Extreme, Metric, Pairs, shared_tick
 from dxprivacy.model.universe import Universe
+from dxprivacy.trees.embedding import Embedding
 
 
 def public_pair(metric: Metric) -> tuple[int, int]:
@@ -101,6 +102,27 @@ class WithOther(Metric):
     def generator_count(self) -> int:
         """The base's and the star's."""
         return self.base.generator_count + self.last
+
+    @cached_property
+    def embedding(self) -> Embedding | None:
+        """The base's, no two of it further apart than the detour."""
+        base = self.base.embedding
+        return None if base is None or self.radius == 0 else base.capped(2 * float(self.radius))
+
+    @cached_property
+    def closest(self) -> Extreme | None:
+        """The base's closest pair, or the way to `other`."""
+        if self.base.embedding is None or self.radius == 0:
+            return super().closest
+        near, radius = self.base.closest, float(self.radius)
+        if near is None or radius < near.distance:
+            return Extreme(radius, (0, self.last)) if math.isfinite(radius) else near
+        return near
+
+    @cached_property
+    def identical(self) -> tuple[tuple[int, int], ...]:
+        """The base's, unless nothing is told apart from `other`."""
+        return super().identical if self.radius == 0 else self.base.identical
 
     @cached_property
     def farthest(self) -> Extreme | None:

@@ -6,7 +6,7 @@ so it is the same on every machine.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,8 +16,10 @@ import numpy as np
 from dxprivacy.errors import MetricError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import distances
-from dxprivacy.metrics.base import Metric, all_pairs
+from dxprivacy.metrics.base import BLOCK, MANY_POINTS, Metric, Pairs, all_pairs
 from dxprivacy.model.universe import Universe
+from dxprivacy.trees.embedding import Embedding
+from dxprivacy.trees.extremes import within_pairs
 
 _TABLE_UP_TO = 2_000
 
@@ -45,6 +47,11 @@ class Places(Metric):
         self._rows: list[list[float]] = self.coordinates.tolist()
         self._cache: dict[tuple[int, int], Fraction] = {}
 
+    @property
+    @abstractmethod
+    def embedding(self) -> Embedding:
+        """How the places lie in space."""
+
     @abstractmethod
     def lengths(self, i: Ints, j: Ints) -> Floats:
         """How far apart, in the unit of distance."""
@@ -52,6 +59,11 @@ class Places(Metric):
     @abstractmethod
     def length_floor(self, i: int, j: int) -> Fraction:
         """A certified rational not above that, within `slack`."""
+
+    @cached_property
+    def has_infinite(self) -> bool:
+        """No place is out of reach."""
+        return False
 
     @cached_property
     def _table(self) -> Floats:
@@ -97,6 +109,11 @@ class Euclidean(Places):
                 return scaled.astype(np.int64)
         return None
 
+    @cached_property
+    def embedding(self) -> Embedding:
+        """The plane, or the space."""
+        return Embedding.flat(self.coordinates, 2, float(self.per_unit))
+
     def keys(self, i: Ints, j: Ints) -> Ints:
         """Squared lengths on a lattice, otherwise the pair itself."""
         if self._lattice is None:
@@ -128,6 +145,11 @@ class GreatCircle(Places):
                 hints=["check that latitude comes first"],
             )
 
+    @cached_property
+    def embedding(self) -> Embedding:
+        """The sphere: arcs grow with their chords."""
+        return Embedding.sphere(self.coordinates, float(self.per_unit * distances.RADIUS_KM))
+
     def lengths(self, i: Ints, j: Ints) -> Floats:
         return distances.great_circle(self.coordinates[i], self.coordinates[j]) * float(distances.RADIUS_KM)
 
@@ -155,6 +177,11 @@ class Minkowski(Places):
             raise MetricError("more than 1,000 coordinates")
         self.p = p
         self.slack = Fraction(0) if p in (1, math.inf) else type(self).slack
+
+    @cached_property
+    def embedding(self) -> Embedding:
+        """Any space with this norm."""
+        return Embedding.flat(self.coordinates, self.p, float(self.per_unit))
 
     def lengths(self, i: Ints, j: Ints) -> Floats:
         """Scaled by the largest difference, so that no power overflows."""
@@ -211,7 +238,7 @@ def within(places: Places, reach: Fraction) -> "tuple[Ints, Ints]":
     """Pairs at most `reach` apart, in the unit of length; a pair that cannot be told from it counts as within."""
     near: list[tuple[Ints, Ints]] = []
     limit = float(reach)
-    for i, j in all_pairs(places.universe.size):
+    for i, j in _may_be_within(places, limit):
         d = places.lengths(i, j)
         inside = d <= limit * (1 - 4 * places.error)
         for k in np.flatnonzero((d <= limit * (1 + 4 * places.error)) & ~inside):
@@ -219,6 +246,17 @@ def within(places: Places, reach: Fraction) -> "tuple[Ints, Ints]":
         near.append((i[inside], j[inside]))
     empty = np.zeros(0, dtype=np.int64)
     return np.concatenate([a for a, _ in near] or [empty]), np.concatenate([b for _, b in near] or [empty])
+
+
+def _may_be_within(places: Places, reach: float) -> Iterator[Pairs]:
+    """All pairs, or of many places those that a tree finds near."""
+    embedding = places.embedding
+    if places.universe.size < MANY_POINTS or not embedding.tame:
+        yield from all_pairs(places.universe.size)
+        return
+    i, j = within_pairs(embedding, reach * float(places.per_unit))
+    for a in range(0, len(i), BLOCK):
+        yield i[a : a + BLOCK], j[a : a + BLOCK]
 
 
 PLACES: dict[str, Callable[[Universe, Floats, Fraction], Places]] = {

@@ -8,10 +8,9 @@ which most places stand twice still has a usual distance; places that share thei
 import numpy as np
 
 from dxprivacy.metrics import Places
+from dxprivacy.trees import second_nearest
 
 PART = 20
-MOST_PLACES = 5_000  # all pairs are looked at: a few seconds
-_BLOCK = 1 << 22
 
 
 def nearly_coinciding(places: Places) -> list[tuple[tuple[int, int], float]]:
@@ -22,19 +21,13 @@ def nearly_coinciding(places: Places) -> list[tuple[tuple[int, int], float]]:
     [((0, 1), 1.0)]
     """
     n = places.universe.size
-    if not 3 <= n <= MOST_PLACES:
+    if n < 3 or not places.embedding.tame:
         return []
-    second = np.zeros(n)
-    near: list[tuple[int, int, float]] = []
+    nearest, second = second_nearest(places.embedding)
     every = np.arange(n, dtype=np.int64)
-    rows = max(1, _BLOCK // n)
-    for start in range(0, n, rows):
-        some = every[start : start + rows]
-        lengths = places.lengths(np.repeat(some, n), np.tile(every, len(some))).reshape(len(some), n)
-        lengths[np.arange(len(some)), some] = np.inf
-        second[some] = np.partition(lengths, 1, axis=1)[:, 1]
-        nearest = lengths.argmin(axis=1)
-        near += zip(some.tolist(), nearest.tolist(), lengths.min(axis=1).tolist(), strict=True)
-    usual = float(np.median(second)) / PART
-    found = {(min(i, j), max(i, j)): length for i, j, length in near if 0 < length < usual}
+    usual = float(np.median(places.lengths(every, second))) / PART
+    lengths = places.lengths(every, nearest)
+    near = np.flatnonzero((lengths > 0) & (lengths < usual))
+    pairs = zip(every[near].tolist(), nearest[near].tolist(), lengths[near].tolist(), strict=True)
+    found = {(min(i, j), max(i, j)): length for i, j, length in pairs}
     return sorted(found.items(), key=lambda item: (item[1], item[0]))

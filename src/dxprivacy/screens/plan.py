@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.accounting import cover, ratios
+from dxprivacy.accounting import largest_pairs, ratios
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.notes import notes
@@ -22,6 +22,7 @@ from dxprivacy.wording import columns, digits, percent, plural, short, short_pai
 SHOWN = 6
 _CHUNK = 1 << 8
 _KEPT = 100_000
+_WALKED = 5_000  # along attributes of many points
 _COUNTED = 2_000
 _LABEL, _PAIR, _CLOSE_PAIR = 48, 72, 40
 _BEYOND = 100_000
@@ -92,7 +93,7 @@ def _most_used_pairs(plan: Plan) -> tuple[Floats, Ints, Ints]:
     used: Floats = np.zeros(0)
     first: Ints = np.zeros(0, dtype=np.int64)
     second: Ints = np.zeros(0, dtype=np.int64)
-    for i, j in cover(plan.cost, plan.metric).pairs(1 << 14):
+    for i, j in largest_pairs(plan.cost, plan.metric, _WALKED, 1 << 14):
         r = ratios(plan.cost, plan.metric, i, j)
         some = r > 0
         used = np.concatenate([used, r[some]])

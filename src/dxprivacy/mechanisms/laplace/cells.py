@@ -13,7 +13,7 @@ from dxprivacy.accounting.costs import Cost, LaplaceCost
 from dxprivacy.accounting.repair import together
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.laplace.constraints import limits_of
+from dxprivacy.mechanisms.laplace.limits import limits_of
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block, joint_classes
 from dxprivacy.model.universe import Universe
@@ -134,7 +134,7 @@ def pairs_between(
     universe = metric.universe
     over = [Groups(universe.names[a], tuple(c.tolist()), (1,) * len(c)) for a, c in zip(axes, classes, strict=True)]
     tally = Tally(tuple(over)).on(universe)
-    covering = cover(together(LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0)), spent), metric)
+    covering = cover(together(LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0)), spent), metric, walks=True)
     if not covering.tight or covering.size > _MOST_PAIRS:
         return None
     least: dict[tuple[int, int], float] = {}

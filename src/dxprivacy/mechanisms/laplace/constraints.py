@@ -24,6 +24,8 @@ from dxprivacy.accounting.costs import Cost, LaplaceCost
 from dxprivacy.accounting.refusals import nothing_left, separates
 from dxprivacy.accounting.repair import together
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.laplace.limits import limits_of
+from dxprivacy.mechanisms.laplace.searching import Pool, Search, joined, pooled
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import OneHot
 from dxprivacy.model.workload import Workload
@@ -37,7 +39,6 @@ MAX_LINES = 30_000_000  # stored columns of the dense pairs
 MAX_PASS = 500_000_000  # loads looked at in one pass over dense pairs
 MAX_WORK = 5_000_000_000  # loads looked at in all rounds of one filling
 MAX_ROUNDS = 200  # of filling jointly
-_NOTHING = 2.0**-30  # of a pair's budget: what roundings leave of it is not worth an answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,7 @@ class Constraints:
     pairs: Pairs
     variable: Ints
     by_row: bool = True  # whether nothing is lost by sharing: rows have variables of their own, or play the same role
+    searched: "Searched | None" = None  # where the pairs are only those that were found so far
 
     @property
     def count(self) -> int:
@@ -65,19 +67,6 @@ class Constraints:
         return self if found is None else replace(self, pairs=found.pairs, variable=found.variable[self.variable])
 
 
-def limits_of(metric: Metric, share: Fraction, spent: Cost | None, i: Ints, j: Ints) -> Floats:
-    """What new answers may take of some pairs; infinite where the policy asks for nothing."""
-    d = metric.pairwise(i, j)
-    limits = d * float(share)
-    if spent is None:
-        return limits
-    finite = np.isfinite(d)
-    left = np.full(len(d), np.inf)
-    left[finite] = d[finite] - spent.pairwise(i[finite], j[finite])
-    left[finite & (left <= _NOTHING * d)] = 0.0
-    return np.asarray(np.minimum(limits, left), dtype=np.float64)
-
-
 def constraints(workload: Workload, metric: Metric, share: Fraction, spent: Cost | None = None) -> Constraints | None:
     """The system for a workload, or None where it would be too large (or can only be bounded).
 
@@ -86,11 +75,14 @@ def constraints(workload: Workload, metric: Metric, share: Fraction, spent: Cost
     """
     rows = np.arange(workload.rows, dtype=np.int64)
     different = LaplaceCost(workload, np.arange(1.0, workload.rows + 1.0))  # then contexts tell all rows apart
-    plan = cover(together(different, spent), metric)
+    plan = cover(together(different, spent), metric, walks=True)
     build = _Building(workload, metric, share, spent)
+    if plan.walks and replace(plan, walks=()).tight:
+        search = Search(workload, metric, share, spent)
+        return build.searched(search, search.first(plan))
     if plan.tight and (found := build.dense(plan) or build.sparse(plan, rows)) is not None:
         return found
-    plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), spent), metric)
+    plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), spent), metric, walks=True)
     return build.sparse(plan, _shared(workload)) if plan.tight else None
 
 
@@ -105,11 +97,36 @@ def _shared(workload: Workload) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
+class Searched:
+    """The pairs found so far, and where more are found."""
+
+    build: "_Building"
+    search: Search
+    pool: Pool
+
+    def more(self, precision: Floats) -> tuple[Constraints | None, float]:
+        """With the pairs on which this precision is short, None where there are none; and by which factor it is."""
+        with np.errstate(divide="ignore"):
+            scales = np.where(np.isfinite(precision), 1.0 / precision, 0.0)
+        found, factor = self.search.short(scales, 2 * len(precision) + 50)
+        pool = joined(self.pool, found)
+        if len(pool[0]) == len(self.pool[0]):
+            return None, factor
+        return self.build.searched(self.search, pool), factor
+
+
+@dataclass(frozen=True, eq=False)
 class _Building:
     workload: Workload
     metric: Metric
     share: Fraction
     spent: Cost | None
+
+    def searched(self, search: Search, pool: Pool) -> Constraints | None:
+        """The pairs of a pool, to which others may be added."""
+        rows = np.arange(self.workload.rows, dtype=np.int64)
+        found = self.dense(pooled(pool)) or self.sparse(pooled(pool), rows)
+        return None if found is None else replace(found, searched=Searched(self, search, pool))
 
     def dense(self, plan: Cover) -> Constraints | None:
         """Where at least half of the rows may change along a pair, and the columns of all cells can be held."""

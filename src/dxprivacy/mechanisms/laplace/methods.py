@@ -29,6 +29,8 @@ from dxprivacy.optimise.pairs import Pairs
 _SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
 WORTH_IT = 1 - 1 / 1.1**2  # of the squared error: other rows must lower the error by a tenth
 _BY_FAR = 1 - 1 / 2.0**2  # half the error, at least
+_SEARCHES = 40  # for pairs that are not yet among the constraints
+_SHORT = 1 + 1e-8  # of a pair's limit: not worth another search
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
 MAX_NEWTON = 30_000_000_000  # operations of one Newton step: about 2,000 rows
 MAX_NEWTON_AUTO = 1_000_000_000  # about 700 rows: some seconds in all
@@ -197,18 +199,40 @@ def _filled(task: Task) -> Iterator[Proposal]:
 
 
 def _optimal(task: Task) -> Iterator[Proposal]:
-    """The least loss, with a lower bound on that of any other scales for the same rows."""
-    system = _small_system(task)
-    limited = np.flatnonzero(_limited(system))
-    w = np.full(system.count, np.inf)
-    if not len(limited):
-        yield Proposal(_as_scales(task, w, system), 0.0)
-        return
-    noisy = np.isin(system.variable, limited)
-    if noisy.sum() == 1 and system.by_row and task.spent is None:  # one row: the closed form, exactly
+    """The least loss, with a lower bound on that of any other scales for the same rows.
+
+    Where pairs are searched for, those on which it is short are added until there are none.
+    """
+    if _one_row(task):  # the closed form, exactly
         (closed,) = _same_scale(task)
         yield Proposal(closed.scales, _just_below(task.loss_of(closed.scales)))
         return
+    for _ in range(_SEARCHES):
+        system = _small_system(task)
+        w, floor = _least_loss(task, system)
+        if system.searched is None or task.watch.over:
+            break
+        more, factor = system.searched.more(np.where(task.free, np.inf, w[system.variable]))
+        if more is None or factor <= _SHORT:
+            break
+        task.keep(more)
+    # Where rows share a variable, others that do not might do better: then nobody knows a bound.
+    yield Proposal(_as_scales(task, w, system), floor if system.by_row else None)
+
+
+def _one_row(task: Task) -> bool:
+    """Whether one row alone is limited, and by nothing that was spent."""
+    system = _system(task)
+    alone = system.searched is None or int((~task.free).sum()) == 1
+    return alone and system.by_row and task.spent is None and int(_limited(system).sum()) == 1
+
+
+def _least_loss(task: Task, system: Constraints) -> tuple[Floats, float]:
+    """The precision of the least loss under the pairs of a system, and a lower bound on any loss."""
+    limited = np.flatnonzero(_limited(system))
+    w = np.full(system.count, np.inf)
+    if not len(limited):
+        return w, 0.0
     pairs, caps = system.pairs.among(limited), _caps(task, system)[limited]
     power = task.loss.power
     if power is None:
@@ -223,10 +247,9 @@ def _optimal(task: Task) -> Iterator[Proposal]:
         w[limited] = tidy if loss_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
         floor = found.lower_bound
         if power == 0:  # measured by the references too
-            noisy &= ~task.free
+            noisy = np.isin(system.variable, limited) & ~task.free
             floor -= float(task.weights[noisy] @ np.log(task.reference[noisy]))
-    # Where rows share a variable, others that do not might do better: then nobody knows a bound.
-    yield Proposal(_as_scales(task, w, system), floor if system.by_row else None)
+    return w, floor
 
 
 def _just_below(loss: float) -> float:
@@ -251,8 +274,8 @@ def _system(task: Task) -> Constraints:
 
 
 def _small_system(task: Task) -> Constraints:
-    _system(task)
-    return task.small_system or _system(task)
+    system = _system(task)
+    return system if system.searched is not None else task.small_system or system
 
 
 def _limited(system: Constraints) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

@@ -20,8 +20,9 @@ from dxprivacy.accounting.repair import Allowance, repaired, together
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Bools, Floats
 from dxprivacy.exact.numbers import round_up
-from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints, limits_of
+from dxprivacy.mechanisms.laplace.constraints import Constraints, constraints
 from dxprivacy.mechanisms.laplace.expected import all_expected, target_scales
+from dxprivacy.mechanisms.laplace.limits import limits_of
 from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured
 from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
 from dxprivacy.metrics import Metric
@@ -35,6 +36,7 @@ from dxprivacy.optimise.watch import Watch
 
 _FEW_MOVES = 200_000  # along one attribute, to look at them row by row
 _ROOM = 1 << 61
+_SHORT_PAIRS = 50  # each says more than the one before: a few are enough
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ class Task:
     def _free(self, block: Block) -> Bools:
         alone = Workload(self.workload.universe, (block,), ())
         different = LaplaceCost(alone, np.arange(1.0, block.rows + 1.0))  # then contexts tell all rows apart
-        pairs = cover(different, self.metric, most=_FEW_MOVES)
+        pairs = cover(different, self.metric, most=_FEW_MOVES, walks=True)
         if not pairs.tight:
             everything = max_ratio(LaplaceCost(alone, np.ones(block.rows)), self.metric).upper == 0
             return np.asarray((block.peak_of_row == 0) | everything, dtype=bool)
@@ -167,6 +169,10 @@ class Task:
     def system(self) -> Constraints | None:
         """The covering pairs as linear constraints, where they are few enough."""
         return constraints(self.workload, self.metric, self.share, self.spent)
+
+    def keep(self, system: Constraints) -> None:
+        """Where pairs are searched for: those that one method found serve the others too."""
+        self.__dict__["system"] = system
 
     @cached_property
     def small_system(self) -> Constraints | None:
@@ -197,8 +203,11 @@ class Task:
     def growth_beside_spent(self) -> float:
         """The factor by which those scales must grow to fit beside what was spent, in floats."""
         cost = LaplaceCost(self.workload, self.even_scales)
+        plan = cover(together(cost, self.spent), self.metric, walks=True)
+        if plan.walks:
+            return self._growth_by_walks(cost)
         most = 0.0
-        for i, j in cover(together(cost, self.spent), self.metric).pairs(1 << 13):
+        for i, j in plan.pairs(1 << 13):
             asks = np.isfinite(self.metric.pairwise(i, j))
             i, j = i[asks], j[asks]
             load, limits = cost.pairwise(i, j), limits_of(self.metric, self.share, self.spent, i, j)
@@ -208,6 +217,23 @@ class Task:
                 raise nothing_left(self.workload, self.metric, (int(i[at]), int(j[at])))
             most = max(most, float((load[moved] / limits[moved]).max(initial=0.0)))
         return most
+
+    def _growth_by_walks(self, cost: LaplaceCost) -> float:
+        """The same where pairs are searched for: the pair that is short of most says how much more it takes."""
+        growth = float(self.even_bound.upper / self.share)
+        for _ in range(_SHORT_PAIRS):
+            scaled = LaplaceCost(self.workload, cost.scales * growth)
+            pair = max_ratio(together(scaled, self.spent), self.metric).witness
+            if self.spent is None or pair is None:
+                break
+            left = float(self.metric.exact(*pair) - self.spent.exact(*pair))
+            wanted = float(cost.exact(*pair))
+            if left <= 0 < wanted:
+                raise nothing_left(self.workload, self.metric, pair)
+            if wanted <= left * growth * (1 + 2.0**-40):
+                break
+            growth = wanted / left
+        return growth
 
     def certified(self, method: str, proposal: Proposal) -> Candidate:
         """Repair by the common factor that is missing, if any, and certify."""

@@ -39,7 +39,7 @@ def row_ratios(workload: Workload, metric: Metric) -> Floats:
 
 def _block_ratios(block: Block, workload: Workload, metric: Metric) -> Floats:
     alone = Workload(workload.universe, (block,), ())
-    pairs = cover(LaplaceCost(alone, np.arange(1.0, block.rows + 1.0)), metric)  # contexts tell all rows apart
+    pairs = cover(LaplaceCost(alone, np.arange(1.0, block.rows + 1.0)), metric, walks=True)  # contexts tell rows apart
     if not pairs.tight or pairs.size * block.width > _MOST_PAIRS:
         bound = max_ratio(SelectionCost(alone, np.ones(block.rows)), metric)
         if bound.upper == math.inf:

@@ -42,7 +42,12 @@ class AlongAxis(Block):
     def moving(self, axis: int) -> Ints:
         if axis != self.axis:
             return np.zeros(self.universe.shape[axis], dtype=np.int64)
-        return classes_of_rows(np.ascontiguousarray(self.matrix.T))
+        return self._classes
+
+    @cached_property
+    def _classes(self) -> Ints:
+        """Equal for values with equal columns."""
+        return classes_of_rows(self.matrix.T)
 
     def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002  (no other attribute matters)
         """As for moves: it never is the context of one."""

@@ -12,7 +12,6 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
-_FEW_COLUMNS = 8
 Differences = tuple[Ints, Ints, Ints]
 """Sparse |Q_ki - Q_kj|: for each non-zero entry the pair's position, the row, the amount."""
 
@@ -177,15 +176,20 @@ def joint_classes(classes: Sequence[Ints], size: int) -> Ints:
 
 
 def classes_of_rows(rows: Ints) -> Ints:
-    """Number the distinct rows, in their order."""
-    if not 0 < rows.shape[1] <= _FEW_COLUMNS:
-        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    codes = _numbered(rows[:, 0])
-    for column in rows.T[1:]:  # both are less than the number of rows: their pairs have numbers
-        more = _numbered(column)
-        codes = _numbered(codes * (int(more.max(initial=0)) + 1) + more)
-    return codes
+    """Number the distinct rows, in their order.
 
-
-def _numbered(values: Ints) -> Ints:
-    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    >>> classes_of_rows(np.array([[1, 5], [0, 7], [1, 5]])).tolist()
+    [1, 0, 1]
+    """
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64)
+    columns = [column for column in rows.T if (column != column[0]).any()]
+    if not columns:
+        return np.zeros(len(rows), dtype=np.int64)
+    order = np.lexsort(columns[::-1])  # several times faster than sorting rows as such
+    new = np.zeros(len(rows), dtype=bool)
+    for column in columns:
+        new[1:] |= column[order[1:]] != column[order[:-1]]
+    out = np.empty(len(rows), dtype=np.int64)
+    out[order] = np.cumsum(new)
+    return out

@@ -1,0 +1,30 @@
+"""Points in space, in trees: which pairs matter, without looking at all of them.
+
+Arrays in, arrays out: no policies and no words.  Floats only; every bound is rounded outwards by a proved amount, so
+that whoever decides in fractions has all pairs that may matter.
+"""
+
+from dxprivacy.trees.classes import closest_across
+from dxprivacy.trees.embedding import Embedding
+from dxprivacy.trees.extremes import closest_pairs, farthest_pairs, same_places, second_nearest, within_pairs
+from dxprivacy.trees.features import Dense, Labels, Numerator, Scalar
+from dxprivacy.trees.tree import PointTree
+from dxprivacy.trees.walk import Found, largest_ratio, largest_ratios
+
+__all__ = [
+    "Dense",
+    "Embedding",
+    "Found",
+    "Labels",
+    "Numerator",
+    "PointTree",
+    "Scalar",
+    "closest_across",
+    "closest_pairs",
+    "farthest_pairs",
+    "largest_ratio",
+    "largest_ratios",
+    "same_places",
+    "second_nearest",
+    "within_pairs",
+]

@@ -1,0 +1,117 @@
+"""How a metric lies in space: points, a norm, and an increasing function from their distance to the metric's.
+
+The function is `min(max(slope * x, floor), cap)` for two different records, with x the norm of the difference, or for
+places on a sphere the arc over that chord.  Scaling, capping and taking the larger one of it and a constant give
+another function of this kind, so all metrics made of places this way are one case.
+
+On the sphere the points are rounded: `blur` is more than what that moves a chord by.  With angles of one rounded
+product (3.2 u for latitudes, 6.3 u for longitudes), sines and cosines within 8 u, and one product more, a coordinate is
+off by at most 27 u, a point by 40 u and a chord by 80 u < 2^-46; another 2^-46 covers the roundings of what is made of
+it.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.trees.norms import error_of, tame
+
+_BLUR = 2.0**-45
+_ROUNDINGS = 2.0**-48  # of slope, floor and cap, of products and of the arc sine: below 16 u
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Points and how far they are apart.
+
+    `keys` tell places apart exactly: two are the same place if and only if their keys are equal.
+    """
+
+    points: Floats
+    keys: Floats
+    p: float
+    slope: float
+    floor: float = 0.0
+    cap: float = math.inf
+    arc: bool = False
+    blur: float = 0.0
+    tame: bool = True
+    error: float = 2.0**-48
+
+    @classmethod
+    def flat(cls, coordinates: Floats, p: float, slope: float) -> "Embedding":
+        """Points in a space with the p-norm.
+
+        >>> Embedding.flat(np.array([[0.0, 0.0], [3.0, 4.0]]), 2, 0.1).least(np.array([5.0])) <= 0.5
+        array([ True])
+        """
+        points = np.ascontiguousarray(coordinates.T) + 0.0  # there is only one zero
+        error = error_of(p, len(points)) + _ROUNDINGS
+        return cls(points, points, p, slope, tame=tame(points), error=error)
+
+    @classmethod
+    def sphere(cls, degrees: Floats, slope: float) -> "Embedding":
+        """(latitude, longitude) in degrees on the unit sphere, `slope` for every radian of arc.
+
+        Longitudes count modulo 360, and not at all at the poles; both are brought about without rounding.
+        """
+        latitude, longitude = degrees[:, 0] + 0.0, np.fmod(degrees[:, 1], 360.0) + 0.0
+        longitude = np.where(longitude > 180, longitude - 360, np.where(longitude <= -180, longitude + 360, longitude))
+        longitude = np.where(np.abs(latitude) == 90, 0.0, longitude)
+        phi, lam = latitude * (math.pi / 180), longitude * (math.pi / 180)
+        ring = np.cos(phi)
+        points = np.stack([ring * np.cos(lam), ring * np.sin(lam), np.sin(phi)])
+        error = error_of(2, 3) + _ROUNDINGS
+        return cls(points, np.stack([latitude, longitude]), 2, slope, arc=True, blur=_BLUR, error=error)
+
+    @property
+    def size(self) -> int:
+        """How many points."""
+        return int(self.points.shape[1])
+
+    @property
+    def dimensions(self) -> int:
+        """Coordinates of a point."""
+        return len(self.points)
+
+    def scaled(self, factor: float) -> "Embedding":
+        """All distances times a number."""
+        return replace(self, slope=self.slope * factor, floor=self.floor * factor, cap=self.cap * factor)
+
+    def capped(self, cap: float) -> "Embedding":
+        """No distance larger."""
+        return replace(self, cap=min(self.cap, cap))
+
+    def at_least(self, floor: float) -> "Embedding":
+        """No distance of different records smaller."""
+        return replace(self, floor=max(self.floor, floor), cap=max(self.cap, floor))
+
+    def least(self, x: Floats) -> Floats:
+        """Not above the distance of records whose points are `x` apart, up to the roundings of x, or more."""
+        if self.arc:
+            x = 2 * np.arcsin(np.clip((x - self.blur) / 2, 0.0, 1.0))
+        return self._clamped(x * (self.slope * (1 - self.error)), 1 - self.error)
+
+    def rough(self, x: Floats) -> Floats:
+        """As `least`, but cheaper: a chord is never longer than its arc."""
+        if self.arc:
+            x = np.maximum(x - self.blur, 0.0)
+        return self._clamped(x * (self.slope * (1 - self.error)), 1 - self.error)
+
+    def most(self, x: Floats) -> Floats:
+        """Not below the distance of records whose points are `x` apart, up to the roundings of x."""
+        if self.arc:
+            x = 2 * np.arcsin(np.minimum((x + self.blur) / 2, 1.0))
+        return self._clamped(x * (self.slope * (1 + self.error)), 1 + self.error)
+
+    def _clamped(self, x: Floats, rounding: float) -> Floats:
+        if self.floor > 0:
+            x = np.maximum(x, self.floor * rounding)
+        return np.minimum(x, self.cap * rounding) if self.cap < math.inf else x
+
+    def stretch(self, reach: Floats | float) -> Floats | float:
+        """Not below x / d for points `x <= reach` apart, before any blur: an arc is never shorter than its chord."""
+        steepest = (1 + self.error) / self.slope
+        return steepest if self.cap == math.inf else np.maximum(steepest, reach * ((1 + self.error) / self.cap))

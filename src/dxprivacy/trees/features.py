@@ -1,0 +1,274 @@
+"""What a loss sees of the points: rows of numbers, in three shapes, and their sum.
+
+*scalar*  one row: ranges of nodes, and planes through them;
+*labels*  tables: every point counts in at most one row, with a value;
+*dense*   any rows: a middle of each node, and how far its points are from that at most.
+
+`between` and `across` are rounded a few times for each row; `bound` is never below the true value of any pair, up to a
+relative error that `Numerator` adds.  Weights are finite.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.trees.fits import LEVELS, MOST_DIMENSIONS, Planes
+from dxprivacy.trees.norms import U
+from dxprivacy.trees.tree import PointTree
+
+
+class Feature(Protocol):
+    """Some rows over the records."""
+
+    @property
+    def rows(self) -> int:
+        """How many roundings a value has, at most, apart from a few."""
+
+    def bound(self, level: int, a: Ints, b: Ints) -> Floats:
+        """Not below the largest difference between points of two nodes, which may be the same."""
+
+    def refined(self, level: int, a: Ints, b: Ints) -> tuple[Floats, Floats] | None:
+        """The same, as so much for every unit of distance in space, and so much besides."""
+
+    def between(self, i: Ints, j: Ints) -> Floats:
+        """The difference of the points in two slots."""
+
+    def across(self, a: Ints, b: Ints) -> Floats:
+        """All differences between two leaves, for many pairs of leaves."""
+
+    def ends(self, level: int, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
+        """Slots that may differ most, to begin with."""
+
+
+class Scalar:
+    """weight |q(u) - q(v)|."""
+
+    rows = 1
+
+    def __init__(self, tree: PointTree, values: Floats, weight: float = 1.0) -> None:
+        self.tree, self.weight = tree, weight
+        leaves = tree.leaves(values)
+        self._leaves, self._values = leaves, leaves.ravel()
+        first = np.arange(1 << tree.levels) * tree.leaf
+        self._top = self._up(first + leaves.argmax(axis=1), largest=True)
+        self._bottom = self._up(first + leaves.argmin(axis=1), largest=False)
+        self.high = [self._values[at] for at in self._top]
+        self.low = [self._values[at] for at in self._bottom]
+        self._planes: dict[int, Planes] = {}
+
+    def _up(self, at: Ints, *, largest: bool) -> list[Ints]:
+        out = [at]
+        for _ in range(self.tree.levels):
+            a, b = out[-1][0::2], out[-1][1::2]
+            first = self._values[a] >= self._values[b] if largest else self._values[a] <= self._values[b]
+            out.append(np.where(first, a, b))
+        return out[::-1]
+
+    def bound(self, level: int, a: Ints, b: Ints) -> Floats:
+        high, low = self.high[level], self.low[level]
+        return np.maximum(high[a] - low[b], high[b] - low[a]) * self.weight
+
+    def refined(self, level: int, a: Ints, b: Ints) -> tuple[Floats, Floats] | None:
+        if level < self.tree.levels - LEVELS or self.tree.embedding.dimensions > MOST_DIMENSIONS:
+            return None
+        if level not in self._planes:
+            self._planes[level] = Planes.through(self.tree, level, self._values)
+        steep, besides = self._planes[level].apart(a, b, self.tree.embedding.p)
+        return steep * self.weight, besides * self.weight
+
+    def between(self, i: Ints, j: Ints) -> Floats:
+        return np.abs(self._values[i] - self._values[j]) * self.weight
+
+    def across(self, a: Ints, b: Ints) -> Floats:
+        apart = self._leaves[a][:, :, None] - self._leaves[b][:, None, :]
+        np.abs(apart, out=apart)
+        return np.multiply(apart, self.weight, out=apart)
+
+    def ends(self, level: int, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
+        top, bottom, high, low = self._top[level], self._bottom[level], self.high[level], self.low[level]
+        down = high[a] - low[b] >= high[b] - low[a]
+        return np.where(down, top[a], bottom[a]), np.where(down, bottom[b], top[b])
+
+
+class Labels:
+    """A table: within a row weight |value - value|, across rows both weights times values (or the larger of them)."""
+
+    rows = 2
+
+    def __init__(self, tree: PointTree, labels: Ints, values: Floats, weights: Floats, *, largest: bool) -> None:
+        self.tree, self.largest = tree, largest
+        self._labels = tree.leaves(labels.astype(np.float64))
+        self._values, self._weights = tree.leaves(values), tree.leaves(np.where(values == 0, 0.0, weights))
+        self._sizes = np.abs(self._values) * self._weights
+        self._signed = bool((values < 0).any())
+        self._first, self._last = (
+            tree.up(f(self._labels, axis=1), j) for f, j in ((np.min, np.minimum), (np.max, np.maximum))
+        )
+        self._low, self._high = (
+            tree.up(f(self._values, axis=1), j) for f, j in ((np.min, np.minimum), (np.max, np.maximum))
+        )
+        self._most = tree.up(self._sizes.max(axis=1), np.maximum)
+        self._heavy = tree.up(self._weights.max(axis=1), np.maximum)
+
+    def bound(self, level: int, a: Ints, b: Ints) -> Floats:
+        first, last, low, high = self._first[level], self._last[level], self._low[level], self._high[level]
+        most, heavy = self._most[level], self._heavy[level]
+        alike = (first[a] == last[a]) & (first[b] == last[b]) & (first[a] == first[b])
+        within = np.maximum(high[a] - low[b], high[b] - low[a]) * np.maximum(heavy[a], heavy[b])
+        # Both in one row are at most the sum of their sizes apart; where no value is negative, the larger one.
+        small = self.largest and not self._signed
+        apart = np.maximum(most[a], most[b]) if small else most[a] + most[b]
+        return np.where(alike, np.minimum(within, apart), apart)
+
+    def refined(self, level: int, a: Ints, b: Ints) -> None:  # noqa: ARG002
+        """Nothing better is known."""
+        return
+
+    def between(self, i: Ints, j: Ints) -> Floats:
+        labels, values = self._labels.ravel(), self._values.ravel()
+        weights, sizes = self._weights.ravel(), self._sizes.ravel()
+        within = np.abs(values[i] - values[j]) * np.maximum(weights[i], weights[j])
+        across = np.maximum(sizes[i], sizes[j]) if self.largest else sizes[i] + sizes[j]
+        return np.where(labels[i] == labels[j], within, across)
+
+    def across(self, a: Ints, b: Ints) -> Floats:
+        slots = np.arange(self.tree.leaf)
+        i = a[:, None, None] * self.tree.leaf + slots[:, None]
+        j = b[:, None, None] * self.tree.leaf + slots
+        return self.between(*np.broadcast_arrays(i, j))
+
+    def ends(self, level: int, a: Ints, b: Ints) -> None:  # noqa: ARG002
+        """Nothing to begin with."""
+        return
+
+
+class Dense:
+    """sum_k weight_k |q_k(u) - q_k(v)|, or the largest of these terms."""
+
+    def __init__(self, tree: PointTree, values: Floats, weights: Floats, *, largest: bool) -> None:
+        self.tree, self.weights, self.largest = tree, weights, largest
+        self.rows = len(values)
+        self._values = np.stack([tree.leaves(line) for line in values])
+        leaves = self._values
+        self._high, self._low = tree.up(leaves.max(axis=2), np.maximum), tree.up(leaves.min(axis=2), np.minimum)
+        if not largest:
+            self._middle = [(high + low) / 2 for high, low in zip(self._high, self._low, strict=True)]
+
+    @cached_property
+    def _radius(self) -> list[Floats]:
+        """Level by level, how far a node's points are from its middle at most."""
+        out = []
+        flat = self._values.reshape(self.rows, -1)
+        for level, middle in enumerate(self._middle):
+            total = np.zeros((1 << level, flat.shape[1] >> level))
+            for line, m, w in zip(flat, middle, self.weights.tolist(), strict=True):
+                total += np.abs(line.reshape(1 << level, -1) - m[:, None]) * w
+            out.append(total.max(axis=1))
+        return out
+
+    def bound(self, level: int, a: Ints, b: Ints) -> Floats:
+        out = np.zeros(len(a))
+        if self.largest:
+            for high, low, w in zip(self._high[level], self._low[level], self.weights.tolist(), strict=True):
+                np.maximum(out, np.maximum(high[a] - low[b], high[b] - low[a]) * w, out=out)
+            return out
+        for m, w in zip(self._middle[level], self.weights.tolist(), strict=True):
+            out += np.abs(m[a] - m[b]) * w
+        radius = self._radius[level]
+        return out + radius[a] + radius[b]
+
+    def refined(self, level: int, a: Ints, b: Ints) -> None:  # noqa: ARG002
+        """Nothing better is known."""
+        return
+
+    def _joined(self, parts: Floats, apart: Floats, w: float) -> None:
+        np.abs(apart, out=apart)
+        np.multiply(apart, w, out=apart)
+        (np.maximum if self.largest else np.add)(parts, apart, out=parts)
+
+    def between(self, i: Ints, j: Ints) -> Floats:
+        out = np.zeros(len(i))
+        for line, w in zip(self._values.reshape(self.rows, -1), self.weights.tolist(), strict=True):
+            self._joined(out, line[i] - line[j], w)
+        return out
+
+    def across(self, a: Ints, b: Ints) -> Floats:
+        out = np.zeros((len(a), self.tree.leaf, self.tree.leaf))
+        for line, w in zip(self._values, self.weights.tolist(), strict=True):
+            self._joined(out, line[a][:, :, None] - line[b][:, None, :], w)
+        return out
+
+    def ends(self, level: int, a: Ints, b: Ints) -> None:  # noqa: ARG002
+        """Nothing to begin with."""
+        return
+
+
+class Numerator:
+    """A loss: a sum of terms, each the largest of some features."""
+
+    def __init__(self, terms: Sequence[Sequence[Feature]]) -> None:
+        self.terms = [list(term) for term in terms if term]
+        rows = sum(feature.rows for term in self.terms for feature in term)
+        self.error = (2 * rows + 16 + len(self.terms)) * U
+
+    @property
+    def rows(self) -> int:
+        """What one value costs."""
+        return max(1, sum(feature.rows for term in self.terms for feature in term))
+
+    def bound(self, level: int, a: Ints, b: Ints) -> Floats:
+        """Not below the loss of any pair of points of two nodes."""
+        out = np.zeros(len(a))
+        for term in self.terms:
+            out += _largest([feature.bound(level, a, b) for feature in term])
+        return out * (1 + self.error)
+
+    def refined(self, level: int, a: Ints, b: Ints, d: Floats, stretch: Floats | float, blur: float) -> Floats | None:
+        """Not below the ratio for any pair of points of two nodes that are at least `d` apart; None: nothing better."""
+        out, better = np.zeros(len(a)), False
+        for term in self.terms:
+            parts = []
+            for feature in term:
+                ratio = feature.bound(level, a, b) / d
+                found = feature.refined(level, a, b)
+                if found is not None:
+                    better = True
+                    steep, besides = found
+                    ratio = np.minimum(ratio, steep * stretch + (besides + steep * blur) / d)
+                parts.append(ratio)
+            out += _largest(parts)
+        return out * (1 + self.error) if better else None
+
+    def between(self, i: Ints, j: Ints) -> Floats:
+        """The losses of some slots."""
+        out = np.zeros(len(i))
+        for term in self.terms:
+            out += _largest([feature.between(i, j) for feature in term])
+        return out
+
+    def across(self, a: Ints, b: Ints) -> Floats:
+        """All losses between two leaves."""
+        first, *more = self.terms
+        out = _largest([feature.across(a, b) for feature in first])
+        for term in more:
+            out = out + _largest([feature.across(a, b) for feature in term])
+        return out
+
+    def ends(self, level: int, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
+        """Slots that may differ most: the first feature's that knows."""
+        for term in self.terms:
+            for feature in term:
+                found = feature.ends(level, a, b)
+                if found is not None:
+                    return found
+        return None
+
+
+def _largest(parts: list[Floats]) -> Floats:
+    out = parts[0]
+    for part in parts[1:]:
+        out = np.maximum(out, part)
+    return out
