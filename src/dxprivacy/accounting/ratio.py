@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.accounting.covering import Cover, Loose, Move, cover
+from dxprivacy.accounting.worst_case import WorstCase
 from dxprivacy.errors import MetricError, NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.checked import highest, numbers_only
@@ -231,15 +232,16 @@ def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
 
 
 def _largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
-    plan = cover(loss, Constant(loss.universe, Fraction(1)))
+    if loss.alternatives is not None:
+        value, pair = WorstCase(loss.universe).plus(loss.terms).found
+        return highest(value) * (1.0 + 8.0 * loss.error), pair
     best, witness = 0.0, None
-    for i, j in plan.pairs(_block(loss)):
+    for i, j in cover(loss, Constant(loss.universe, Fraction(1))).pairs(_block(loss)):
         values = loss.pairwise(i, j)
         at = int(values.argmax())  # where some value is no number, it is the first such
         if highest(best, float(values[at])) > best:
             best, witness = float(values[at]), (int(i[at]), int(j[at]))
-    best *= 1.0 + 2.0 * loss.error
-    return (highest(best, _reaches(plan, loss)), None) if plan.apart else (best, witness)
+    return best * (1.0 + 2.0 * loss.error), witness
 
 
 def largest_among(loss: PseudoMetric, cells: Ints) -> Exact:

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from dxprivacy.accounting import contexts_of, largest_loss, max_ratio
+from dxprivacy.accounting import contexts_of, max_ratio
 from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import LedgerError, QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
@@ -19,6 +19,7 @@ from dxprivacy.ledger.history import Entry, History, body_of, cost_content
 from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
 from dxprivacy.ledger.leftover import Leftover, Way
+from dxprivacy.ledger.so_far import SoFar
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.metrics import Constant, Metric, present
 from dxprivacy.model.universe import Universe
@@ -53,6 +54,7 @@ class Ledger:
         self._journal, self.metric, self.path = journal, metric, path
         self._history = History(journal.policies, str(path))
         self._left: tuple[int, Leftover] | None = None
+        self._worst = SoFar.nothing(metric.universe)
         self._shares: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
 
     @classmethod
@@ -110,7 +112,7 @@ class Ledger:
         adoption = adopt(self._journal, version, dry_run=dry_run, looser=looser)
         if not dry_run:
             self.metric, self._history = version.metric, History(self._journal.policies, str(self.path))
-            self._left, self._shares = None, {}
+            self._left, self._shares, self._worst = None, {}, SoFar.nothing(version.metric.universe)
         return adoption
 
     @property
@@ -205,7 +207,9 @@ class Ledger:
 
     def worst_case(self, more: RowsCost | None = None) -> float:
         """The plain-DP reading of everything so far (and of one cost more): the largest loss over all pairs."""
-        return worst_of(SumCost(self.universe, [*self.spent.costs, *([more] if more is not None else [])]))
+        costs = [entry.cost for entry in self.entries()]
+        self._worst = self._worst.up_to(costs)
+        return self._worst.value if more is None else self._worst.plus(more).value
 
     def remaining(self, i: int, j: int) -> float:
         """What is left for a pair of cells, detours included."""
@@ -305,17 +309,6 @@ class Ledger:
         if shares > 1 and max_ratio(self.spent, self.metric).upper > 1:
             raise LedgerError("more was spent than the policy allows", where=str(self.path))
         return rows
-
-
-def worst_of(spent: SumCost) -> float:
-    """The largest loss over all pairs, or a bound of it."""
-    if not spent.costs:
-        return 0.0
-    together, witness = largest_loss(spent)
-    if witness is None and len(spent.costs) > 1:  # only bounded: each by itself may tell more
-        alone = {id(cost): largest_loss(cost)[0] for cost in spent.distinct}
-        together = min(together, sum(alone[id(cost)] for cost in spent.costs))
-    return together
 
 
 def _dataset(policy: Policy | Metric | Version, dataset: str) -> str:
