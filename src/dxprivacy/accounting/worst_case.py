@@ -114,7 +114,7 @@ class WorstCase:
             found = joint_classes([*known, *seen], self.universe.shape[axis])
             if found.any():
                 classes[axis] = found
-        every = (*(term for c in parts for term in c.terms), *terms)
+        every = sum((c.terms for c in parts), ()) + tuple(terms)
         bare = _Component(self.universe, every, classes)
         tables = [(c, c.table) for c in parts if c.table is not None]
         if bare.count > MOST_COMBINATIONS or len(tables) < len(parts):

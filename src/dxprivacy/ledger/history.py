@@ -162,7 +162,8 @@ class History:
                     raise self._damaged(self.current.seq)
                 entry = replace(entry, share=self.current.shares[row.seq])
             self._entries[row.seq] = entry
-        return replace(self._entries[row.seq], number=number)
+        known = self._entries[row.seq]
+        return known if known.number == number else replace(known, number=number)
 
     def _carry(self, entry: Entry, body: str, k: int) -> RowsCost:
         """The cost of an entry from version k to the next."""

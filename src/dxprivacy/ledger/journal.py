@@ -153,6 +153,11 @@ class Journal:
         """All rows, oldest first, each checked against the chain."""
         return list(self._scan(_START))
 
+    def reserved(self) -> list[Row]:
+        """The reserve rows, oldest first: what was read before stays known, what has come since is checked."""
+        self._catch_up()
+        return list(self._reserved.values())
+
     @property
     def policies(self) -> list[Row]:
         """The versions of the policy, oldest first, as far as the chain was read."""

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -55,6 +56,7 @@ class Ledger:
         self._history = History(journal.policies, str(path))
         self._left: tuple[int, Leftover] | None = None
         self._worst = SoFar.nothing(metric.universe)
+        self._summed = (0, Fraction(0))  # how many entries, and their shares together
         self._shares: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
 
     @classmethod
@@ -112,7 +114,8 @@ class Ledger:
         adoption = adopt(self._journal, version, dry_run=dry_run, looser=looser)
         if not dry_run:
             self.metric, self._history = version.metric, History(self._journal.policies, str(self.path))
-            self._left, self._shares, self._worst = None, {}, SoFar.nothing(version.metric.universe)
+            self._left, self._shares, self._summed = None, {}, (0, Fraction(0))
+            self._worst = SoFar.nothing(version.metric.universe)
         return adoption
 
     @property
@@ -164,12 +167,19 @@ class Ledger:
             nonlocal number
             self._require_current()
             before = self._history.entries(rows)
-            shares = sum((e.share for e in before), Fraction(0))
+            shares = self._shares_of(before)
             require_budget([e.cost for e in before], shares, cost, rounded, self.metric)
             number = len(before) + 1
 
         outcome = self._journal.reserve(request, body, text, decide)
         return outcome.content if isinstance(outcome, Replay) else self._history.entry(outcome, number)
+
+    def _shares_of(self, entries: Sequence[Entry]) -> Fraction:
+        """The sum of all shares: entries are only ever added, so that only new ones have to be."""
+        count, total = self._summed
+        total = sum((e.share for e in entries[count:]), total)
+        self._summed = (len(entries), total)
+        return total
 
     def _share(self, cost: RowsCost) -> Fraction:
         """The part of the policy that a cost takes, certified once."""
@@ -187,13 +197,13 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """All reserved costs, oldest first, as the current version sees them."""
-        rows = self._journal.rows()
-        self._require_current(sum(row.kind == "policy" for row in rows))
-        return self._history.entries([row for row in rows if row.kind == "reserve"])
+        rows = self._journal.reserved()
+        self._require_current()
+        return self._history.entries(rows)
 
-    def _require_current(self, versions: int | None = None) -> None:
+    def _require_current(self) -> None:
         """Another process may have adopted a version since this ledger was opened."""
-        if (len(self._journal.policies) if versions is None else versions) != len(self._history.versions):
+        if len(self._journal.policies) != len(self._history.versions):
             raise LedgerError(
                 "another version of the policy was adopted meanwhile; nothing was spent",
                 where=str(self.path),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from operator import is_
 from weakref import WeakKeyDictionary
 
 from dxprivacy.accounting import largest_loss
@@ -33,7 +34,7 @@ class SoFar:
     def up_to(self, costs: Sequence[RowsCost]) -> "SoFar":
         """With the costs that have come since; from the start where these are others."""
         known = len(self._costs)
-        grown = len(costs) >= known and all(a is b for a, b in zip(self._costs, costs, strict=False))
+        grown = len(costs) >= known and all(map(is_, self._costs, costs))
         out = self if grown else SoFar.nothing(self._worst.universe)
         for cost in costs[known if grown else 0 :]:
             out = out.plus(cost)
