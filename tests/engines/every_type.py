@@ -61,6 +61,19 @@ ATTRIBUTES: dict[str, Attribute] = {
     "days as written": Dates(
         name="days as written", column="x", first="2026-01-01", last="2026-01-03", format="%d.%m.%Y"
     ),
+    "weeks in a zone": Dates(
+        name="weeks in a zone", column="x", first="1969-12-30", last="1970-03-03", timezone="Asia/Tokyo", step="1 week"
+    ),
+    "all months": Dates(name="all months", column="x", first="0001-01-01", last="9999-12-31", step="500 years"),
+    "clamped months": Dates(
+        name="clamped months",
+        column="x",
+        first="2026-01-01",
+        last="2026-12-31",
+        timezone="America/New_York",
+        step="1 month",
+        clamp=True,
+    ),
     "a series": Series(name="a series", columns=("x", "x2"), entry=Integers(name="s", low=0, high=2)),
 }
 

@@ -90,8 +90,13 @@ def applied(node, inner):
             return 10**6 * next((o for at, o in reversed(table) if seconds >= at), table[0][1])
         case ex.DayOf():
             return EPOCH + timedelta(days=inner // 86_400_000_000)
+        case ex.MonthOf():
+            return 12 * inner.year + inner.month - 1
         case ex.Floor():
             return float(math.floor(inner))
+        case ex.Quotient(_, by):
+            assert inner >= 0
+            return inner // by
         case ex.Unless(_, excluded):
             return None if inner == excluded else inner
     raise AssertionError(node)
@@ -144,6 +149,11 @@ ATTRIBUTES = {
     "income": dx.Numbers(name="c", low=0, high=3000, step=1000, clamp=True, format="1.234,5"),
     "visit": dx.Dates(name="c", **YEAR, timezone="America/New_York"),
     "written": dx.Dates(name="c", **YEAR, format="%d.%m.%Y"),
+    "weeks": dx.Dates(name="c", **YEAR, timezone="Asia/Tokyo", step="1 week"),
+    "months": dx.Dates(name="c", first="2025-12-01", last="2026-12-15", timezone="America/New_York", step="1 month"),
+    "years": dx.Dates(name="c", first="2026-01-01", last="2026-12-31", step="2 years", format="%d.%m.%Y"),
+    "clamped months": dx.Dates(name="c", first="2026-02-01", last="2026-11-30", step="3 months", clamp=True),
+    "clamped days": dx.Dates(name="c", **YEAR, timezone="Pacific/Auckland", clamp=True),
 }
 NUMBERS = st.sampled_from(
     ["", " 17 ", "+17.0", "17.5", "1e1", ".5", "1.234", "1.234,5", "-0,0", "9" * 30, "1e999", "0.3", "٣", "NaN", "1_0"]
@@ -153,14 +163,18 @@ TEXT = st.one_of(st.sampled_from(["M", "F", "1", "été", "true", "m", "M "]), N
 FLOATS = st.one_of(
     st.floats(), st.floats(-2, 2), st.integers(-30, 30).map(lambda k: k / 10), st.integers(-4, 4000).map(float)
 )
-MOMENTS = st.datetimes(datetime(2025, 12, 20), datetime(2027, 1, 10))
+MOMENTS = st.one_of(
+    st.datetimes(datetime(2025, 11, 20), datetime(2027, 1, 10)),
+    st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)),
+    st.sampled_from([datetime(1, 1, 2, 12), datetime(1, 1, 3), datetime(9999, 12, 29, 23), datetime(9999, 12, 30)]),
+)
 COLUMNS = {
     Kind.TEXT: ("VARCHAR", TEXT),
     Kind.WHOLE: ("BIGINT", st.one_of(st.integers(-30, 130), st.integers(-(1 << 63), (1 << 63) - 1))),
     Kind.FLOAT: ("DOUBLE", FLOATS),
     Kind.DECIMAL: ("DECIMAL(18,3)", st.integers(-(10**18) + 1, 10**18 - 1).map(lambda k: Decimal(k).scaleb(-3))),
     Kind.TRUTH: ("BOOLEAN", st.booleans()),
-    Kind.DATE: ("DATE", st.dates(date(2025, 12, 20), date(2027, 1, 10))),
+    Kind.DATE: ("DATE", st.one_of(st.dates(date(2025, 11, 20), date(2027, 1, 10)), st.dates())),
     Kind.CLOCK: ("TIMESTAMP", MOMENTS),
     Kind.INSTANT: ("TIMESTAMP WITH TIME ZONE", MOMENTS.map(lambda t: t.replace(tzinfo=ZoneInfo("Asia/Tokyo")))),
 }
@@ -170,6 +184,11 @@ FITTING = [
     *((name, kind) for name in ("clamped", "income") for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
     *(("visit", kind) for kind in (Kind.TEXT, Kind.DATE, Kind.CLOCK, Kind.INSTANT)),
     ("written", Kind.TEXT),
+    *(
+        (name, kind)
+        for name in ("weeks", "months", "years", "clamped months", "clamped days")
+        for kind in (Kind.TEXT, Kind.DATE, Kind.CLOCK, Kind.INSTANT)
+    ),
 ]
 
 

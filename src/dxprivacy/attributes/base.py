@@ -100,6 +100,10 @@ class Attribute(ABC):
     def find(self, value: object) -> int:
         """The index of a value as a person or a data cell writes it; unknown values raise QuestionError."""
 
+    def find_all(self, value: object) -> Sequence[int]:
+        """The indices that a condition means by a value: one, unless the kind has names for several together."""
+        return [self.find(value)]
+
     def encode(self, values: Sequence[object]) -> Ints:
         """Indices of many values, each distinct text looked up once; what is not listed becomes `other`."""
         texts = np.array([as_text(value) for value in values], dtype=object)
@@ -310,6 +314,10 @@ class Attribute(ABC):
     def value_words(self, index: int) -> str:
         """A value, in the words of what it counts."""
         return self.label(index)
+
+    def values_words(self, indices: Sequence[int]) -> str:
+        """Any of some values, in order."""
+        return " or ".join(map(self.value_words, indices))
 
     def coarse(self, most: int) -> list[int]:
         """Where each of at most so many groups of neighbours starts, for pictures."""

@@ -13,10 +13,12 @@ ways have no relation and are refused.
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.calendar import DAY, month_number
 from dxprivacy.attributes.codecs import Days, ListedTexts, NumbersInCells, WholeNumbers
 from dxprivacy.attributes.registry import is_known
 from dxprivacy.errors import PolicyError, did_you_mean
@@ -131,10 +133,7 @@ def _whole_numbers(
         return _in_order(old, before.low, new, after.low, recoding)
     _no_texts(new, recoding)
     numbers = np.arange(min(before.low, after.low) - 1, max(before.high, after.high) + 2, dtype=np.int64)
-    pairs = np.stack([_placed(before, numbers), _placed(after, numbers)], axis=1)
-    both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
-    pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
-    return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
+    return _known(old, new, np.stack([_placed(before, numbers), _placed(after, numbers)], axis=1))
 
 
 def _placed(codec: WholeNumbers, numbers: Ints) -> Ints:
@@ -152,7 +151,31 @@ def _days(old: Attribute, before: Days, new: Attribute, after: Days, recoding: R
             details=["One and the same entry may mean another day in a way that cannot be followed."],
             hints=[kept],
         )
-    return _in_order(old, before.first.toordinal(), new, after.first.toordinal(), recoding)
+    if before.step == after.step == DAY and not before.clamp and not after.clamp:
+        return _in_order(old, before.first.toordinal(), new, after.first.toordinal(), recoding)
+    _no_texts(new, recoding)
+    # Every day of either range, and the next ones outside: what is further away is read alike, as long as it counts.
+    low, high = min(before.first, after.first).toordinal(), max(before.last, after.last).toordinal()
+    days = np.arange(max(low - 1, 1), min(high + 1, date.max.toordinal()) + 1, dtype=np.int64)
+    return _known(old, new, np.stack([_placed_days(before, days), _placed_days(after, days)], axis=1))
+
+
+def _placed_days(codec: Days, days: Ints) -> Ints:
+    """Where days go, given by their ordinals; outside the range to `other`, or to the nearest end."""
+    near = np.clip(days, codec.first.toordinal(), codec.last.toordinal())
+    if codec.step.days:
+        since = near - codec.first.toordinal()
+    else:
+        months = (near - date(1970, 1, 1).toordinal()).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        since = months + 12 * 1970 - month_number(codec.first)
+    return np.where((near == days) | codec.clamp, since // codec.step.size, codec.listed).astype(np.int64)
+
+
+def _known(old: Attribute, new: Attribute, pairs: Ints) -> Ints:
+    """Pairs of places that the versions have, each once, with what is `other` in both."""
+    both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
+    pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
+    return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
 
 
 def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recoding: Recoding) -> Ints:

@@ -33,7 +33,7 @@ def _alike(attribute: Attribute, where: str) -> Attribute:
             return Integers(low=low, high=high, clamp=clamp, format=written, **same)
         case NumbersInCells(low, high, step, clamp, written):
             return Numbers(low=low, high=high, step=step, clamp=clamp, format=written, **same)
-        case Days(first, last, zone, written):
-            return Dates(first=first, last=last, timezone=zone, format=written, **same)
+        case Days(first, last, zone, written, step, clamp):
+            return Dates(first=first, last=last, timezone=zone, format=written, step=step, clamp=clamp, **same)
         case unknown:
             assert_never(unknown)

@@ -61,10 +61,16 @@ def sql(value: ex.Value, name: str) -> str:
             return _offset(_microseconds(name, instant.native), table)
         case ex.DayOf(microseconds):
             return f"CAST(make_timestamp({_inner(microseconds, name)}) AS DATE)"
+        case ex.MonthOf(day):
+            return f"(year({_inner(day, name)}) * 12 + month({_inner(day, name)}) - 1)"
+        case ex.FirstOfMonth(month):
+            return f"make_date(({_inner(month, name)}) // 12, ({_inner(month, name)}) % 12 + 1, 1)"
         case ex.Arithmetic():
             return _arithmetic(value, name)
         case ex.Floor(number):
             return f"floor({_inner(number, name)})"
+        case ex.Quotient(number, by):
+            return f"({_inner(number, name)} // {by})"
         case ex.Clamped(number, low, high):
             return f"greatest({sql(low, name)}, least({sql(high, name)}, {_inner(number, name)}))"
         case ex.OneIf(condition):

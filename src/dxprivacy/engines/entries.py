@@ -148,12 +148,21 @@ def _place_date(codec: Days, written: DateFormat, zone: tzinfo, value: object) -
     if isinstance(value, str):
         day = written.read(value)
     elif isinstance(value, datetime):  # NaT is one too, but has no date
-        day = value.astimezone(zone).date() if value.tzinfo is not None else value.date()
+        day = value.date() if value.tzinfo is None else _day_of_instant(codec, zone, value)
     elif isinstance(value, date):
         day = value
     elif isinstance(value, np.datetime64):
         day = value.astype("datetime64[D]").item()
-    return (day - codec.first).days if isinstance(day, date) and codec.first <= day <= codec.last else codec.listed
+    return codec.place(day) if isinstance(day, date) else codec.listed
+
+
+def _day_of_instant(codec: Days, zone: tzinfo, value: datetime) -> date | None:
+    """Where days outside count too, it is the instant's day in UTC that must be a known one."""
+    day = value.astimezone(zone).date()
+    if not codec.clamp:
+        return day
+    known = codec.known[0] <= value.astimezone(UTC).date() <= codec.known[1]
+    return min(max(day, codec.first), codec.last) if known else None
 
 
 def zone_of(timezone: str) -> tzinfo:

@@ -160,6 +160,20 @@ class DayOf:
     microseconds: "Value"
 
 
+@dataclass(frozen=True)
+class MonthOf:
+    """The months from the year 0 to a day: 12 times its year, and those before its own."""
+
+    day: "Value"
+
+
+@dataclass(frozen=True)
+class FirstOfMonth:
+    """The first day of the month with this number, as `MonthOf` counts them."""
+
+    month: "Value"
+
+
 # -- arithmetic and conditions -----------------------------------------------------------------------------------------
 
 
@@ -180,12 +194,20 @@ class Floor:
 
 
 @dataclass(frozen=True)
-class Clamped:
-    """A number, or the end of the range that is nearest to it."""
+class Quotient:
+    """How often a positive whole number goes into one that is not negative."""
 
     number: "Value"
-    low: Whole | Real
-    high: Whole | Real
+    by: int
+
+
+@dataclass(frozen=True)
+class Clamped:
+    """A number or a day, or the end of the range that is nearest to it."""
+
+    number: "Value"
+    low: Whole | Real | Day
+    high: Whole | Real | Day
 
 
 @dataclass(frozen=True)
@@ -297,8 +319,11 @@ Value: TypeAlias = (
     | Microseconds
     | OffsetAt
     | DayOf
+    | MonthOf
+    | FirstOfMonth
     | Arithmetic
     | Floor
+    | Quotient
     | Clamped
     | OneIf
     | Unless

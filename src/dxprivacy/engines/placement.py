@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import assert_never
 
+from dxprivacy.attributes.calendar import month_number
 from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.engines.entries import LONGEST_TEXT, WHOLE_NUMBER, longest
@@ -25,6 +26,7 @@ from dxprivacy.engines.expressions import (
     Day,
     DayOf,
     FirstGroup,
+    FirstOfMonth,
     Floor,
     InDays,
     Input,
@@ -32,10 +34,12 @@ from dxprivacy.engines.expressions import (
     IsWhole,
     Matches,
     Microseconds,
+    MonthOf,
     NoLonger,
     Nothing,
     OffsetAt,
     OneIf,
+    Quotient,
     Real,
     Replaced,
     Sound,
@@ -52,6 +56,8 @@ from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.zones import offsets
 
 TEXTS = (Kind.TEXT, Kind.UNTYPED)
+_EPOCH = date(1970, 1, 1)
+_DAY = 86_400 * 10**6  # microseconds
 _MOST_WHOLE = 10**24 - 1  # as many digits as a whole number may have
 
 
@@ -109,7 +115,8 @@ def inside(codec: Codec, column: Column) -> Value:
         return value
     match codec:
         case Days(first, last):
-            return When(Between(value, Day(first), Day(last)), Arithmetic(value, "-", Day(first)))
+            known = Between(value, Day(codec.known[0]), Day(codec.known[1]))
+            return When(known, _since(Clamped(value, Day(first), Day(last)) if codec.clamp else value, codec))
         case WholeNumbers(low, high, clamp):
             ends, most = (Whole(low), Whole(high)), Whole(_MOST_WHOLE, wide=True)
             if not clamp:
@@ -130,7 +137,15 @@ def inside(codec: Codec, column: Column) -> Value:
 
 def place(codec: Codec, column: Column) -> Value:
     """Third step: the index of a value that lies in the range."""
-    return _cell(codec) if isinstance(codec, NumbersInCells) and column.kind is not Kind.OBJECT else Input()
+    if column.kind is Kind.OBJECT:
+        return Input()
+    match codec:
+        case NumbersInCells():
+            return _cell(codec)
+        case Days() if codec.step.size > 1:
+            return Quotient(Input(), codec.step.size)
+        case _:
+            return Input()
 
 
 def short(column: Column) -> Value:
@@ -203,11 +218,22 @@ def _day(column: Column, codec: Days) -> Value:
         written = DateFormat.of(codec.format)
         return WrittenDay(short(column), written.pattern, written.year, written.month, written.day)
     if column.kind is Kind.CLOCK:
-        return When(InDays(entry, codec.first, codec.last), DayOf(Microseconds(entry)))
+        return When(InDays(entry, *codec.known), DayOf(Microseconds(entry)))
     if column.kind is Kind.INSTANT:
-        near = InDays(entry, _shifted(codec.first, -2), _shifted(codec.last, 2))
-        return When(near, DayOf(Arithmetic(Microseconds(entry), "+", OffsetAt(entry, offsets(codec)))))
+        near = _shifted(codec.first, -2), _shifted(codec.last, 2)
+        moment: Value = Microseconds(entry)
+        if codec.clamp:  # in no zone can what lies outside of them be a day of the range
+            moment = Clamped(moment, *(Whole((day - _EPOCH).days * _DAY) for day in near))
+        day = DayOf(Arithmetic(moment, "+", OffsetAt(entry, offsets(codec))))
+        return When(InDays(entry, *(codec.known if codec.clamp else near)), day)
     return Nothing("day")
+
+
+def _since(day: Value, codec: Days) -> Value:
+    """How many days, or months, after the first one."""
+    if codec.step.months:
+        return Arithmetic(MonthOf(day), "-", Whole(month_number(codec.first)))
+    return Arithmetic(day, "-", Day(codec.first))
 
 
 def _shifted(day: date, days: int) -> date:
@@ -224,7 +250,10 @@ def entry_at(codec: WholeNumbers | NumbersInCells | Days) -> Value:
         case WholeNumbers(low):
             return ToWhole(Arithmetic(k, "+", Whole(low)))
         case Days(first):
-            return Arithmetic(Day(first), "+", k)
+            since = k if codec.step.size == 1 else Arithmetic(k, "*", Whole(codec.step.size))
+            if codec.step.months:
+                return FirstOfMonth(Arithmetic(since, "+", Whole(month_number(first))))
+            return Arithmetic(Day(first), "+", since)
         case NumbersInCells():
             # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
             a, b, c = codec.grid

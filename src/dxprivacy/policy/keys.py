@@ -24,6 +24,11 @@ KILOMETRES = {
     "miles": Fraction("1.609344"),
 }
 DAYS = {"day": Fraction(1), "days": Fraction(1), "week": Fraction(7), "weeks": Fraction(7)}
+MONTHS = {
+    unit: Fraction(months)
+    for word, months in (("month", 1), ("quarter", 3), ("year", 12), ("decade", 120))
+    for unit in (word, f"{word}s")
+}
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ class Keys:
         text = given if isinstance(given, str) else ""
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z]+)\s*", text)
         if match is None or match.group(2) not in units:
-            kind = "a time" if "days" in units else "a distance"
+            kind = "a time" if units.keys() & {"days", "months", "hours"} else "a distance"
             raise self.error(
                 f"{key} is {str(given)[:40]!r}; {kind} with its unit is needed",
                 key,

@@ -44,7 +44,11 @@ TABLES: dict[str, Table] = {
         "numbers = [0, 200000]",
         ("per", "at_most", "format", "columns", "step", "outside", "cell_value", "complete"),
     ),
-    "dates": Table(dates, 'dates = ["2026-01-01", "2026-12-31"]', ("per", "at_most", "format", "columns", "timezone")),
+    "dates": Table(
+        dates,
+        'dates = ["2026-01-01", "2026-12-31"]',
+        ("per", "at_most", "format", "columns", "timezone", "step", "outside"),
+    ),
     "points": Table(
         points,
         'points = "cities.csv"',

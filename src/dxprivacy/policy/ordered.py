@@ -1,26 +1,28 @@
 """Ordered attributes of a policy: integers, numbers in cells, dates, and series of them."""
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.calendar import DAY, Step
 from dxprivacy.attributes.dates import Dates
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.text_formats import as_date
-from dxprivacy.errors import Hint
+from dxprivacy.errors import Hint, PolicyError
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Metric, alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.keys import DAYS, LENGTHS, Keys, divide
+from dxprivacy.policy.keys import DAYS, LENGTHS, MONTHS, Keys, divide
 from dxprivacy.policy.toml_file import UNPRINTABLE
 
-Step = tuple[Exact, Fraction | None]
+Price = tuple[Exact, Fraction | None]
 """What one step of an ordered attribute costs, and the cap."""
-_OUTSIDE = {"other": "numbers outside the range count as invalid", "clamp": "as the nearest end"}
+_OUTSIDE = {"other": "what lies outside the range counts as invalid", "clamp": "as the nearest end"}
 _CELL_VALUES = {
     "middle": "a number counts as the middle of its step in sums",
     "low": "as the lower end; right for whole numbers in steps of 1",
@@ -74,7 +76,7 @@ def _clamps(keys: Keys) -> bool:
     return keys.one_of("outside", _OUTSIDE, "other") == "clamp"
 
 
-def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> Step:
+def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> Price:
     """Epsilon for every `per` apart, in the unit of the numbers."""
     epsilon = keys.epsilon()
     unit = f" {attribute.unit}" if attribute.unit else ""
@@ -85,7 +87,7 @@ def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> 
     return price, keys.cap(epsilon, price)
 
 
-def _finish(keys: Keys, attribute: Integers | Numbers, step: Step, other: Exact | None) -> tuple[Attribute, Metric]:
+def _finish(keys: Keys, attribute: Integers | Numbers, step: Price, other: Exact | None) -> tuple[Attribute, Metric]:
     price, cap = step
     if "columns" not in keys:
         return attribute, alone.stepped(Universe([attribute]), attribute, price, other, cap)
@@ -116,14 +118,40 @@ def dates(keys: Keys) -> tuple[Attribute, Metric]:
         raise keys.error("a series of dates is not supported", "columns", ["integers", "numbers"])
     extra: dict[str, Any] = {"timezone": keys.text("timezone", "Europe/Berlin")} if "timezone" in keys else {}
     other, _ = keys.other()
-    attribute = Dates(first=days[0], last=days[1], **extra, **keys.common())
+    step = _calendar_step(keys)
+    attribute = Dates(first=days[0], last=days[1], step=step, clamp=_clamps(keys), **extra, **keys.common())
     epsilon = keys.epsilon()
-    per = keys.per(('per = "7 days"', f"{keys['epsilon']} for every 7 days apart"))
-    if isinstance(per, str) and any(word in per for word in ("month", "year", "quarter")):
-        raise keys.error(
-            "months and years have no fixed length", "per", [('per = "30 days"', ""), ('per = "52 weeks"', "")]
-        )
-    price = divide(epsilon, keys.length(per, "per", DAYS, "7 days"))
+    price = divide(epsilon, _per_step(keys, step))
     if price not in (0, math.inf) and "unit" in keys:
-        raise keys.error("dates are counted in days; unit means nothing here", "unit")
+        raise keys.error(f"dates are counted in {step.unit}; unit means nothing here", "unit")
     return attribute, alone.stepped(Universe([attribute]), attribute, price, other, keys.cap(epsilon, price))
+
+
+def _calendar_step(keys: Keys) -> Step:
+    if "step" not in keys:
+        return DAY
+    given = keys["step"]
+    try:
+        return Step.of(given if isinstance(given, str) else str(given))
+    except PolicyError as error:
+        raise keys.error(error.what, "step", list(error.hints)) from None
+
+
+def _per_step(keys: Keys, step: Step) -> Fraction:
+    """How many steps `per` is: a month is no number of days, and no number of days is a month."""
+    example = {True: "1 year", False: "7 days"}[bool(step.months)]
+    per = keys.per((f'per = "{example}"', f"{keys['epsilon']} for every {example} apart"))
+    words = set(re.findall("[a-z]+", per)) if isinstance(per, str) else set()
+    if not step.months and words & MONTHS.keys():
+        raise keys.error(
+            "months and years have no fixed length",
+            "per",
+            [('per = "30 days"', ""), ('per = "52 weeks"', ""), ('step = "1 month"', "counts in months")],
+        )
+    if step.months and words & DAYS.keys():
+        raise keys.error(
+            f"{keys.name} is known in steps of {step}, and a month is no number of days",
+            "per",
+            [('per = "1 month"', ""), ('per = "1 year"', ""), ('step = "1 week"', "counts in days")],
+        )
+    return keys.length(per, "per", MONTHS if step.months else DAYS, example) / step.size

@@ -160,9 +160,9 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
         return None
     if is_range(wanted):
         scale = _scale(ref, name)
-        return f"{name} {cells.range_words(scale.read(wanted[0]), scale.read(wanted[1]))}"
-    found = sorted({cells.find(v) for v in wanted})
-    return f"{name} {' or '.join(map(cells.value_words, found))}"
+        return f"{name} {cells.range_words(*scale.ends(wanted[0], wanted[1]))}"
+    found = sorted({k for v in wanted for k in cells.find_all(v)})
+    return f"{name} {cells.values_words(found)}"
 
 
 def selected(
@@ -174,10 +174,10 @@ def selected(
     if is_range(wanted):
         hit = _scale(ref, name).inside(wanted[0], wanted[1])
     elif ref.fact is not None and ref.entry is not None:
-        meant = {ref.entry.find(v) for v in wanted}
+        meant = {k for v in wanted for k in ref.entry.find_all(v)}
         hit = [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
     elif ref.fact is None:
-        hit = [ref.attribute.find(v) for v in wanted]
+        hit = [k for v in wanted for k in ref.attribute.find_all(v)]
     else:
         unknown = [str(v) for v in wanted if v not in ref.fact.entries]
         if unknown:

@@ -75,7 +75,9 @@ def calendar(unit: str, at: date) -> tuple[int, str]:
         return 10 * at.year + quarter, f"{at.year}-Q{quarter}"
     if unit == "weekday":
         return at.weekday(), _WEEKDAYS[at.weekday()]
+    if unit == "decade":
+        return at.year // 10, f"{at.isoformat()[:3]}0s"
     return at.year, at.isoformat()[:4]
 
 
-CALENDAR = ("week", "month", "quarter", "year", "weekday")
+CALENDAR = ("week", "month", "quarter", "year", "decade", "weekday")

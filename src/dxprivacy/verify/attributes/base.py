@@ -81,6 +81,18 @@ class Attribute(ABC):
             raise refuse(f"{self.name} has no value {written[:40]!r}", where)
         return index
 
+    def all_places(self, written: str) -> list[int]:
+        """The listed values that a text names in a condition: one, unless several have a name together."""
+        index = self.place(written)
+        return [] if index is None else [index]
+
+    def find_all(self, written: str, where: str) -> list[int]:
+        """The same; `other` too."""
+        found = [self.listed] if self.other and written == OTHER else self.all_places(written)
+        if not found:
+            raise refuse(f"{self.name} has no value {written[:40]!r}", where)
+        return found
+
     def show(self, index: int) -> str:
         """The label of any value."""
         return self.label(index) if index < self.listed else OTHER
