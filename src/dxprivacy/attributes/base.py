@@ -42,6 +42,16 @@ class Property:
             return None
 
 
+def property_specs(facts: Sequence[Property]) -> list[list[Any]]:
+    """Properties as a spec holds them: each a name and its entries."""
+    return [[fact.name, list(fact.entries)] for fact in facts]
+
+
+def properties_from(specs: Sequence[Any]) -> tuple[Property, ...]:
+    """The inverse of `property_specs`."""
+    return tuple(Property(name, tuple(entries)) for name, entries in specs)
+
+
 class Shared(NamedTuple):
     """What two versions of an attribute list: the indices of common values in each, and labels of all the others."""
 

@@ -15,6 +15,8 @@ from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 
 # Wide enough for every sane policy; within them floats neither overflow nor vanish, whatever is divided or added up.
 EPSILONS = (Fraction(1, 10**9), Fraction(10**9))
+MOST_VALUES = 5_000_000
+"""How many values an attribute of a policy may have: what can be planned and counted within some seconds and 1 GB."""
 LENGTHS = (Fraction(1, 10**15), Fraction(10**15))
 KILOMETRES = {
     "km": Fraction(1),

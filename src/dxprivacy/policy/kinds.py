@@ -23,14 +23,15 @@ class Table:
     example: str
     keys: tuple[str, ...] = ()
     meaningless: Mapping[str, tuple[str, Hint]] = field(default_factory=dict)  # of other kinds, and why not here
-    names_a_file: bool = False  # which no output may ever replace
+    names_a_file: bool = False  # if its key has a text; no output may ever replace the file
 
 
 TABLES: dict[str, Table] = {
     "values": Table(
         values,
         'values = ["M", "F"]',
-        ("between", "declared_public"),
+        ("between", "declared_public", "id", "units", "complete"),
+        names_a_file=True,
         meaningless={
             "per": (
                 "values have no distances, so per means nothing",

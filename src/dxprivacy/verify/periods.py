@@ -50,7 +50,9 @@ class Periods:
 
     def held(self, low: date, high: date) -> tuple[list[int], bool]:
         """The periods that hold some of these days, and whether they hold no others of the range."""
-        found = [k for k, start in enumerate(self.starts) if start <= high and self.end(k) >= low]
+        if high < self.first or low > self.last or low > high:
+            return [], False
+        found = list(range(max(bisect_right(self.starts, low) - 1, 0), bisect_right(self.starts, high)))
         return found, bool(found) and self.starts[found[0]] >= low and self.end(found[-1]) <= high
 
     def named(self, written: str) -> list[int] | None:
