@@ -147,4 +147,58 @@ class Days:
         return self.periods.place(day)
 
 
-Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInCells | Days
+KNOWN_DAYS = (date(1800, 1, 1), date(2199, 12, 31))
+"""Whose weekdays and times of day are read: time zones have so many rules that engines could not be told all."""
+
+
+@dataclass(frozen=True)
+class DaysOfTheWeek:
+    """Monday to Sunday, of days and points in time of known years; an instant's as in the time zone."""
+
+    timezone: str = ""
+    format: str = ""
+    listed: ClassVar[int] = 7
+    how: ClassVar[str] = "as a day of the week"
+
+    @cached_property
+    def days(self) -> Days:
+        """How the days themselves are read."""
+        return Days(*KNOWN_DAYS, self.timezone, self.format)
+
+
+@dataclass(frozen=True)
+class TimesOfDay:
+    """Times of day from `low` to below `high`, in half-open cells, all in seconds since midnight.
+
+    A point in time of a known year counts as what the clock shows, an instant as what it shows in the time zone.  Where
+    cells are made of whole hours, a whole number is an hour.
+    """
+
+    low: int
+    high: int
+    step: int
+    timezone: str = ""
+    format: str = ""
+    how: ClassVar[str] = "as a time of day"
+
+    @property
+    def listed(self) -> int:
+        """How many places there are."""
+        return (self.high - self.low) // self.step
+
+    @property
+    def whole_hours(self) -> bool:
+        """Whether an hour by its number tells the cell."""
+        return self.low % 3600 == 0 and self.step % 3600 == 0
+
+    @cached_property
+    def days(self) -> Days:
+        """In which days points in time count."""
+        return Days(*KNOWN_DAYS, self.timezone)
+
+    def place(self, seconds: int) -> int:
+        """The place of a time; `listed` where it has none."""
+        return (seconds - self.low) // self.step if self.low <= seconds < self.high else self.listed
+
+
+Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | TimesOfDay

@@ -14,6 +14,7 @@ from dxprivacy.attributes.base import OTHER, Attribute, Property, Shared
 from dxprivacy.attributes.calendar import DAY, Periods, Step
 from dxprivacy.attributes.neighbours import calendar_starts, days_words
 from dxprivacy.attributes.text_formats import DateFormat, as_date
+from dxprivacy.attributes.time_zones import require_zone
 from dxprivacy.errors import PolicyError
 
 
@@ -62,7 +63,7 @@ class Dates(Attribute):
                 hints=[f'dates = ["{self.first.replace(day=1)}", "{self.last}"]'],
             )
         if self.timezone:
-            _require_zone(self.name, self.timezone)
+            require_zone(self.name, self.timezone)
         DateFormat.of(self.format)
         super().__post_init__()
 
@@ -206,16 +207,3 @@ class Dates(Attribute):
 
     def stretch(self, first: int, last: int) -> str:
         return "" if first == last else days_words(self.day(first), self._periods.end(last))
-
-
-def _require_zone(name: str, zone: str) -> None:
-    import zoneinfo
-
-    try:
-        zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        known = sorted(zoneinfo.available_timezones())
-        close = [z for z in known if z.lower().endswith(zone.lower())][:3]
-        raise PolicyError(
-            f"{name}: no time zone “{zone[:40]}”", hints=close or ['timezone = "Europe/Berlin"']
-        ) from None

@@ -19,7 +19,7 @@ import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.calendar import DAY, month_number
-from dxprivacy.attributes.codecs import Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.codecs import Days, DaysOfTheWeek, ListedTexts, NumbersInCells, TimesOfDay, WholeNumbers
 from dxprivacy.attributes.registry import is_known
 from dxprivacy.errors import PolicyError, did_you_mean
 from dxprivacy.exact.arrays import Ints
@@ -94,6 +94,21 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
             return _cells(old, before, new, after, recoding)
         case Days() as before, Days() as after:
             return _days(old, before, new, after, recoding)
+        case DaysOfTheWeek() as before, DaysOfTheWeek() as after:
+            _same_zone(new, before, after)
+            return _in_order(old, 0, new, 0, recoding)
+        case TimesOfDay() as before, TimesOfDay() as after:
+            _same_zone(new, before, after)
+            _no_texts(new, recoding)
+            if before.whole_hours != after.whole_hours:
+                raise PolicyError(
+                    f"{new.name} is read in other steps now",
+                    details=["Where steps are whole hours, 8 is an hour; otherwise it is no time of day."],
+                    hints=[("keep the steps whole hours, or not", "")],
+                )
+            seconds = range(86_400)
+            placed = [[before.place(k), after.place(k)] for k in seconds]
+            return _known(old, new, np.array(placed, dtype=np.int64))
     raise PolicyError(f"costs cannot be carried for {new.name}: {new.kind} are not known here")
 
 
@@ -144,13 +159,7 @@ def _placed(codec: WholeNumbers, numbers: Ints) -> Ints:
 
 def _days(old: Attribute, before: Days, new: Attribute, after: Days, recoding: Recoding) -> Ints:
     """As days: all days of either range; everything else is `other` in both."""
-    if before.timezone != after.timezone:
-        kept = (f'timezone = "{before.timezone}"', "as before") if before.timezone else ("no timezone", "as before")
-        raise PolicyError(
-            f"{new.name} is read in another time zone now",
-            details=["One and the same entry may mean another day in a way that cannot be followed."],
-            hints=[kept],
-        )
+    _same_zone(new, before, after)
     if before.step == after.step == DAY and not before.clamp and not after.clamp:
         return _in_order(old, before.first.toordinal(), new, after.first.toordinal(), recoding)
     _no_texts(new, recoding)
@@ -158,6 +167,18 @@ def _days(old: Attribute, before: Days, new: Attribute, after: Days, recoding: R
     low, high = min(before.first, after.first).toordinal(), max(before.last, after.last).toordinal()
     days = np.arange(max(low - 1, 1), min(high + 1, date.max.toordinal()) + 1, dtype=np.int64)
     return _known(old, new, np.stack([_placed_days(before, days), _placed_days(after, days)], axis=1))
+
+
+def _same_zone(
+    new: Attribute, before: Days | DaysOfTheWeek | TimesOfDay, after: Days | DaysOfTheWeek | TimesOfDay
+) -> None:
+    if before.timezone != after.timezone:
+        kept = (f'timezone = "{before.timezone}"', "as before") if before.timezone else ("no timezone", "as before")
+        raise PolicyError(
+            f"{new.name} is read in another time zone now",
+            details=["One and the same entry may mean another day in a way that cannot be followed."],
+            hints=[kept],
+        )
 
 
 def _placed_days(codec: Days, days: Ints) -> Ints:

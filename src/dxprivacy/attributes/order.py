@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dxprivacy.attributes.calendar import DAY, Periods, days_named, month_number
+from dxprivacy.attributes.text_formats import hours_of
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import exact, number_text
@@ -23,7 +24,7 @@ from dxprivacy.exact.numbers import exact, number_text
 End: TypeAlias = Fraction | date | str
 """One end of a range, as it was written."""
 
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class Scale(ABC):
@@ -184,6 +185,44 @@ class ColumnOfCells(Cells):
 
 
 @dataclass(frozen=True)
+class Clock(Cells):
+    """Times of day in half-open cells, in hours since midnight."""
+
+    example: str = "0,6,12,18"
+
+    def read(self, written: End) -> Fraction:
+        hours = hours_of(written)
+        return super().read(written) if hours is None else hours
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        first, last = self.starts[0], self.starts[-1] + self.step
+        if high is None:
+            return f"{clock_text(low)}+"
+        return f"{clock_text(max(low, first))}–{clock_text(min(high, last))}"
+
+    def require_end(self, edge: Fraction) -> None:
+        if self.cuts(edge):
+            below = self.starts[0] + (edge - self.starts[0]) // self.step * self.step
+            raise QuestionError(
+                f"{clock_text(edge)} lies inside a step of {self.name}",
+                details=[f"The policy knows {self.name} in steps of {number_text(self.step)} hours only."],
+                hints=[clock_text(below), clock_text(below + self.step)],
+            )
+
+
+def clock_text(hours: Fraction) -> str:
+    """A time of day, with seconds where it has some.
+
+    >>> clock_text(Fraction(33, 4)), clock_text(Fraction(24))
+    ('08:15', '24:00')
+    """
+    if (hours * 3600).denominator != 1 or not 0 <= hours <= 24:
+        return number_text(hours)
+    minutes, seconds = divmod(int(hours * 3600), 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
+
+
+@dataclass(frozen=True)
 class Days(Scale):
     """Days, or periods of them, at their first day; all counted in days from the first one.
 
@@ -326,5 +365,5 @@ CALENDAR: dict[str, Callable[[date], tuple[int, str]]] = {
     "quarter": _quarter,
     "year": lambda day: (day.year, f"{day.year:04}"),
     "decade": lambda day: (day.year // 10, f"{day.year // 10 * 10:04}s"),
-    "weekday": lambda day: (day.weekday(), _WEEKDAYS[day.weekday()]),
+    "weekday": lambda day: (day.weekday(), WEEKDAYS[day.weekday()]),
 }

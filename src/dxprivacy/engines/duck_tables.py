@@ -40,6 +40,9 @@ _KINDS = dict.fromkeys(_WHOLE.split(), Kind.WHOLE) | {
     "timestamp_ns": Kind.CLOCK,
     "timestamp with time zone": Kind.INSTANT,
     "timestamptz_ns": Kind.INSTANT,
+    "time": Kind.TIME,
+    "time_ns": Kind.TIME,
+    "time with time zone": Kind.TIME,
 }
 _WORDS = {
     "time": "times of day",

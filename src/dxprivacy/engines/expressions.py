@@ -31,7 +31,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Nothing:
-    """NULL, of the type that the expression would have: `whole` or `day`."""
+    """NULL, of the type that the expression would have: `whole` (also of times, in seconds) or `day`."""
 
     of: str
 
@@ -136,8 +136,23 @@ class WrittenDay:
 
 
 @dataclass(frozen=True)
+class WrittenTime:
+    """The seconds since midnight that a text names by a pattern, whose groups hour, minute and second are numbers that
+    a clock shows; a group that is 0 or matches nothing counts 0; nothing where the text does not match.
+    """
+
+    text: "Value"
+    pattern: str
+    hour: int
+    minute: int
+    second: int
+
+
+@dataclass(frozen=True)
 class Microseconds:
-    """Those from 1970 to a point in time, rounded down; an instant's in UTC, others' as the clock shows."""
+    """Those from 1970 to a point in time, or from midnight to a time of day, rounded down; an instant's in UTC, others'
+    as the clock shows.
+    """
 
     moment: Input
 
@@ -158,6 +173,20 @@ class DayOf:
     """The day of a clock that shows so many microseconds since 1970."""
 
     microseconds: "Value"
+
+
+@dataclass(frozen=True)
+class SecondOfDay:
+    """The whole seconds since midnight of a clock that shows so many microseconds since 1970, or before it."""
+
+    microseconds: "Value"
+
+
+@dataclass(frozen=True)
+class TimeAt:
+    """The time of day so many seconds after midnight."""
+
+    seconds: "Value"
 
 
 @dataclass(frozen=True)
@@ -196,6 +225,14 @@ class Floor:
 @dataclass(frozen=True)
 class Quotient:
     """How often a positive whole number goes into one that is not negative."""
+
+    number: "Value"
+    by: int
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """What a positive whole number leaves of one that is not negative."""
 
     number: "Value"
     by: int
@@ -316,14 +353,18 @@ Value: TypeAlias = (
     | ToReal
     | Sound
     | WrittenDay
+    | WrittenTime
     | Microseconds
     | OffsetAt
     | DayOf
+    | SecondOfDay
+    | TimeAt
     | MonthOf
     | FirstOfMonth
     | Arithmetic
     | Floor
     | Quotient
+    | Remainder
     | Clamped
     | OneIf
     | Unless

@@ -26,6 +26,11 @@ KILOMETRES = {
     "miles": Fraction("1.609344"),
 }
 DAYS = {"day": Fraction(1), "days": Fraction(1), "week": Fraction(7), "weeks": Fraction(7)}
+HOURS = {
+    unit: Fraction(1, parts)
+    for word, parts in (("hour", 1), ("minute", 60), ("second", 3600))
+    for unit in (word, f"{word}s")
+}
 MONTHS = {
     unit: Fraction(months)
     for word, months in (("month", 1), ("quarter", 3), ("year", 12), ("decade", 120))

@@ -9,7 +9,7 @@ from dxprivacy.errors import Hint, UsageError
 from dxprivacy.metrics import Metric
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.listed import graph, points, values
-from dxprivacy.policy.ordered import dates, integers, numbers
+from dxprivacy.policy.ordered import dates, hours, integers, numbers, weekdays
 
 COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
 """What every table may say."""
@@ -50,6 +50,8 @@ TABLES: dict[str, Table] = {
         'dates = ["2026-01-01", "2026-12-31"]',
         ("per", "at_most", "format", "columns", "timezone", "step", "outside"),
     ),
+    "weekdays": Table(weekdays, "weekdays = true", ("per", "at_most", "format", "timezone")),
+    "hours": Table(hours, "hours = [0, 24]", ("per", "at_most", "format", "timezone", "step", "circle")),
     "points": Table(
         points,
         'points = "cities.csv"',

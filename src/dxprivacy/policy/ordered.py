@@ -1,4 +1,4 @@
-"""Ordered attributes of a policy: integers, numbers in cells, dates, and series of them."""
+"""Ordered attributes of a policy: integers, numbers in cells, dates, times of day, and series of numbers."""
 
 import math
 import re
@@ -13,16 +13,20 @@ from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.text_formats import as_date
+from dxprivacy.attributes.times import DAY as DAY_SECONDS
+from dxprivacy.attributes.times import Times
+from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.errors import Hint, PolicyError
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Metric, alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.keys import DAYS, LENGTHS, MONTHS, Keys, divide
+from dxprivacy.policy.keys import DAYS, HOURS, LENGTHS, MONTHS, Keys, divide
 from dxprivacy.policy.toml_file import UNPRINTABLE
 
 Price = tuple[Exact, Fraction | None]
 """What one step of an ordered attribute costs, and the cap."""
 _OUTSIDE = {"other": "what lies outside the range counts as invalid", "clamp": "as the nearest end"}
+_MOST_ON_A_CIRCLE = 1_440
 _CELL_VALUES = {
     "middle": "a number counts as the middle of its step in sums",
     "low": "as the lower end; right for whole numbers in steps of 1",
@@ -116,10 +120,9 @@ def dates(keys: Keys) -> tuple[Attribute, Metric]:
         raise keys.error(f"{keys.name}: dates needs a first and a last day", "dates", [example])
     if "columns" in keys:
         raise keys.error("a series of dates is not supported", "columns", ["integers", "numbers"])
-    extra: dict[str, Any] = {"timezone": keys.text("timezone", "Europe/Berlin")} if "timezone" in keys else {}
     other, _ = keys.other()
     step = _calendar_step(keys)
-    attribute = Dates(first=days[0], last=days[1], step=step, clamp=_clamps(keys), **extra, **keys.common())
+    attribute = Dates(first=days[0], last=days[1], step=step, clamp=_clamps(keys), **_zone(keys), **keys.common())
     epsilon = keys.epsilon()
     price = divide(epsilon, _per_step(keys, step))
     if price not in (0, math.inf) and "unit" in keys:
@@ -155,3 +158,58 @@ def _per_step(keys: Keys, step: Step) -> Fraction:
             [('per = "1 month"', ""), ('per = "1 year"', ""), ('step = "1 week"', "counts in days")],
         )
     return keys.length(per, "per", MONTHS if step.months else DAYS, example) / step.size
+
+
+def weekdays(keys: Keys) -> tuple[Attribute, Metric]:
+    """`weekdays = true`: Monday to Sunday, of a column of dates."""
+    if keys["weekdays"] is not True:
+        raise keys.error(f"{keys.name}: weekdays is true", "weekdays", ["weekdays = true"])
+    other, _ = keys.other()
+    attribute = Weekdays(**_zone(keys), **keys.common())
+    universe, epsilon = Universe([attribute]), keys.epsilon()
+    if "per" not in keys:
+        if "at_most" in keys:
+            raise keys.error(
+                "at_most means nothing without per", "at_most", [('per = "1 day"', "on the ring of a week")]
+            )
+        return attribute, alone.discrete(universe, epsilon, other)
+    price = divide(epsilon, keys.length(keys["per"], "per", DAYS, "1 day"))
+    return attribute, alone.ring(universe, attribute, price, other, keys.cap(epsilon, price))
+
+
+def hours(keys: Keys) -> tuple[Attribute, Metric]:
+    """`hours = [0, 24]` with `step = "1 hour"`: times of day in half-open cells, on a line or on a circle."""
+    given = keys["hours"]
+    example: list[Hint | str] = ["hours = [0, 24]", ("hours = [6, 22]", "times outside count as invalid")]
+    if not isinstance(given, list) or len(given) != 2:
+        raise keys.error(f"{keys.name}: hours needs a first and a last one", "hours", example)
+    low, high = (keys.number(x, "hours", "an hour", (Fraction(0), Fraction(24)), example) * 3600 for x in given)
+    step = 3600 * (keys.length(keys["step"], "step", HOURS, "15 minutes") if "step" in keys else Fraction(1))
+    if any(x.denominator != 1 for x in (low, high, step)):
+        raise keys.error(f"{keys.name}: hours and steps are whole numbers of seconds", "hours", example)
+    if "unit" in keys:
+        raise keys.error("times of day are counted in hours; unit means nothing here", "unit")
+    circle = keys.table.get("circle", False)
+    if not isinstance(circle, bool):
+        raise keys.error("circle is true or false", "circle", [("circle = true", "23:00 is next to midnight")])
+    other, _ = keys.other()
+    attribute = Times(low=int(low), high=int(high), step=int(step), **_zone(keys), **keys.common())
+    epsilon = keys.epsilon()
+    per = keys.per(('per = "1 hour"', f"{keys['epsilon']} for every hour apart"))
+    price = divide(epsilon, keys.length(per, "per", HOURS, "1 hour") * 3600 / step)
+    cap = keys.cap(epsilon, price)
+    if not circle:
+        return attribute, alone.stepped(Universe([attribute]), attribute, price, other, cap)
+    if high - low != DAY_SECONDS:
+        raise keys.error("only a whole day is a circle", "circle", [("hours = [0, 24]", ""), ("circle = false", "")])
+    if attribute.listed > _MOST_ON_A_CIRCLE:
+        raise keys.error(
+            f"{attribute.listed:,} steps on a circle are more than the {_MOST_ON_A_CIRCLE:,} we can hold",
+            "step",
+            [('step = "1 minute"', ""), ("circle = false", "")],
+        )
+    return attribute, alone.ring(Universe([attribute]), attribute, price, other, cap)
+
+
+def _zone(keys: Keys) -> dict[str, Any]:
+    return {"timezone": keys.text("timezone", "Europe/Berlin")} if "timezone" in keys else {}

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from dxprivacy.attributes.base import as_text
 from dxprivacy.attributes.calendar import days_named
+from dxprivacy.attributes.text_formats import hours_of
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.numbers import exact
 
@@ -31,7 +32,7 @@ def condition(wanted: object) -> Condition:
             if first[0] > last[1]:
                 raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
             return first[0], last[1]
-        low, high = (Fraction(exact(x, what="end of a range")) for x in wanted)
+        low, high = (_number(x) for x in wanted)
         if low > high:
             raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
         return low, high
@@ -39,6 +40,12 @@ def condition(wanted: object) -> Condition:
     if not values:
         raise UsageError("a condition needs at least one value")
     return values
+
+
+def _number(end: object) -> Fraction:
+    """A number, or a time of day in hours."""
+    hours = hours_of(end)
+    return Fraction(exact(end, what="end of a range")) if hours is None else hours
 
 
 def _is_year(end: object) -> bool:

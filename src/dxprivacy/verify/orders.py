@@ -11,7 +11,7 @@ from itertools import pairwise
 from dxprivacy.verify import days
 from dxprivacy.verify.periods import Periods, span
 from dxprivacy.verify.reading import decimal, refuse
-from dxprivacy.verify.words import number_text
+from dxprivacy.verify.words import clock, clock_text, number_text
 
 End = Fraction | date
 Condition = list[str] | tuple[End, End]
@@ -113,6 +113,19 @@ class CellOrder(PointOrder):
     def inside(self, low: End, high: End) -> list[int]:
         first, last = self.read(low), self.read(high)
         return [k for k, x in enumerate(self.starts) if first <= x and x + self.step <= last]
+
+
+class ClockOrder(CellOrder):
+    """Times of day in cells, in hours."""
+
+    def read(self, written: str | End) -> Fraction:
+        hours = clock(written) if isinstance(written, str) else None
+        return super().read(written if hours is None else hours)
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        if high is None:
+            return f"{clock_text(low)}+"
+        return f"{clock_text(max(low, self.low))}–{clock_text(min(high, self.high))}"
 
 
 class ColumnOrder(PointOrder):
