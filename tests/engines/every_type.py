@@ -78,7 +78,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     ),
     "weekdays": Weekdays(name="weekdays", column="x", timezone="America/New_York"),
     "hours": Times(name="hours", column="x", timezone="Europe/Berlin"),
-    "minutes": Times(name="minutes", column="x", step=60),
+    "quarters of hours": Times(name="quarters of hours", column="x", step=900),
     "a series": Series(name="a series", columns=("x", "x2"), entry=Integers(name="s", low=0, high=2)),
 }
 
