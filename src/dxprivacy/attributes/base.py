@@ -20,6 +20,7 @@ from dxprivacy.attributes.codecs import Codec, ListedTexts
 from dxprivacy.attributes.order import Scale, Singles
 from dxprivacy.errors import PolicyError, QuestionError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import exact, number_text
 
 OTHER = "other"
@@ -167,7 +168,7 @@ class Attribute(ABC):
     # -- numbers and order ---------------------------------------------------------------------------------------------
 
     @property
-    def numbers(self) -> tuple[Fraction, ...] | None:
+    def numbers(self) -> Sequence[Fraction] | None:
         """The number behind each listed value, for sums and means; None if there is none."""
         return None
 
@@ -203,10 +204,13 @@ class Attribute(ABC):
 
     def values_in_sums(self, numbers: Sequence[Fraction], missing: Fraction | None = None) -> tuple[Fraction, ...]:
         """`numbers` with the one for `other` behind: the declared value, or `missing`, or the middle of the range."""
-        if not self.has_other:
-            return tuple(numbers)
-        middle = (min(numbers) + max(numbers)) / 2 if missing is None else missing
-        return (*numbers, middle if self.other_value is None else self.other_value)
+        return (*numbers, self.other_in_sums(numbers, missing)) if self.has_other else tuple(numbers)
+
+    def other_in_sums(self, numbers: Sequence[Fraction], missing: Fraction | None = None) -> Fraction:
+        """What `other` counts as beside `numbers`."""
+        if self.other_value is not None:
+            return self.other_value
+        return sum(ends_of(numbers), Fraction(0)) / 2 if missing is None else missing
 
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
         """How far below and above the number that it counts as a valid entry may lie."""

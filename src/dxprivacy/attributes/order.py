@@ -4,14 +4,16 @@ Whole numbers and properties are points; numbers in cells have a width, and no e
 grouped by the calendar too.
 """
 
+import math
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,10 +21,13 @@ from dxprivacy.attributes.calendar import DAY, Periods, days_named, month_number
 from dxprivacy.attributes.text_formats import hours_of
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.evenly import Evenly, ends_of
 from dxprivacy.exact.numbers import exact, number_text
 
 End: TypeAlias = Fraction | date | str
 """One end of a range, as it was written."""
+Places: TypeAlias = Sequence[int] | Ints
+"""A whole number for each listed value: its group."""
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -32,7 +37,7 @@ class Scale(ABC):
 
     name: str
     example: str
-    starts: tuple[Fraction, ...]
+    starts: Sequence[Fraction]
 
     @abstractmethod
     def read(self, written: End) -> Fraction:
@@ -47,21 +52,29 @@ class Scale(ABC):
         """The group from `low` up to, but without, `high`."""
 
     @abstractmethod
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         """The values within a range, both ends included."""
 
     @abstractmethod
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """Groups of equal width: the group of each value, and the groups' labels."""
 
     def require_end(self, edge: Fraction) -> None:  # noqa: B027 - points cannot be cut
         """Refuse an edge that would cut a value in two."""
 
-    def places(self, edges: Sequence[Fraction]) -> list[int]:
+    def places(self, edges: Sequence[Fraction]) -> Places:
         """Between which edges each value lies; -1 is before the first."""
         for edge in edges:
             self.require_end(edge)
-        return [sum(e <= v for e in edges) - 1 for v in self.starts]
+        return _between(edges, self.starts)
+
+
+def _between(edges: Sequence[Fraction], starts: Sequence[Fraction]) -> Places:
+    """The last of some growing edges that each number has reached; -1 before the first."""
+    if isinstance(starts, Evenly):
+        reached = np.array([starts.below(edge) for edge in edges], dtype=np.int64)
+        return np.asarray(np.searchsorted(reached, np.arange(len(starts)), side="right") - 1, dtype=np.int64)
+    return [bisect_right(edges, v) - 1 for v in starts]
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class Singles(Scale):
     """Single numbers."""
 
     name: str
-    starts: tuple[Fraction, ...]
+    starts: Sequence[Fraction]
     example: str = "0,18,65"
 
     def read(self, written: End) -> Fraction:
@@ -79,11 +92,13 @@ class Singles(Scale):
 
     @cached_property
     def _whole(self) -> bool:
+        if isinstance(self.starts, Evenly):
+            return self.starts.first.denominator == self.starts.step.denominator == 1
         return all(v.denominator == 1 for v in self.starts)
 
     @cached_property
     def _ends(self) -> tuple[Fraction, Fraction]:
-        return min(self.starts), max(self.starts)
+        return ends_of(self.starts)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """`0–9` for whole numbers, otherwise `0 to 10`; the last one is open."""
@@ -94,8 +109,11 @@ class Singles(Scale):
             return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
         return f"{number_text(low)} to {number_text(high)}"
 
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         first, last = self.read(low), self.read(high)
+        if isinstance(self.starts, Evenly):
+            after = self.starts.below(last)
+            return range(self.starts.below(first), after + (after < len(self.starts) and self.starts[after] == last))
         return [k for k, v in enumerate(self.starts) if first <= v <= last]
 
     def _width(self, width: str) -> Fraction:
@@ -104,15 +122,24 @@ class Singles(Scale):
             raise QuestionError(f"cannot group {self.name} by steps of {width}")
         return size
 
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """From one multiple of the width to the next."""
         return self._by_width(width)
 
-    def _by_width(self, width: str) -> tuple[list[int], list[str]]:
+    def _by_width(self, width: str) -> tuple[Places, list[str]]:
         size = self._width(width)
-        keys = [int(v // size) for v in self.starts]
-        place = {key: k for k, key in enumerate(sorted(set(keys)))}
-        return [place[key] for key in keys], [self.label(key * size, (key + 1) * size) for key in place]
+        place, groups = np.unique(_multiples(self.starts, size), return_inverse=True)
+        return groups.reshape(-1), [self.label(int(key) * size, (int(key) + 1) * size) for key in place]
+
+
+def _multiples(starts: Sequence[Fraction], size: Fraction) -> "np.ndarray[tuple[int], np.dtype[Any]]":
+    """How often a width goes into each number, rounded down."""
+    if isinstance(starts, Evenly):
+        common = math.lcm(starts.first.denominator, starts.step.denominator, size.denominator)
+        a, b, c = (int(x * common) for x in (starts.first, starts.step, size))
+        if max(abs(a), abs(a + b * len(starts)), c) < 1 << 62:
+            return (a + b * np.arange(len(starts), dtype=np.int64)) // c
+    return np.array([int(v // size) for v in starts], dtype=object)
 
 
 @dataclass(frozen=True)
@@ -141,17 +168,19 @@ class Cells(Singles):
         low = self.starts[0]
         return low < edge < self.starts[-1] + self.step and (edge - low) % self.step != 0
 
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         first, last = self.read(low), self.read(high)
         self.require_end(first)
         self.require_end(last)
+        if isinstance(self.starts, Evenly):
+            return range(self.starts.below(first), self.starts.below(last - self.step + self.step / 2))
         return [k for k, v in enumerate(self.starts) if first <= v and v + self.step <= last]
 
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """From one multiple of the width to the next; it must not cut cells."""
         size = self._width(width)
-        for edge in {(v // size + 1) * size for v in self.starts}:
-            self.require_end(edge)
+        for key in np.unique(_multiples(self.starts, size)):
+            self.require_end((int(key) + 1) * size)
         return super().steps(width)
 
 
@@ -169,19 +198,19 @@ class ColumnOfCells(Cells):
         """The same cells, which nothing may cut."""
         return Cells(self.name, self.starts, step=self.step)
 
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         """The cells between the two; where an end cuts one, those with their middles between the two."""
         first, last = self.read(low), self.read(high)
         if self.cuts(first) or self.cuts(last):
             return [k for k, v in enumerate(self.middles) if first <= v <= last]
         return super().inside(low, high)
 
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """From one multiple of the width to the next, by the cells' middles."""
         return replace(self, starts=self.middles)._by_width(width)
 
-    def places(self, edges: Sequence[Fraction]) -> list[int]:
-        return [sum(e <= v for e in edges) - 1 for v in self.middles]
+    def places(self, edges: Sequence[Fraction]) -> Places:
+        return _between(edges, self.middles)
 
 
 @dataclass(frozen=True)
@@ -305,22 +334,22 @@ class Days(Scale):
             hints=[day.isoformat() for day in near],
         )
 
-    def places(self, edges: Sequence[Fraction]) -> list[int]:
+    def places(self, edges: Sequence[Fraction]) -> Places:
         for edge in edges:
             self.require_end(edge)
-        found = np.searchsorted(np.array([int(e) for e in edges], dtype=np.int64), self._starts, side="right") - 1
-        return [int(k) for k in found.tolist()]
+        reached = np.array([int(edge) for edge in edges], dtype=np.int64)
+        return np.asarray(np.searchsorted(reached, self._starts, side="right") - 1, dtype=np.int64)
 
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         first, last = self._span(low)[0], self._span(high)[1]
         periods = self.periods
         cut = periods.cut(first, last)
         if cut is not None:
             at = periods.place(cut)
             raise self._cut(cut, [periods.start(at), periods.end(at)])
-        return list(periods.touched(first, last))
+        return periods.touched(first, last)
 
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """Calendar weeks, months, quarters, years, decades, days of the week, or so many periods from the first one."""
         listed, periods = self.periods.listed, self.periods
         if width in CALENDAR:
@@ -332,9 +361,9 @@ class Days(Scale):
                 hints=[f"{self.name}/{known}" for known in CALENDAR] + [f"{self.name}/7"],
             )
         labels = [periods.words(k, min(k + size, listed) - 1) for k in range(0, listed, size)]
-        return [k // size for k in range(listed)], labels
+        return np.arange(listed, dtype=np.int64) // size, labels
 
-    def _by_calendar(self, width: str) -> tuple[list[int], list[str]]:
+    def _by_calendar(self, width: str) -> tuple[Places, list[str]]:
         """No period may lie in two groups; a week of days of the week has all of them."""
         key, periods = CALENDAR[width], self.periods
         keys = [key(periods.start(k)) for k in range(periods.listed)]

@@ -12,6 +12,7 @@ from dxprivacy.attributes.order import Clock, Scale, clock_text
 from dxprivacy.attributes.text_formats import TimeFormat, hours_of
 from dxprivacy.attributes.time_zones import require_zone
 from dxprivacy.errors import PolicyError, UsageError
+from dxprivacy.exact.evenly import Evenly
 from dxprivacy.exact.numbers import exact, is_whole
 
 DAY = 86_400  # seconds
@@ -95,7 +96,7 @@ class Times(Attribute):
     def order(self, fact: Property | None = None) -> Scale | None:
         if fact is not None:
             return super().order(fact)
-        return Clock(self.name, tuple(self.start(k) for k in range(self.listed)), step=self.unit_step)
+        return Clock(self.name, Evenly(self.start(0), self.unit_step, self.listed), step=self.unit_step)
 
     def range_words(self, low: Fraction, high: Fraction) -> str:
         ends = (self.start(0), self.start(self.listed))
