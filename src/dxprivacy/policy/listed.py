@@ -11,7 +11,7 @@ from dxprivacy.errors import DxError, PolicyError
 from dxprivacy.metrics import PLACES, Metric, alone
 from dxprivacy.metrics.graph import read_edges
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.keys import KILOMETRES, MOST_VALUES, Keys
+from dxprivacy.policy.keys import KILOMETRES, MOST_LISTED, Keys
 from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places, read_values, too_many
 from dxprivacy.policy.toml_file import UNPRINTABLE
 
@@ -76,8 +76,9 @@ def _from_list(keys: Keys) -> Values:
     for key in ("id", "units", "complete"):
         if key in keys:
             raise keys.error(f"{key} is for values that a file lists", key, [('values = "zips.csv"', "for example")])
-    if len(listed) > MOST_VALUES:
-        raise keys.error(too_many(keys.name, len(listed), MOST_VALUES).what, "values")
+    if len(listed) > MOST_LISTED:
+        error = too_many(keys.name, len(listed), MOST_LISTED)
+        raise keys.error(error.what, "values", error.hints)
     return Values(values=tuple(listed), **keys.common())
 
 
@@ -86,7 +87,7 @@ def _from_file(keys: Keys) -> Values:
     common = keys.common()
     called = (common.get("column", keys.name), keys.name)
     identifier = keys.text("id", "zip") if "id" in keys else ""
-    found = read_values(keys.path("values", "zips.csv"), _units(keys), identifier, called, MOST_VALUES)
+    found = read_values(keys.path("values", "zips.csv"), _units(keys), identifier, called, MOST_LISTED)
     return Values(values=found.values, facts=found.facts, **common)
 
 

@@ -20,7 +20,8 @@ from dxprivacy.errors import Hint, PolicyError
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Metric, alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.keys import DAYS, HOURS, LENGTHS, MONTHS, Keys, divide
+from dxprivacy.policy.keys import DAYS, HOURS, LENGTHS, MONTHS, MOST_VALUES, Keys, divide
+from dxprivacy.policy.places import too_many
 from dxprivacy.policy.toml_file import UNPRINTABLE
 
 Price = tuple[Exact, Fraction | None]
@@ -93,6 +94,9 @@ def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> 
 
 def _finish(keys: Keys, attribute: Integers | Numbers, step: Price, other: Exact | None) -> tuple[Attribute, Metric]:
     price, cap = step
+    if attribute.listed > MOST_VALUES:
+        error = too_many(keys.name, attribute.listed, MOST_VALUES)
+        raise keys.error(error.what, attribute.kind, error.hints)
     if "columns" not in keys:
         return attribute, alone.stepped(Universe([attribute]), attribute, price, other, cap)
     columns = keys["columns"]

@@ -140,10 +140,14 @@ def test_a_missing_file_is_told_and_no_output_may_replace_one(tmp_path):
 
 
 def test_too_many_values_are_refused_by_public_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(listed, "MOST_VALUES", 2)
+    monkeypatch.setattr(listed, "MOST_LISTED", 2)
     with pytest.raises(PolicyError, match=r"zips\.csv has 3 values; an attribute may have 2 at most"):
         policy(tmp_path)
+    with pytest.raises(PolicyError, match="zip has 3 values; an attribute may have 2 at most"):
+        dx.Policy.parse(POLICY.format(lines="").replace('"zips.csv"', '["a", "b", "c"]'))
     monkeypatch.undo()
+    with pytest.raises(PolicyError, match=r"x has 10,000,001 values; an attribute may have 5,000,000 at most"):
+        dx.Policy.parse('title = "t"\ndataset = "d"\n[attributes.x]\nintegers = [0, 10000000]\nepsilon = 1\nper = 1\n')
     many = "zip\n" + "".join(f"{k}\n" for k in range(3000))
     (tmp_path / "zips.csv").write_text(many)
     text = POLICY.format(lines="").replace("epsilon = 1.0", "epsilon = { a = 1.0 }")
