@@ -137,10 +137,10 @@ class Periods:
         if self.step.days:
             return _from_to(self.start(first).isoformat(), self.end(last).isoformat())
         a = month_number(self.start(first))
-        b = min(month_number(self.first) + (last + 1) * self.step.months - 1, _LAST_MONTH)
-        if a % 12 == 0 and b % 12 == 11:
-            return _from_to(f"{a // 12:04}", f"{b // 12:04}")
-        return _from_to(*(f"{m // 12:04}-{m % 12 + 1:02}" for m in (a, b)))
+        b = month_number(self.first) + (last + 1) * self.step.months - 1
+        if a % 12 == 0 and b % 12 == 11:  # whole years; the last one may be cut short
+            return _from_to(f"{a // 12:04}", f"{min(b // 12, self.last.year):04}")
+        return _from_to(*(f"{m // 12:04}-{m % 12 + 1:02}" for m in (a, min(b, month_number(self.last)))))
 
     def find(self, written: str) -> range | None:
         """The periods that a text names: a day, a month, a year, or from one to another."""

@@ -74,9 +74,10 @@ class Periods:
         if self.unit == "days":
             return _joined(low.isoformat(), self.end(last).isoformat())
         month = 12 * self.starts[last].year + self.starts[last].month - 1 + self.size - 1
-        year, month = min(divmod(month, 12), (9999, 11))
+        year, month = divmod(month, 12)
         if low.month == 1 and month == 11:
-            return _joined(f"{low.year:04}", f"{year:04}")
+            return _joined(f"{low.year:04}", f"{min(year, self.last.year):04}")
+        year, month = min((year, month), (self.last.year, self.last.month - 1))
         return _joined(f"{low.year:04}-{low.month:02}", f"{year:04}-{month + 1:02}")
 
     def begin(self, day: date) -> str:

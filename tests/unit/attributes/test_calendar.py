@@ -84,7 +84,7 @@ def test_every_day_of_the_range_lies_in_exactly_one_period(first, length, step, 
         ("1 month", 1_212, "1926-01", "2026-12"),
         ("3 months", 404, "1926-01–1926-03", "2026-10–2026-12"),
         ("1 year", 101, "1926", "2026"),
-        ("10 years", 11, "1926–1935", "2026–2035"),
+        ("10 years", 11, "1926–1935", "2026"),
     ],
 )
 def test_labels_say_which_period_it_is(step, listed, first, last):
@@ -115,7 +115,7 @@ def test_leap_days_and_the_ends_of_time_have_their_places():
 
 def test_a_step_larger_than_the_range_is_one_value():
     one = dates("100 years", "2026-01-01", "2026-12-31")
-    assert (one.listed, one.label(0), one.find("2026-05-05")) == (1, "2026–2125", 0)
+    assert (one.listed, one.label(0), one.find("2026-05-05")) == (1, "2026", 0)
 
 
 def test_months_begin_on_the_first():
