@@ -65,9 +65,8 @@ def sql(value: ex.Value, name: str) -> str:
             return f"CAST(make_timestamp({_inner(microseconds, name)}) AS DATE)"
         case ex.SecondOfDay(microseconds):
             return f"((({_inner(microseconds, name)}) % {_DAY} + {_DAY}) % {_DAY} // 1000000)"
-        case ex.TimeAt(seconds):
-            at = f"({_inner(seconds, name)})"
-            return f"make_time({at} // 3600, {at} // 60 % 60, CAST({at} % 60 AS DOUBLE))"
+        case ex.TimeAt(day, seconds):
+            return f"make_timestamp({(day - _EPOCH).days * _DAY} + ({_inner(seconds, name)}) * 1000000)"
         case ex.MonthOf(day):
             return f"(year({_inner(day, name)}) * 12 + month({_inner(day, name)}) - 1)"
         case ex.FirstOfMonth(month):

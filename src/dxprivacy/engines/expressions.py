@@ -184,8 +184,9 @@ class SecondOfDay:
 
 @dataclass(frozen=True)
 class TimeAt:
-    """The time of day so many seconds after midnight."""
+    """The point in time so many seconds after a day begins."""
 
+    day: date
     seconds: "Value"
 
 

@@ -303,7 +303,7 @@ def entry_at(codec: WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | Times
         case DaysOfTheWeek():
             return Arithmetic(Day(A_MONDAY), "+", k)
         case TimesOfDay(low, _, step):
-            return TimeAt(Arithmetic(Whole(low), "+", Arithmetic(k, "*", Whole(step))))
+            return TimeAt(A_MONDAY, Arithmetic(Whole(low), "+", Arithmetic(k, "*", Whole(step))))
         case NumbersInCells():
             # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
             a, b, c = codec.grid

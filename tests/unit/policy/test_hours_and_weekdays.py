@@ -139,3 +139,39 @@ def test_checks_differences_and_pictures_know_them():
     assert "neighbouring hours" in str(made.check())
     assert "hour" in str(made.diff(line))
     assert dx.plots.policy(made).to_dict()
+
+
+def test_times_of_day_are_refused_in_parquet_and_read_from_arrow(tmp_path):
+    """The engine stops at a Parquet time that lies in no day: one row would decide about a release."""
+    from dxprivacy.engines.opening import open_source
+
+    universe = one('hours = [0, 24]\nepsilon = 1\nper = "1 hour"').universe
+    table = pa.table({"x": pa.array([0, 3600 * 10**6, None, 86_399 * 10**6], pa.time64("us"))})
+    pq.write_table(table, tmp_path / "people.parquet")
+    with pytest.raises(DataError, match="times of day, which Parquet files must store as text"):
+        open_source(tmp_path / "people.parquet").check(universe)
+    counts = open_source(table).count(universe).counts
+    assert {k: int(n) for k, n in enumerate(counts) if n} == {0: 1, 1: 1, 23: 1, 24: 1}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'hours = [6, 22]\nstep = "15 minutes"\nepsilon = 1\nper = "1 hour"\nformat = "%H.%M"',
+        "weekdays = true\nepsilon = 1",
+        'dates = ["1926-01-01", "2026-12-31"]\nstep = "3 months"\nepsilon = 1\nper = "1 year"\nformat = "%d.%m.%Y"',
+        'dates = ["1926-01-01", "2026-12-31"]\nstep = "10 days"\nepsilon = 1\nper = "1 week"',
+    ],
+)
+def test_records_that_are_written_as_parquet_are_read_back(lines, tmp_path):
+    import numpy as np
+
+    from dxprivacy.engines.duck_records import write_parquet_records
+    from dxprivacy.engines.fields import fields_of
+    from dxprivacy.engines.opening import open_source
+
+    universe = one(lines).universe
+    cells = np.arange(universe.size, dtype=np.int64)
+    times = cells % 3 + 1
+    write_parquet_records(tmp_path / "people.parquet", fields_of(universe), cells, times)
+    assert open_source(tmp_path / "people.parquet").count(universe).counts.tolist() == times.tolist()
