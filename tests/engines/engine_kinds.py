@@ -188,8 +188,11 @@ def expected_index(attribute: Attribute, *values: object) -> int:
         return min(sum(edge <= at for edge in edges) - 1, other - 1)
     if isinstance(attribute, Dates):
         found_day = day(value)
-        days = [attribute.day(k) for k in range(other)]
-        return days.index(found_day) if found_day in days else other
+        if found_day is not None and attribute.clamp:
+            found_day = min(max(found_day, attribute.first), attribute.last)
+        if found_day is None or not attribute.first <= found_day <= attribute.last:
+            return other
+        return sum(attribute.day(k) <= found_day for k in range(other)) - 1
     known = list(attribute.values) if isinstance(attribute, Values) else list(attribute.ids)
     if isinstance(value, bool):
         text = "true" if value else "false"

@@ -22,7 +22,9 @@ from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.times import Times
 from dxprivacy.attributes.values import Values
+from dxprivacy.attributes.weekdays import Weekdays
 
 ATTRIBUTES: dict[str, Attribute] = {
     "texts": Values(name="texts", column="x", values=("M", "F", "été", "1", "true")),
@@ -61,6 +63,22 @@ ATTRIBUTES: dict[str, Attribute] = {
     "days as written": Dates(
         name="days as written", column="x", first="2026-01-01", last="2026-01-03", format="%d.%m.%Y"
     ),
+    "weeks in a zone": Dates(
+        name="weeks in a zone", column="x", first="1969-12-30", last="1970-03-03", timezone="Asia/Tokyo", step="1 week"
+    ),
+    "all months": Dates(name="all months", column="x", first="0001-01-01", last="9999-12-31", step="500 years"),
+    "clamped months": Dates(
+        name="clamped months",
+        column="x",
+        first="2026-01-01",
+        last="2026-12-31",
+        timezone="America/New_York",
+        step="1 month",
+        clamp=True,
+    ),
+    "weekdays": Weekdays(name="weekdays", column="x", timezone="America/New_York"),
+    "hours": Times(name="hours", column="x", timezone="Europe/Berlin"),
+    "quarters of hours": Times(name="quarters of hours", column="x", step=900),
     "a series": Series(name="a series", columns=("x", "x2"), entry=Integers(name="s", low=0, high=2)),
 }
 
@@ -69,6 +87,7 @@ TEXTS = [
     b"inf", b"-inf", b"infinity", b"1e400", b"-1e400", b"0x1F", b"1_000", b"1.234,5", b"0,5", b"0.1", b".5", b"5.",
     b"\xff", b"\xc3", b"M\xff", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\x80", b"a\0b", b"\0", b"a\nb", b'"', b'""',
     b"2026-01-02", b"2026-02-30", b"2026-01-02T10:00:00Z", b"02.01.2026", b"99999-01-01", b"0000-00-00", b"today",
+    b"08:15", b"23:59:60",
     "\u202e\u2066".encode(), "\U0010ffff".encode(), b"9" * 400, b"1" + b"0" * 6_000, b"." + b"0" * 6_000 + b"1",
     b" " * 6_000 + b"1", b"\xff" * 5_000, b"12345678901234567890123", b"M" * 70_000, '٣'.encode(), b"1 234.5",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 import math
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from dxprivacy.attributes.times import Times
+from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines import placement
 from dxprivacy.engines.duck_dialect import sql
@@ -82,6 +84,8 @@ def applied(node, inner):
                 return date(*(int(found[k]) for k in (year, month, day))) if found else None
             except ValueError:
                 return None
+        case ex.Microseconds() if isinstance(inner, time):
+            return 10**6 * (3600 * inner.hour + 60 * inner.minute + inner.second) + inner.microsecond
         case ex.Microseconds():
             clock = inner.astimezone(UTC).replace(tzinfo=None) if inner.tzinfo else inner
             return (clock - datetime(1970, 1, 1)) // timedelta(microseconds=1)
@@ -90,8 +94,22 @@ def applied(node, inner):
             return 10**6 * next((o for at, o in reversed(table) if seconds >= at), table[0][1])
         case ex.DayOf():
             return EPOCH + timedelta(days=inner // 86_400_000_000)
+        case ex.WrittenTime(_, pattern, hour, minute, second):
+            found = re.fullmatch(pattern, inner, re.ASCII)
+            sizes = ((hour, 3600), (minute, 60), (second, 1))
+            return sum(size * int(found[k] or 0) for k, size in sizes if k) if found else None
+        case ex.SecondOfDay():
+            return inner // 10**6 % 86_400
+        case ex.Remainder(_, by):
+            assert inner >= 0
+            return inner % by
+        case ex.MonthOf():
+            return 12 * inner.year + inner.month - 1
         case ex.Floor():
             return float(math.floor(inner))
+        case ex.Quotient(_, by):
+            assert inner >= 0
+            return inner // by
         case ex.Unless(_, excluded):
             return None if inner == excluded else inner
     raise AssertionError(node)
@@ -144,24 +162,67 @@ ATTRIBUTES = {
     "income": dx.Numbers(name="c", low=0, high=3000, step=1000, clamp=True, format="1.234,5"),
     "visit": dx.Dates(name="c", **YEAR, timezone="America/New_York"),
     "written": dx.Dates(name="c", **YEAR, format="%d.%m.%Y"),
+    "weeks": dx.Dates(name="c", **YEAR, timezone="Asia/Tokyo", step="1 week"),
+    "months": dx.Dates(name="c", first="2025-12-01", last="2026-12-15", timezone="America/New_York", step="1 month"),
+    "years": dx.Dates(name="c", first="2026-01-01", last="2026-12-31", step="2 years", format="%d.%m.%Y"),
+    "clamped months": dx.Dates(name="c", first="2026-02-01", last="2026-11-30", step="3 months", clamp=True),
+    "weekday": Weekdays(name="c", timezone="Europe/Berlin"),
+    "written weekday": Weekdays(name="c", format="%d.%m.%Y"),
+    "hour": Times(name="c", timezone="Asia/Kolkata"),
+    "quarters": Times(name="c", low=6 * 3600, high=22 * 3600, step=900, timezone="America/New_York"),
+    "shifts": Times(name="c", low=6 * 3600, high=22 * 3600, step=8 * 3600, format="%d.%m.%Y %H.%M"),
+    "seconds": Times(name="c", step=1, format="%H%M%S"),
+    "clamped days": dx.Dates(name="c", **YEAR, timezone="Pacific/Auckland", clamp=True),
 }
 NUMBERS = st.sampled_from(
     ["", " 17 ", "+17.0", "17.5", "1e1", ".5", "1.234", "1.234,5", "-0,0", "9" * 30, "1e999", "0.3", "٣", "NaN", "1_0"]
 )
 DAYS = st.sampled_from(["2026-01-31", "2026-02-30", " 2026-12-31T23:59Z", "31.12.2026", "1.2.2026", "2025-12-31", "x"])
-TEXT = st.one_of(st.sampled_from(["M", "F", "1", "été", "true", "m", "M "]), NUMBERS, DAYS, st.text(max_size=6))
+TIMES = st.sampled_from(
+    [
+        "08:15",
+        "8:15",
+        "23:59:59.999",
+        "24:00",
+        "00:00",
+        " 2026-01-31T10:00:01Z ",
+        "10:60",
+        "8",
+        "08",
+        "8.0",
+        "8.5",
+        "24",
+        "3.1.2026 8.15",
+        "03.01.2026 23.5",
+        "081530",
+        "815",
+        "2026-01-31",
+        "10:00+02",
+        "10:00:60",
+        "T10:00",
+        "-8",
+    ]
+)
+TEXT = st.one_of(TIMES, st.sampled_from(["M", "F", "1", "été", "true", "m", "M "]), NUMBERS, DAYS, st.text(max_size=6))
 FLOATS = st.one_of(
     st.floats(), st.floats(-2, 2), st.integers(-30, 30).map(lambda k: k / 10), st.integers(-4, 4000).map(float)
 )
-MOMENTS = st.datetimes(datetime(2025, 12, 20), datetime(2027, 1, 10))
+MOMENTS = st.one_of(
+    st.datetimes(datetime(2025, 11, 20), datetime(2027, 1, 10)),
+    st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)),
+    st.datetimes(datetime(1790, 1, 1), datetime(2210, 1, 1)),
+    st.sampled_from([datetime(1800, 1, 1), datetime(1799, 12, 31, 23), datetime(2199, 12, 31, 23, 59, 59, 999999)]),
+    st.sampled_from([datetime(1, 1, 2, 12), datetime(1, 1, 3), datetime(9999, 12, 29, 23), datetime(9999, 12, 30)]),
+)
 COLUMNS = {
     Kind.TEXT: ("VARCHAR", TEXT),
     Kind.WHOLE: ("BIGINT", st.one_of(st.integers(-30, 130), st.integers(-(1 << 63), (1 << 63) - 1))),
     Kind.FLOAT: ("DOUBLE", FLOATS),
     Kind.DECIMAL: ("DECIMAL(18,3)", st.integers(-(10**18) + 1, 10**18 - 1).map(lambda k: Decimal(k).scaleb(-3))),
     Kind.TRUTH: ("BOOLEAN", st.booleans()),
-    Kind.DATE: ("DATE", st.dates(date(2025, 12, 20), date(2027, 1, 10))),
+    Kind.DATE: ("DATE", st.one_of(st.dates(date(2025, 11, 20), date(2027, 1, 10)), st.dates())),
     Kind.CLOCK: ("TIMESTAMP", MOMENTS),
+    Kind.TIME: ("TIME", st.times()),
     Kind.INSTANT: ("TIMESTAMP WITH TIME ZONE", MOMENTS.map(lambda t: t.replace(tzinfo=ZoneInfo("Asia/Tokyo")))),
 }
 FITTING = [
@@ -170,6 +231,19 @@ FITTING = [
     *((name, kind) for name in ("clamped", "income") for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
     *(("visit", kind) for kind in (Kind.TEXT, Kind.DATE, Kind.CLOCK, Kind.INSTANT)),
     ("written", Kind.TEXT),
+    *((name, kind) for name in ("weekday", "written weekday") for kind in (Kind.DATE, Kind.CLOCK, Kind.INSTANT)),
+    *((name, Kind.TEXT) for name in ("weekday", "written weekday")),
+    *(
+        (name, kind)
+        for name in ("hour", "quarters", "shifts", "seconds")
+        for kind in (Kind.TEXT, Kind.TIME, Kind.CLOCK, Kind.INSTANT)
+    ),
+    *((name, kind) for name in ("hour", "shifts") for kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
+    *(
+        (name, kind)
+        for name in ("weeks", "months", "years", "clamped months", "clamped days")
+        for kind in (Kind.TEXT, Kind.DATE, Kind.CLOCK, Kind.INSTANT)
+    ),
 ]
 
 

@@ -20,6 +20,7 @@ from dxprivacy.attributes.codecs import Codec, ListedTexts
 from dxprivacy.attributes.order import Scale, Singles
 from dxprivacy.errors import PolicyError, QuestionError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import exact, number_text
 
 OTHER = "other"
@@ -41,6 +42,16 @@ class Property:
         except UsageError:
             return None
         return tuple(known[entry] for entry in self.entries)
+
+
+def property_specs(facts: Sequence[Property]) -> list[list[Any]]:
+    """Properties as a spec holds them: each a name and its entries."""
+    return [[fact.name, list(fact.entries)] for fact in facts]
+
+
+def properties_from(specs: Sequence[Any]) -> tuple[Property, ...]:
+    """The inverse of `property_specs`."""
+    return tuple(Property(name, tuple(entries)) for name, entries in specs)
 
 
 class Shared(NamedTuple):
@@ -101,6 +112,10 @@ class Attribute(ABC):
     def find(self, value: object) -> int:
         """The index of a value as a person or a data cell writes it; unknown values raise QuestionError."""
 
+    def find_all(self, value: object) -> Sequence[int]:
+        """The indices that a condition means by a value: one, unless the kind has names for several together."""
+        return [self.find(value)]
+
     def encode(self, values: Sequence[object]) -> Ints:
         """Indices of many values, each distinct text looked up once; what is not listed becomes `other`."""
         texts = np.array([as_text(value) for value in values], dtype=object)
@@ -154,7 +169,7 @@ class Attribute(ABC):
     # -- numbers and order ---------------------------------------------------------------------------------------------
 
     @property
-    def numbers(self) -> tuple[Fraction, ...] | None:
+    def numbers(self) -> Sequence[Fraction] | None:
         """The number behind each listed value, for sums and means; None if there is none."""
         return None
 
@@ -190,10 +205,13 @@ class Attribute(ABC):
 
     def values_in_sums(self, numbers: Sequence[Fraction], missing: Fraction | None = None) -> tuple[Fraction, ...]:
         """`numbers` with the one for `other` behind: the declared value, or `missing`, or the middle of the range."""
-        if not self.has_other:
-            return tuple(numbers)
-        middle = (min(numbers) + max(numbers)) / 2 if missing is None else missing
-        return (*numbers, middle if self.other_value is None else self.other_value)
+        return (*numbers, self.other_in_sums(numbers, missing)) if self.has_other else tuple(numbers)
+
+    def other_in_sums(self, numbers: Sequence[Fraction], missing: Fraction | None = None) -> Fraction:
+        """What `other` counts as beside `numbers`."""
+        if self.other_value is not None:
+            return self.other_value
+        return sum(ends_of(numbers), Fraction(0)) / 2 if missing is None else missing
 
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
         """How far below and above the number that it counts as a valid entry may lie."""
@@ -311,6 +329,10 @@ class Attribute(ABC):
     def value_words(self, index: int) -> str:
         """A value, in the words of what it counts."""
         return self.label(index)
+
+    def values_words(self, indices: Sequence[int]) -> str:
+        """Any of some values, in order."""
+        return " or ".join(map(self.value_words, indices))
 
     def coarse(self, most: int) -> list[int]:
         """Where each of at most so many groups of neighbours starts, for pictures."""

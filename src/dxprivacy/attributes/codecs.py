@@ -8,10 +8,12 @@ way that is here, and is read by all engines at once; a new way is a new class h
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, TypeAlias
+
+from dxprivacy.attributes.calendar import DAY, Periods, Step
 
 
 @dataclass(frozen=True)
@@ -105,22 +107,98 @@ class NumbersInCells:
 
 @dataclass(frozen=True)
 class Days:
-    """Days from `first` to `last`; a point in time counts as its day, an instant as its day in the time zone."""
+    """Days from `first` to `last`, in periods of the calendar; a point in time counts as its day, an instant as its day
+    in the time zone; with `clamp` days outside count as the nearest end.
+    """
 
     first: date
     last: date
     timezone: str = ""
     format: str = ""
+    step: Step = DAY
+    clamp: bool = False
     how: ClassVar[str] = "as a date"
+
+    @cached_property
+    def periods(self) -> Periods:
+        """What the days are taken together to."""
+        return Periods(self.first, self.last, self.step)
 
     @property
     def listed(self) -> int:
         """How many places there are."""
-        return (self.last - self.first).days + 1
+        return self.periods.listed
 
     def day(self, index: int) -> date:
-        """The day at an index."""
-        return self.first + timedelta(days=int(index))
+        """The first day at an index."""
+        return self.periods.start(index)
+
+    @property
+    def known(self) -> tuple[date, date]:
+        """Which days count: those of the range, or with `clamp` all whose instants have a day in every time zone."""
+        if not self.clamp:
+            return self.first, self.last
+        return min(self.first, date(1, 1, 3)), max(self.last, date(9999, 12, 29))
+
+    def place(self, day: date) -> int:
+        """The place of a day; `listed` where it has none."""
+        if self.clamp and self.known[0] <= day <= self.known[1]:
+            day = min(max(day, self.first), self.last)
+        return self.periods.place(day)
 
 
-Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInCells | Days
+KNOWN_DAYS = (date(1800, 1, 1), date(2199, 12, 31))
+"""Whose weekdays and times of day are read: time zones have so many rules that engines could not be told all."""
+
+
+@dataclass(frozen=True)
+class DaysOfTheWeek:
+    """Monday to Sunday, of days and points in time of known years; an instant's as in the time zone."""
+
+    timezone: str = ""
+    format: str = ""
+    listed: ClassVar[int] = 7
+    how: ClassVar[str] = "as a day of the week"
+
+    @cached_property
+    def days(self) -> Days:
+        """How the days themselves are read."""
+        return Days(*KNOWN_DAYS, self.timezone, self.format)
+
+
+@dataclass(frozen=True)
+class TimesOfDay:
+    """Times of day from `low` to below `high`, in half-open cells, all in seconds since midnight.
+
+    A point in time of a known year counts as what the clock shows, an instant as what it shows in the time zone.  Where
+    cells are made of whole hours, a whole number is an hour.
+    """
+
+    low: int
+    high: int
+    step: int
+    timezone: str = ""
+    format: str = ""
+    how: ClassVar[str] = "as a time of day"
+
+    @property
+    def listed(self) -> int:
+        """How many places there are."""
+        return (self.high - self.low) // self.step
+
+    @property
+    def whole_hours(self) -> bool:
+        """Whether an hour by its number tells the cell."""
+        return self.low % 3600 == 0 and self.step % 3600 == 0
+
+    @cached_property
+    def days(self) -> Days:
+        """In which days points in time count."""
+        return Days(*KNOWN_DAYS, self.timezone)
+
+    def place(self, seconds: int) -> int:
+        """The place of a time; `listed` where it has none."""
+        return (seconds - self.low) // self.step if self.low <= seconds < self.high else self.listed
+
+
+Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | TimesOfDay

@@ -14,6 +14,7 @@ from dxprivacy.attributes.codecs import WholeNumbers
 from dxprivacy.attributes.neighbours import range_words, round_starts
 from dxprivacy.attributes.text_formats import NumberFormat
 from dxprivacy.errors import PolicyError
+from dxprivacy.exact.evenly import Evenly
 from dxprivacy.exact.numbers import is_whole
 
 _WHOLE = re.compile("[+-]?[0-9]{1,24}")  # no 1_000, and no digits of other scripts, which `int` would take
@@ -78,8 +79,8 @@ class Integers(Attribute):
         return self.clamp and bool(_WHOLE.fullmatch(text)) and not self.low <= int(text) <= self.high
 
     @cached_property
-    def numbers(self) -> tuple[Fraction, ...]:
-        return tuple(Fraction(v) for v in range(self.low, self.high + 1))
+    def numbers(self) -> Evenly:
+        return Evenly(Fraction(self.low), Fraction(1), self.listed)
 
     @property
     def span(self) -> tuple[Fraction, Fraction]:

@@ -13,11 +13,13 @@ ways have no relation and are refused.
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.codecs import Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.calendar import DAY, month_number
+from dxprivacy.attributes.codecs import Days, DaysOfTheWeek, ListedTexts, NumbersInCells, TimesOfDay, WholeNumbers
 from dxprivacy.attributes.registry import is_known
 from dxprivacy.errors import PolicyError, did_you_mean
 from dxprivacy.exact.arrays import Ints
@@ -92,6 +94,21 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
             return _cells(old, before, new, after, recoding)
         case Days() as before, Days() as after:
             return _days(old, before, new, after, recoding)
+        case DaysOfTheWeek() as before, DaysOfTheWeek() as after:
+            _same_zone(new, before, after)
+            return _in_order(old, 0, new, 0, recoding)
+        case TimesOfDay() as before, TimesOfDay() as after:
+            _same_zone(new, before, after)
+            _no_texts(new, recoding)
+            if before.whole_hours != after.whole_hours:
+                raise PolicyError(
+                    f"{new.name} is read in other steps now",
+                    details=["Where steps are whole hours, 8 is an hour; otherwise it is no time of day."],
+                    hints=[("keep the steps whole hours, or not", "")],
+                )
+            seconds = range(86_400)
+            placed = [[before.place(k), after.place(k)] for k in seconds]
+            return _known(old, new, np.array(placed, dtype=np.int64))
     raise PolicyError(f"costs cannot be carried for {new.name}: {new.kind} are not known here")
 
 
@@ -131,10 +148,7 @@ def _whole_numbers(
         return _in_order(old, before.low, new, after.low, recoding)
     _no_texts(new, recoding)
     numbers = np.arange(min(before.low, after.low) - 1, max(before.high, after.high) + 2, dtype=np.int64)
-    pairs = np.stack([_placed(before, numbers), _placed(after, numbers)], axis=1)
-    both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
-    pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
-    return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
+    return _known(old, new, np.stack([_placed(before, numbers), _placed(after, numbers)], axis=1))
 
 
 def _placed(codec: WholeNumbers, numbers: Ints) -> Ints:
@@ -145,6 +159,19 @@ def _placed(codec: WholeNumbers, numbers: Ints) -> Ints:
 
 def _days(old: Attribute, before: Days, new: Attribute, after: Days, recoding: Recoding) -> Ints:
     """As days: all days of either range; everything else is `other` in both."""
+    _same_zone(new, before, after)
+    if before.step == after.step == DAY and not before.clamp and not after.clamp:
+        return _in_order(old, before.first.toordinal(), new, after.first.toordinal(), recoding)
+    _no_texts(new, recoding)
+    # Every day of either range, and the next ones outside: what is further away is read alike, as long as it counts.
+    low, high = min(before.first, after.first).toordinal(), max(before.last, after.last).toordinal()
+    days = np.arange(max(low - 1, 1), min(high + 1, date.max.toordinal()) + 1, dtype=np.int64)
+    return _known(old, new, np.stack([_placed_days(before, days), _placed_days(after, days)], axis=1))
+
+
+def _same_zone(
+    new: Attribute, before: Days | DaysOfTheWeek | TimesOfDay, after: Days | DaysOfTheWeek | TimesOfDay
+) -> None:
     if before.timezone != after.timezone:
         kept = (f'timezone = "{before.timezone}"', "as before") if before.timezone else ("no timezone", "as before")
         raise PolicyError(
@@ -152,7 +179,24 @@ def _days(old: Attribute, before: Days, new: Attribute, after: Days, recoding: R
             details=["One and the same entry may mean another day in a way that cannot be followed."],
             hints=[kept],
         )
-    return _in_order(old, before.first.toordinal(), new, after.first.toordinal(), recoding)
+
+
+def _placed_days(codec: Days, days: Ints) -> Ints:
+    """Where days go, given by their ordinals; outside the range to `other`, or to the nearest end."""
+    near = np.clip(days, codec.first.toordinal(), codec.last.toordinal())
+    if codec.step.days:
+        since = near - codec.first.toordinal()
+    else:
+        months = (near - date(1970, 1, 1).toordinal()).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        since = months + 12 * 1970 - month_number(codec.first)
+    return np.where((near == days) | codec.clamp, since // codec.step.size, codec.listed).astype(np.int64)
+
+
+def _known(old: Attribute, new: Attribute, pairs: Ints) -> Ints:
+    """Pairs of places that the versions have, each once, with what is `other` in both."""
+    both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
+    pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
+    return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
 
 
 def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recoding: Recoding) -> Ints:

@@ -12,6 +12,7 @@ from dxprivacy.attributes.neighbours import range_words, round_starts, short_num
 from dxprivacy.attributes.order import Cells, Scale
 from dxprivacy.attributes.text_formats import NumberFormat
 from dxprivacy.errors import PolicyError, UsageError
+from dxprivacy.exact.evenly import Evenly
 from dxprivacy.exact.numbers import exact, number_text
 
 _MOST_CELLS = 1 << 26
@@ -111,9 +112,9 @@ class Numbers(Attribute):
         return index
 
     @cached_property
-    def numbers(self) -> tuple[Fraction, ...]:
+    def numbers(self) -> Evenly:
         """What each cell counts as: its middle, or one of its ends."""
-        return tuple(self.start(k) + self.step * CELL_VALUES[self.cell_value] for k in range(self.listed))
+        return Evenly(self.start(0) + self.step * CELL_VALUES[self.cell_value], self.step, self.listed)
 
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
         """From where a cell counts to its ends."""
@@ -159,7 +160,7 @@ class Numbers(Attribute):
     def order(self, fact: Property | None = None) -> Scale | None:
         if fact is not None:
             return super().order(fact)
-        return Cells(self.name, tuple(self.start(k) for k in range(self.listed)), step=self.step)
+        return Cells(self.name, Evenly(self.low, self.step, self.listed), step=self.step)
 
     @property
     def needed(self) -> str:

@@ -4,23 +4,32 @@ Whole numbers and properties are points; numbers in cells have a width, and no e
 grouped by the calendar too.
 """
 
+import math
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from dxprivacy.attributes.text_formats import as_date
+import numpy as np
+
+from dxprivacy.attributes.calendar import DAY, Periods, days_named, month_number
+from dxprivacy.attributes.text_formats import hours_of
 from dxprivacy.errors import QuestionError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.evenly import Evenly, ends_of
 from dxprivacy.exact.numbers import exact, number_text
 
 End: TypeAlias = Fraction | date | str
 """One end of a range, as it was written."""
+Places: TypeAlias = Sequence[int] | Ints
+"""A whole number for each listed value: its group."""
 
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class Scale(ABC):
@@ -28,32 +37,44 @@ class Scale(ABC):
 
     name: str
     example: str
-    starts: tuple[Fraction, ...]
+    starts: Sequence[Fraction]
 
     @abstractmethod
     def read(self, written: End) -> Fraction:
         """Where an edge or an end of a range stands."""
+
+    def ends(self, low: End, high: End) -> tuple[Fraction, Fraction]:
+        """Where the two ends of a range stand, both included."""
+        return self.read(low), self.read(high)
 
     @abstractmethod
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """The group from `low` up to, but without, `high`."""
 
     @abstractmethod
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         """The values within a range, both ends included."""
 
     @abstractmethod
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """Groups of equal width: the group of each value, and the groups' labels."""
 
     def require_end(self, edge: Fraction) -> None:  # noqa: B027 - points cannot be cut
         """Refuse an edge that would cut a value in two."""
 
-    def places(self, edges: Sequence[Fraction]) -> list[int]:
+    def places(self, edges: Sequence[Fraction]) -> Places:
         """Between which edges each value lies; -1 is before the first."""
         for edge in edges:
             self.require_end(edge)
-        return [sum(e <= v for e in edges) - 1 for v in self.starts]
+        return _between(edges, self.starts)
+
+
+def _between(edges: Sequence[Fraction], starts: Sequence[Fraction]) -> Places:
+    """The last of some growing edges that each number has reached; -1 before the first."""
+    if isinstance(starts, Evenly):
+        reached = np.array([starts.below(edge) for edge in edges], dtype=np.int64)
+        return np.asarray(np.searchsorted(reached, np.arange(len(starts)), side="right") - 1, dtype=np.int64)
+    return [bisect_right(edges, v) - 1 for v in starts]
 
 
 @dataclass(frozen=True)
@@ -61,7 +82,7 @@ class Singles(Scale):
     """Single numbers."""
 
     name: str
-    starts: tuple[Fraction, ...]
+    starts: Sequence[Fraction]
     example: str = "0,18,65"
 
     def read(self, written: End) -> Fraction:
@@ -71,11 +92,13 @@ class Singles(Scale):
 
     @cached_property
     def _whole(self) -> bool:
+        if isinstance(self.starts, Evenly):
+            return self.starts.first.denominator == self.starts.step.denominator == 1
         return all(v.denominator == 1 for v in self.starts)
 
     @cached_property
     def _ends(self) -> tuple[Fraction, Fraction]:
-        return min(self.starts), max(self.starts)
+        return ends_of(self.starts)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """`0–9` for whole numbers, otherwise `0 to 10`; the last one is open."""
@@ -86,8 +109,11 @@ class Singles(Scale):
             return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
         return f"{number_text(low)} to {number_text(high)}"
 
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         first, last = self.read(low), self.read(high)
+        if isinstance(self.starts, Evenly):
+            after = self.starts.below(last)
+            return range(self.starts.below(first), after + (after < len(self.starts) and self.starts[after] == last))
         return [k for k, v in enumerate(self.starts) if first <= v <= last]
 
     def _width(self, width: str) -> Fraction:
@@ -96,15 +122,24 @@ class Singles(Scale):
             raise QuestionError(f"cannot group {self.name} by steps of {width}")
         return size
 
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """From one multiple of the width to the next."""
         return self._by_width(width)
 
-    def _by_width(self, width: str) -> tuple[list[int], list[str]]:
+    def _by_width(self, width: str) -> tuple[Places, list[str]]:
         size = self._width(width)
-        keys = [int(v // size) for v in self.starts]
-        place = {key: k for k, key in enumerate(sorted(set(keys)))}
-        return [place[key] for key in keys], [self.label(key * size, (key + 1) * size) for key in place]
+        place, groups = np.unique(_multiples(self.starts, size), return_inverse=True)
+        return groups.reshape(-1), [self.label(int(key) * size, (int(key) + 1) * size) for key in place]
+
+
+def _multiples(starts: Sequence[Fraction], size: Fraction) -> "np.ndarray[tuple[int], np.dtype[Any]]":
+    """How often a width goes into each number, rounded down."""
+    if isinstance(starts, Evenly):
+        common = math.lcm(starts.first.denominator, starts.step.denominator, size.denominator)
+        a, b, c = (int(x * common) for x in (starts.first, starts.step, size))
+        if max(abs(a), abs(a + b * len(starts)), c) < 1 << 62:
+            return (a + b * np.arange(len(starts), dtype=np.int64)) // c
+    return np.array([int(v // size) for v in starts], dtype=object)
 
 
 @dataclass(frozen=True)
@@ -133,17 +168,19 @@ class Cells(Singles):
         low = self.starts[0]
         return low < edge < self.starts[-1] + self.step and (edge - low) % self.step != 0
 
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         first, last = self.read(low), self.read(high)
         self.require_end(first)
         self.require_end(last)
+        if isinstance(self.starts, Evenly):
+            return range(self.starts.below(first), self.starts.below(last - self.step + self.step / 2))
         return [k for k, v in enumerate(self.starts) if first <= v and v + self.step <= last]
 
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """From one multiple of the width to the next; it must not cut cells."""
         size = self._width(width)
-        for edge in {(v // size + 1) * size for v in self.starts}:
-            self.require_end(edge)
+        for key in np.unique(_multiples(self.starts, size)):
+            self.require_end((int(key) + 1) * size)
         return super().steps(width)
 
 
@@ -161,76 +198,184 @@ class ColumnOfCells(Cells):
         """The same cells, which nothing may cut."""
         return Cells(self.name, self.starts, step=self.step)
 
-    def inside(self, low: End, high: End) -> list[int]:
+    def inside(self, low: End, high: End) -> Sequence[int]:
         """The cells between the two; where an end cuts one, those with their middles between the two."""
         first, last = self.read(low), self.read(high)
         if self.cuts(first) or self.cuts(last):
             return [k for k, v in enumerate(self.middles) if first <= v <= last]
         return super().inside(low, high)
 
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
+    def steps(self, width: str) -> tuple[Places, list[str]]:
         """From one multiple of the width to the next, by the cells' middles."""
         return replace(self, starts=self.middles)._by_width(width)
 
-    def places(self, edges: Sequence[Fraction]) -> list[int]:
-        return [sum(e <= v for e in edges) - 1 for v in self.middles]
+    def places(self, edges: Sequence[Fraction]) -> Places:
+        return _between(edges, self.middles)
+
+
+@dataclass(frozen=True)
+class Clock(Cells):
+    """Times of day in half-open cells, in hours since midnight."""
+
+    example: str = "0,6,12,18"
+
+    def read(self, written: End) -> Fraction:
+        hours = hours_of(written)
+        return super().read(written) if hours is None else hours
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        first, last = self.starts[0], self.starts[-1] + self.step
+        if high is None:
+            return f"{clock_text(low)}+"
+        return f"{clock_text(max(low, first))}–{clock_text(min(high, last))}"
+
+    def require_end(self, edge: Fraction) -> None:
+        if self.cuts(edge):
+            below = self.starts[0] + (edge - self.starts[0]) // self.step * self.step
+            raise QuestionError(
+                f"{clock_text(edge)} lies inside a step of {self.name}",
+                details=[f"The policy knows {self.name} in steps of {number_text(self.step)} hours only."],
+                hints=[clock_text(below), clock_text(below + self.step)],
+            )
+
+
+def clock_text(hours: Fraction) -> str:
+    """A time of day, with seconds where it has some.
+
+    >>> clock_text(Fraction(33, 4)), clock_text(Fraction(24))
+    ('08:15', '24:00')
+    """
+    if (hours * 3600).denominator != 1 or not 0 <= hours <= 24:
+        return number_text(hours)
+    minutes, seconds = divmod(int(hours * 3600), 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
 
 
 @dataclass(frozen=True)
 class Days(Scale):
-    """Days, counted from the first one.
+    """Days, or periods of them, at their first day; all counted in days from the first one.
 
-    >>> Days("visit", date(2026, 1, 30), 3).steps("month")
+    >>> Days("visit", Periods(date(2026, 1, 30), date(2026, 2, 1))).steps("month")
     ([0, 0, 1], ['2026-01', '2026-02'])
+    >>> from dxprivacy.attributes.calendar import Step
+    >>> Days("birth", Periods(date(1926, 1, 1), date(2026, 12, 31), Step(months=1))).steps("decade")[1][:2]
+    ['1920s', '1930s']
     """
 
     name: str
-    first: date
-    listed: int
+    periods: Periods
     example: str = "2026-01-01,2026-07-01"
 
     @cached_property
     def starts(self) -> tuple[Fraction, ...]:  # type: ignore[override]
-        return tuple(Fraction(k) for k in range(self.listed))
+        return tuple(Fraction(k) for k in self._starts.tolist())
+
+    @cached_property
+    def _starts(self) -> Ints:
+        first, step = self.periods.first, self.periods.step
+        if step.days:
+            return np.arange(self.periods.listed, dtype=np.int64) * step.days
+        months = np.arange(self.periods.listed, dtype=np.int64) * step.months + month_number(first) - 12 * 1970
+        days = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+        return np.asarray(days - days[0], dtype=np.int64)
 
     def read(self, written: End) -> Fraction:
-        day = as_date(written)
-        if day is None:
+        return self._from_first(self._span(written)[0])
+
+    def ends(self, low: End, high: End) -> tuple[Fraction, Fraction]:
+        """From the first day of the first to the last day of the last."""
+        return self._from_first(self._span(low)[0]), self._from_first(self._span(high)[1])
+
+    def _from_first(self, day: date) -> Fraction:
+        return Fraction((day - self.periods.first).days)
+
+    def _span(self, written: End) -> tuple[date, date]:
+        """The first and the last day of what was written: a day, a month or a year."""
+        year = isinstance(written, Fraction) and written.denominator == 1 and 1000 <= written <= 9999
+        found = days_named(str(written) if year else written)
+        if found is None:
             shown = number_text(written) if isinstance(written, Fraction) else str(written)[:40]
             raise QuestionError(
                 f"{self.name} holds dates; {shown!r} is none", hints=[f"{self.name}=2026-01-01..2026-03-31"]
             )
-        return Fraction((day - self.first).days)
+        return found
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         if high is None:
-            return f"{self._day(low)}+"
-        first, last = max(low, Fraction(0)), min(high - 1, Fraction(self.listed - 1))
-        return f"{self._day(first)}–{self._day(last)}" if last > first else self._day(first)
+            return f"{self._named(self._day(low))}+"
+        first = max(self._day(low), self.periods.first)
+        last = min(self._day(high - 1), self.periods.last)
+        if last < first:  # a group in which nothing is
+            return first.isoformat()
+        return self.periods.words(self.periods.place(first), self.periods.place(last))
 
-    def _day(self, at: Fraction) -> str:
-        return (self.first + timedelta(days=int(at))).isoformat()
+    def _day(self, at: Fraction) -> date:
+        return self.periods.first + timedelta(days=int(at))
 
-    def inside(self, low: End, high: End) -> list[int]:
-        first, last = self.read(low), self.read(high)
-        return [k for k in range(self.listed) if first <= k <= last]
+    def _named(self, day: date) -> str:
+        """A first day as its period is called: a day, a month or a year."""
+        months = self.periods.step.months
+        if not months or day.day != 1:
+            return day.isoformat()
+        return f"{day:%Y}".zfill(4) if months % 12 == 0 and day.month == 1 else day.isoformat()[:7]
 
-    def steps(self, width: str) -> tuple[list[int], list[str]]:
-        """Calendar weeks, months, quarters, years, days of the week, or so many days from the first one."""
-        days = [self.first + timedelta(days=k) for k in range(self.listed)]
-        if width in _CALENDAR:
-            keys = [_CALENDAR[width](day) for day in days]
-            place = {key: k for k, key in enumerate(sorted(set(keys)))}
-            return [place[key] for key in keys], [label for _, label in place]
+    def require_end(self, edge: Fraction) -> None:
+        """An edge inside a period would leave open where its records belong."""
+        day, periods = self._day(edge), self.periods
+        place = periods.place(day)
+        if place < periods.listed and periods.start(place) != day:
+            after = [periods.start(place + 1)] if place + 1 < periods.listed else []
+            raise self._cut(day, [periods.start(place), *after])
+
+    def _cut(self, day: date, near: Sequence[date]) -> QuestionError:
+        return QuestionError(
+            f"{day} lies inside a step of {self.name}",
+            details=[f"The policy knows {self.name} in steps of {self.periods.step} only."],
+            hints=[day.isoformat() for day in near],
+        )
+
+    def places(self, edges: Sequence[Fraction]) -> Places:
+        for edge in edges:
+            self.require_end(edge)
+        reached = np.array([int(edge) for edge in edges], dtype=np.int64)
+        return np.asarray(np.searchsorted(reached, self._starts, side="right") - 1, dtype=np.int64)
+
+    def inside(self, low: End, high: End) -> Sequence[int]:
+        first, last = self._span(low)[0], self._span(high)[1]
+        periods = self.periods
+        cut = periods.cut(first, last)
+        if cut is not None:
+            at = periods.place(cut)
+            raise self._cut(cut, [periods.start(at), periods.end(at)])
+        return periods.touched(first, last)
+
+    def steps(self, width: str) -> tuple[Places, list[str]]:
+        """Calendar weeks, months, quarters, years, decades, days of the week, or so many periods from the first one."""
+        listed, periods = self.periods.listed, self.periods
+        if width in CALENDAR:
+            return self._by_calendar(width)
         size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
         if size < 1:
             raise QuestionError(
                 f"cannot group {self.name} by “{width}”",
-                hints=[f"{self.name}/{known}" for known in _CALENDAR] + [f"{self.name}/7"],
+                hints=[f"{self.name}/{known}" for known in CALENDAR] + [f"{self.name}/7"],
             )
-        last = (len(days) - 1) // size
-        labels = [self.label(Fraction(k * size), Fraction((k + 1) * size)) for k in range(last + 1)]
-        return [k // size for k in range(len(days))], labels
+        labels = [periods.words(k, min(k + size, listed) - 1) for k in range(0, listed, size)]
+        return np.arange(listed, dtype=np.int64) // size, labels
+
+    def _by_calendar(self, width: str) -> tuple[Places, list[str]]:
+        """No period may lie in two groups; a week of days of the week has all of them."""
+        key, periods = CALENDAR[width], self.periods
+        keys = [key(periods.start(k)) for k in range(periods.listed)]
+        if periods.step != DAY:
+            whole = width != "weekday" and all(found == key(periods.end(k)) for k, found in enumerate(keys))
+            if not whole:
+                raise QuestionError(
+                    f"cannot group {self.name} by “{width}”: it is known in steps of {periods.step} only",
+                    hints=[f"{self.name}/2"],
+                )
+        place = {found: k for k, found in enumerate(sorted(set(keys)))}
+        return [place[found] for found in keys], [label for _, label in place]
 
 
 def _week(day: date) -> tuple[int, str]:
@@ -243,10 +388,11 @@ def _quarter(day: date) -> tuple[int, str]:
     return day.year * 10 + quarter, f"{day.year}-Q{quarter}"
 
 
-_CALENDAR: dict[str, Callable[[date], tuple[int, str]]] = {
+CALENDAR: dict[str, Callable[[date], tuple[int, str]]] = {
     "week": _week,
     "month": lambda day: (day.year * 100 + day.month, f"{day.year:04}-{day.month:02}"),
     "quarter": _quarter,
     "year": lambda day: (day.year, f"{day.year:04}"),
-    "weekday": lambda day: (day.weekday(), _WEEKDAYS[day.weekday()]),
+    "decade": lambda day: (day.year // 10, f"{day.year // 10 * 10:04}s"),
+    "weekday": lambda day: (day.weekday(), WEEKDAYS[day.weekday()]),
 }

@@ -8,7 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from dxprivacy.attributes.base import OTHER, Attribute, Property, as_text, refuse_duplicates
+from dxprivacy.attributes.base import (
+    OTHER,
+    Attribute,
+    Property,
+    as_text,
+    properties_from,
+    property_specs,
+    refuse_duplicates,
+)
 from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.errors import PolicyError
 from dxprivacy.exact.arrays import Floats
@@ -96,11 +104,11 @@ class Points(Attribute):
         return self._base_spec() | {
             "ids": list(self.ids),
             "coordinates": [[c.hex() for c in row] for row in self.coordinates.tolist()],
-            "properties": [[fact.name, list(fact.entries)] for fact in self.facts],
+            "properties": property_specs(self.facts),
         }
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
         rows = [[float.fromhex(c) for c in row] for row in spec["coordinates"]]
-        facts = tuple(Property(name, tuple(entries)) for name, entries in spec["properties"])
-        return {"ids": tuple(spec["ids"]), "coordinates": np.array(rows, dtype=np.float64), "facts": facts}
+        points = {"ids": tuple(spec["ids"]), "coordinates": np.array(rows, dtype=np.float64)}
+        return points | {"facts": properties_from(spec["properties"])}

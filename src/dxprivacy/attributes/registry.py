@@ -13,10 +13,12 @@ from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.series import Series
+from dxprivacy.attributes.times import Times
 from dxprivacy.attributes.values import Values
+from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.errors import DxError, PolicyError, UsageError
 
-OURS = (Values, Integers, Numbers, Dates, Series, Points)
+OURS = (Values, Integers, Numbers, Dates, Weekdays, Times, Series, Points)
 """Those that the package brings."""
 
 KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in OURS}

@@ -7,6 +7,7 @@ every engine.  What does not match is `other`.
 import re
 from dataclasses import dataclass
 from datetime import date, datetime
+from fractions import Fraction
 
 from dxprivacy.errors import PolicyError
 
@@ -105,6 +106,78 @@ class DateFormat:
             return date(int(match[self.year]), int(match[self.month]), int(match[self.day]))
         except ValueError:
             return None
+
+
+_HOUR, _SIXTY = "([01]?[0-9]|2[0-3])", "([0-5][0-9])"
+_CLOCK = rf":{_SIXTY}(?::{_SIXTY}(?:[.,][0-9]{{1,9}})?)?[ ]?(?:[Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?"
+_PARTS = {"H": _HOUR, "M": "([0-5]?[0-9])", "S": "([0-5]?[0-9])"} | {
+    "Y": "[0-9]{4}",
+    "m": "[0-9]{1,2}",
+    "d": "[0-9]{1,2}",
+    "f": "[0-9]{1,9}",
+}
+
+
+@dataclass(frozen=True)
+class TimeFormat:
+    """A pattern for times of day, and which of its groups are hour, minute and second (counted from 1; 0 for none).
+
+    >>> [TimeFormat.of("").read(x) for x in ("08:15", "2026-01-31T10:00:01Z", "24:00", "8")]
+    [29700, 36001, None, None]
+    >>> TimeFormat.of("%H.%M").read("8.15"), TimeFormat.of("", whole_hours=True).read("8")
+    (29700, 28800)
+    """
+
+    pattern: str
+    hour: int = 1
+    minute: int = 2
+    second: int = 3
+
+    @classmethod
+    def of(cls, written: str, *, whole_hours: bool = False) -> "TimeFormat":
+        """From a format such as %H.%M; nothing means 08:15, also with seconds and behind a date.
+
+        `whole_hours` takes 8 for an hour, if nothing else is declared.
+        """
+        if not written:
+            clock = rf"(?:(?:\.0*)?|{_CLOCK})" if whole_hours else _CLOCK
+            return cls(rf"[ \t]*(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ])?{_HOUR}{clock}[ \t]*")
+        pattern, order = "", ""
+        for piece in re.findall("%.|[^%]|%$", written, re.DOTALL):
+            letter = piece[1:] if piece.startswith("%") else ""
+            if piece.startswith("%") and letter not in _PARTS:
+                raise PolicyError(
+                    f"format has {piece[:2]!r}, which we do not know",
+                    hints=[("%H %M %S %f", "hour, minute, second"), ("%Y %m %d", "a day, which is left out")],
+                )
+            pattern += _PARTS[letter] if letter else re.escape(piece)
+            order += letter if letter in ("H", "M", "S") else ""
+        if "H" not in order or len(set(order)) < len(order):
+            raise PolicyError(
+                f"format is {written[:40]!r}; it needs %H once, and %M and %S at most once", hints=['format = "%H:%M"']
+            )
+        return cls(rf"[ \t]*{pattern}[ \t]*", *(order.find(x) + 1 for x in "HMS"))
+
+    def read(self, text: str) -> int | None:
+        """The seconds since midnight that a text names; None if it names no time."""
+        match = re.fullmatch(self.pattern, text)
+        if match is None:
+            return None
+        parts = ((self.hour, 3600), (self.minute, 60), (self.second, 1))
+        return sum(int(match[group] or 0) * size for group, size in parts if group)
+
+
+def hours_of(value: object) -> Fraction | None:
+    """A time of day such as 08:15 or 24:00 in hours; None for anything else.
+
+    >>> hours_of("08:15"), hours_of("24:00"), hours_of("8")
+    (Fraction(33, 4), Fraction(24, 1), None)
+    """
+    match = re.fullmatch(f"([0-9]{{1,2}}):{_SIXTY}(?::{_SIXTY})?", value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3] or 0)
+    return Fraction(seconds, 3600) if seconds <= 86_400 else None
 
 
 def as_date(value: object) -> date | None:

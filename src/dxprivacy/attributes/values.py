@@ -1,18 +1,26 @@
-"""Values: a list of texts without order, such as M and F."""
+"""Values: a list of texts without order, such as M and F, or ZIP codes with public facts about each."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
-from dxprivacy.attributes.base import OTHER, Attribute, as_text, refuse_duplicates
+from dxprivacy.attributes.base import (
+    OTHER,
+    Attribute,
+    Property,
+    as_text,
+    properties_from,
+    property_specs,
+    refuse_duplicates,
+)
 from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.errors import PolicyError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Values(Attribute):
-    """A list of values without order, such as M and F.
+    """A list of values without order, such as M and F; `facts` are public properties of each.
 
     >>> sex = Values(name="sex", values=("M", "F"))
     >>> sex.encode(["F", "M", None, "f"]).tolist()
@@ -20,6 +28,7 @@ class Values(Attribute):
     """
 
     values: tuple[str, ...]
+    facts: tuple[Property, ...] = ()
     kind: str = field(init=False, default="values")
     takes_budgets = True
 
@@ -29,6 +38,10 @@ class Values(Attribute):
         refuse_duplicates(self.name, self.values)
         if self.has_other and OTHER in self.values:
             raise PolicyError(f"{self.name} lists a value named 'other', which is ours for invalid entries")
+        if any(len(fact.entries) != self.listed for fact in self.facts):
+            raise PolicyError(f"{self.name}: a property needs an entry for each of the {self.listed:,} values")
+        if len({fact.name for fact in self.facts}) < len(self.facts):
+            raise PolicyError(f"{self.name} has a property twice")
 
     @property
     def listed(self) -> int:
@@ -51,9 +64,22 @@ class Values(Attribute):
     def codec(self) -> ListedTexts:
         return ListedTexts(self.values)
 
+    @cached_property
+    def properties(self) -> Mapping[str, Property]:
+        return {fact.name: fact for fact in self.facts}
+
+    @property
+    def declared(self) -> Sequence[Property]:
+        return self.facts
+
+    def with_units(self, units: Mapping[str, str]) -> Self:
+        facts = tuple(replace(fact, unit=units.get(f"{self.name}.{fact.name}", "")) for fact in self.facts)
+        return replace(super().with_units(units), facts=facts)
+
     def spec(self) -> dict[str, Any]:
-        return self._base_spec() | {"values": list(self.values)}
+        facts = {"properties": property_specs(self.facts)} if self.facts else {}
+        return self._base_spec() | {"values": list(self.values)} | facts
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        return {"values": tuple(spec["values"])}
+        return {"values": tuple(spec["values"]), "facts": properties_from(spec.get("properties", ()))}

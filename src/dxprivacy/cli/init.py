@@ -13,6 +13,7 @@ _KINDS = {
     "dates": "date",
     "points in time": "date",
     "points in time with a zone": "instant",
+    "times of day": "time",
     "true or false": "truth",
     "text": "text",
     "untyped text": "untyped",

@@ -3,12 +3,14 @@
 from typing import Any, assert_never
 
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.codecs import Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.codecs import Days, DaysOfTheWeek, ListedTexts, NumbersInCells, TimesOfDay, WholeNumbers
 from dxprivacy.attributes.dates import Dates
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.attributes.registry import OURS, is_known
+from dxprivacy.attributes.times import Times
 from dxprivacy.attributes.values import Values
+from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.errors import DataError
 from dxprivacy.model.universe import Universe
 
@@ -33,7 +35,11 @@ def _alike(attribute: Attribute, where: str) -> Attribute:
             return Integers(low=low, high=high, clamp=clamp, format=written, **same)
         case NumbersInCells(low, high, step, clamp, written):
             return Numbers(low=low, high=high, step=step, clamp=clamp, format=written, **same)
-        case Days(first, last, zone, written):
-            return Dates(first=first, last=last, timezone=zone, format=written, **same)
+        case Days(first, last, zone, written, step, clamp):
+            return Dates(first=first, last=last, timezone=zone, format=written, step=step, clamp=clamp, **same)
+        case DaysOfTheWeek(zone, written):
+            return Weekdays(timezone=zone, format=written, **same)
+        case TimesOfDay(first_second, end, width, zone, written):
+            return Times(low=first_second, high=end, step=width, timezone=zone, format=written, **same)
         case unknown:
             assert_never(unknown)

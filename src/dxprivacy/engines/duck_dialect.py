@@ -55,16 +55,30 @@ def sql(value: ex.Value, name: str) -> str:
             return _sound(name, entry.native)
         case ex.WrittenDay():
             return _written_day(value, name)
+        case ex.WrittenTime():
+            return _written_time(value, name)
         case ex.Microseconds(moment):
             return _microseconds(name, moment.native)
         case ex.OffsetAt(instant, table):
             return _offset(_microseconds(name, instant.native), table)
         case ex.DayOf(microseconds):
             return f"CAST(make_timestamp({_inner(microseconds, name)}) AS DATE)"
+        case ex.SecondOfDay(microseconds):
+            return f"((({_inner(microseconds, name)}) % {_DAY} + {_DAY}) % {_DAY} // 1000000)"
+        case ex.TimeAt(day, seconds):
+            return f"make_timestamp({(day - _EPOCH).days * _DAY} + ({_inner(seconds, name)}) * 1000000)"
+        case ex.MonthOf(day):
+            return f"(year({_inner(day, name)}) * 12 + month({_inner(day, name)}) - 1)"
+        case ex.FirstOfMonth(month):
+            return f"make_date(({_inner(month, name)}) // 12, ({_inner(month, name)}) % 12 + 1, 1)"
         case ex.Arithmetic():
             return _arithmetic(value, name)
         case ex.Floor(number):
             return f"floor({_inner(number, name)})"
+        case ex.Quotient(number, by):
+            return f"({_inner(number, name)} // {by})"
+        case ex.Remainder(number, by):
+            return f"(({_inner(number, name)}) % {by})"
         case ex.Clamped(number, low, high):
             return f"greatest({sql(low, name)}, least({sql(high, name)}, {_inner(number, name)}))"
         case ex.OneIf(condition):
@@ -131,6 +145,16 @@ def _written_day(value: ex.WrittenDay, name: str) -> str:
     return f"TRY_CAST(concat_ws('-', {found}.y, {found}.m, {found}.d) AS DATE)"
 
 
+def _written_time(value: ex.WrittenTime, name: str) -> str:
+    """A group that matches nothing is an empty text, and so is every one where the text does not match."""
+    groups = ", ".join(f"'g{k}'" for k in range(1, max(value.hour, value.minute, value.second) + 1))
+    found = f"regexp_extract({_inner(value.text, name)}, {quoted(f'^(?:{value.pattern})$')}, [{groups}])"
+    parts = [f"TRY_CAST({found}.g{value.hour} AS BIGINT) * 3600"]
+    for group, size in ((value.minute, 60), (value.second, 1)):
+        parts += [f"coalesce(TRY_CAST({found}.g{group} AS BIGINT), 0) * {size}"] if group else []
+    return f"({' + '.join(parts)})"
+
+
 def _in_days(name: str, native: str, first: date, last: date) -> str:
     """Nanoseconds are compared as whole microseconds: they hold no day before 1677 or after 2262, policies may."""
     start, end = (first - _EPOCH).days * _DAY, ((last - _EPOCH).days + 1) * _DAY
@@ -147,7 +171,8 @@ def _microseconds(name: str, native: str) -> str:
     """Of nanoseconds always, else only for times that are known to be near."""
     if native.endswith("_NS"):
         return f"(epoch_ns({name}) // 1000 - CAST(epoch_ns({name}) % 1000 < 0 AS BIGINT))"
-    return f"epoch_us({name})" if "ZONE" in native else f"epoch_us(CAST({name} AS TIMESTAMP))"
+    is_time = native.startswith("TIME") and not native.startswith("TIMESTAMP")
+    return f"epoch_us({name})" if is_time or "ZONE" in native else f"epoch_us(CAST({name} AS TIMESTAMP))"
 
 
 def _offset(microseconds: str, table: tuple[tuple[int, int], ...]) -> str:

@@ -40,6 +40,9 @@ _KINDS = dict.fromkeys(_WHOLE.split(), Kind.WHOLE) | {
     "timestamp_ns": Kind.CLOCK,
     "timestamp with time zone": Kind.INSTANT,
     "timestamptz_ns": Kind.INSTANT,
+    "time": Kind.TIME,
+    "time_ns": Kind.TIME,
+    "time with time zone": Kind.TIME,
 }
 _WORDS = {
     "time": "times of day",
@@ -120,7 +123,10 @@ class ParquetTable:
         if position in self._milliseconds:
             # Read as microseconds, by an engine that stops at the first entry too far away for them.
             return Column(name, None, "points in time in milliseconds, which Parquet files must store finer here")
-        return described(con, name, self.select(con, [Wanted(position)]), self.parameters)
+        found = described(con, name, self.select(con, [Wanted(position)]), self.parameters)
+        if found.kind is Kind.TIME:  # the engine stops at the first entry that lies in no day
+            return Column(name, None, "times of day, which Parquet files must store as text or points in time here")
+        return found
 
     def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
         """Columns by position, so that no name has to be quoted."""

@@ -5,6 +5,7 @@ The rules, which `placement` says once more for the columns of engines:
 - values and points: the text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`);
 - whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or as the declared format writes it;
 - numbers: rounded to float64, then placed; NaN and what overflows is `other`;
+- times of day: as written or as the clock shows, of instants in the attribute's zone; hours by number where steps are;
 - dates: the day as written; instants in the attribute's zone; text as 2026-01-31 or as the declared format writes it;
 - text that is longer than anything that could count is `other`, and not looked at further.
 
@@ -14,7 +15,7 @@ A reader never raises, whatever it is given, and depends on nothing but its entr
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 from functools import partial
 from typing import assert_never
@@ -22,8 +23,16 @@ from typing import assert_never
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute, as_text
-from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
-from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
+from dxprivacy.attributes.codecs import (
+    Codec,
+    Days,
+    DaysOfTheWeek,
+    ListedTexts,
+    NumbersInCells,
+    TimesOfDay,
+    WholeNumbers,
+)
+from dxprivacy.attributes.text_formats import DateFormat, NumberFormat, TimeFormat
 from dxprivacy.exact.arrays import Ints
 
 WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
@@ -31,6 +40,9 @@ WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 
 LONGEST_TEXT = 1 << 16
 """Bytes of a number or a date written as text; what is longer is `other`, without being read."""
+
+A_MONDAY = date(2024, 1, 1)
+"""Of the week whose days stand for all days of the week, where records are written."""
 
 _LONGEST_NUMBER = 24  # digits; more than any bound of an attribute has
 _WHOLE = re.compile(WHOLE_NUMBER)
@@ -67,6 +79,11 @@ def entry_reader(codec: Codec) -> Reader:
             place = partial(_place_number, codec, NumberFormat.of(codec.format))
         case Days():
             place = partial(_place_date, codec, DateFormat.of(codec.format), zone_of(codec.timezone))
+        case DaysOfTheWeek():
+            place = partial(_place_weekday, codec, DateFormat.of(codec.format), zone_of(codec.timezone))
+        case TimesOfDay():
+            written = TimeFormat.of(codec.format, whole_hours=codec.whole_hours)
+            place = partial(_place_time, codec, written, zone_of(codec.timezone))
         case ListedTexts():
             place = partial(_place_text, {text: k for k, text in enumerate(codec.texts)}, other)
             most = longest(codec.texts)
@@ -105,20 +122,23 @@ def _place_text(position: dict[str, int], other: int, value: object) -> int:
 
 
 def _place_whole(codec: WholeNumbers, written: NumberFormat | None, value: object) -> int:
-    number: int | None = None
-    if isinstance(value, str):
-        number = _whole_from_text(value, written)
-    elif isinstance(value, (bool, np.bool_)):
-        pass
-    elif isinstance(value, (int, np.integer)):
-        number = int(value)
-    elif isinstance(value, (float, np.floating)):
-        number = int(value) if math.isfinite(value) and value == int(value) else None
-    elif isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
-        number = int(value)
+    number = _whole_from_text(value, written) if isinstance(value, str) else _whole(value)
     if number is not None and codec.clamp and abs(number) < 10**24:  # so many digits as a whole number may have
         number = min(max(number, codec.low), codec.high)
     return number - codec.low if number is not None and codec.low <= number <= codec.high else codec.listed
+
+
+def _whole(value: object) -> int | None:
+    """The whole number that a number is."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return int(value) if math.isfinite(value) and value == int(value) else None
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
+        return int(value)
+    return None
 
 
 def _whole_from_text(text: str, written: NumberFormat | None) -> int | None:
@@ -144,16 +164,64 @@ def _place_number(codec: NumbersInCells, written: NumberFormat, value: object) -
 
 
 def _place_date(codec: Days, written: DateFormat, zone: tzinfo, value: object) -> int:
-    day: date | None = None
+    day = _day(codec, written, zone, value)
+    return codec.place(day) if isinstance(day, date) else codec.listed
+
+
+def _place_weekday(codec: DaysOfTheWeek, written: DateFormat, zone: tzinfo, value: object) -> int:
+    day = _day(codec.days, written, zone, value)
+    if not isinstance(day, date) or not codec.days.first <= day <= codec.days.last:
+        return codec.listed
+    return day.weekday()
+
+
+def _place_time(codec: TimesOfDay, written: TimeFormat, zone: tzinfo, value: object) -> int:
+    """Of a number, its hour; a day without a time begins at midnight, as sheets write it."""
+    seconds: int | None = None
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, str):
+        seconds = written.read(value)
+    elif isinstance(value, datetime):
+        instant = value.tzinfo is not None
+        day = value.astimezone(UTC).date() if instant else value.date()
+        if codec.days.first <= day <= codec.days.last:
+            seconds = _seconds((value.astimezone(zone) if instant else value).time())
+    elif isinstance(value, time):
+        seconds = _seconds(value)
+    elif isinstance(value, date):
+        seconds = 0
+    elif codec.whole_hours:
+        hour = _whole(value)
+        seconds = hour * 3600 if hour is not None and 0 <= hour <= 23 else None
+    return codec.listed if seconds is None else codec.place(seconds)
+
+
+def _seconds(clock: time) -> int:
+    return 3600 * clock.hour + 60 * clock.minute + clock.second
+
+
+def _day(codec: Days, written: DateFormat, zone: tzinfo, value: object) -> object:
+    """The day of an entry, if it has one."""
+    day: object = None
     if isinstance(value, str):
         day = written.read(value)
     elif isinstance(value, datetime):  # NaT is one too, but has no date
-        day = value.astimezone(zone).date() if value.tzinfo is not None else value.date()
+        day = value.date() if value.tzinfo is None else _day_of_instant(codec, zone, value)
     elif isinstance(value, date):
         day = value
     elif isinstance(value, np.datetime64):
         day = value.astype("datetime64[D]").item()
-    return (day - codec.first).days if isinstance(day, date) and codec.first <= day <= codec.last else codec.listed
+    return day
+
+
+def _day_of_instant(codec: Days, zone: tzinfo, value: datetime) -> date | None:
+    """Where days outside count too, it is the instant's day in UTC that must be a known one."""
+    day = value.astimezone(zone).date()
+    if not codec.clamp:
+        return day
+    known = codec.known[0] <= value.astimezone(UTC).date() <= codec.known[1]
+    return min(max(day, codec.first), codec.last) if known else None
 
 
 def zone_of(timezone: str) -> tzinfo:

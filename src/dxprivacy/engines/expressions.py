@@ -31,7 +31,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Nothing:
-    """NULL, of the type that the expression would have: `whole` or `day`."""
+    """NULL, of the type that the expression would have: `whole` (also of times, in seconds) or `day`."""
 
     of: str
 
@@ -136,8 +136,23 @@ class WrittenDay:
 
 
 @dataclass(frozen=True)
+class WrittenTime:
+    """The seconds since midnight that a text names by a pattern, whose groups hour, minute and second are numbers that
+    a clock shows; a group that is 0 or matches nothing counts 0; nothing where the text does not match.
+    """
+
+    text: "Value"
+    pattern: str
+    hour: int
+    minute: int
+    second: int
+
+
+@dataclass(frozen=True)
 class Microseconds:
-    """Those from 1970 to a point in time, rounded down; an instant's in UTC, others' as the clock shows."""
+    """Those from 1970 to a point in time, or from midnight to a time of day, rounded down; an instant's in UTC, others'
+    as the clock shows.
+    """
 
     moment: Input
 
@@ -160,6 +175,35 @@ class DayOf:
     microseconds: "Value"
 
 
+@dataclass(frozen=True)
+class SecondOfDay:
+    """The whole seconds since midnight of a clock that shows so many microseconds since 1970, or before it."""
+
+    microseconds: "Value"
+
+
+@dataclass(frozen=True)
+class TimeAt:
+    """The point in time so many seconds after a day begins."""
+
+    day: date
+    seconds: "Value"
+
+
+@dataclass(frozen=True)
+class MonthOf:
+    """The months from the year 0 to a day: 12 times its year, and those before its own."""
+
+    day: "Value"
+
+
+@dataclass(frozen=True)
+class FirstOfMonth:
+    """The first day of the month with this number, as `MonthOf` counts them."""
+
+    month: "Value"
+
+
 # -- arithmetic and conditions -----------------------------------------------------------------------------------------
 
 
@@ -180,12 +224,28 @@ class Floor:
 
 
 @dataclass(frozen=True)
-class Clamped:
-    """A number, or the end of the range that is nearest to it."""
+class Quotient:
+    """How often a positive whole number goes into one that is not negative."""
 
     number: "Value"
-    low: Whole | Real
-    high: Whole | Real
+    by: int
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """What a positive whole number leaves of one that is not negative."""
+
+    number: "Value"
+    by: int
+
+
+@dataclass(frozen=True)
+class Clamped:
+    """A number or a day, or the end of the range that is nearest to it."""
+
+    number: "Value"
+    low: Whole | Real | Day
+    high: Whole | Real | Day
 
 
 @dataclass(frozen=True)
@@ -294,11 +354,18 @@ Value: TypeAlias = (
     | ToReal
     | Sound
     | WrittenDay
+    | WrittenTime
     | Microseconds
     | OffsetAt
     | DayOf
+    | SecondOfDay
+    | TimeAt
+    | MonthOf
+    | FirstOfMonth
     | Arithmetic
     | Floor
+    | Quotient
+    | Remainder
     | Clamped
     | OneIf
     | Unless

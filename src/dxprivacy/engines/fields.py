@@ -8,7 +8,7 @@ texts, whole numbers as they are, numbers by the middle of their cell, dates as 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
@@ -16,8 +16,17 @@ from typing import assert_never
 import numpy as np
 
 from dxprivacy.attributes.base import OTHER, Attribute
-from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.codecs import (
+    Codec,
+    Days,
+    DaysOfTheWeek,
+    ListedTexts,
+    NumbersInCells,
+    TimesOfDay,
+    WholeNumbers,
+)
 from dxprivacy.attributes.text_formats import NumberFormat
+from dxprivacy.engines.entries import A_MONDAY
 from dxprivacy.errors import PolicyError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import number_text
@@ -97,6 +106,10 @@ def _writer(codec: Codec) -> Callable[[int], str]:
             return lambda k: _decimal(codec.start(k) + codec.step / 2).replace(".", mark)  # the middle of the cell
         case Days():
             return lambda k: _day(codec.day(k), codec.format)
+        case DaysOfTheWeek():
+            return lambda k: _day(A_MONDAY + timedelta(days=k), codec.format)
+        case TimesOfDay():
+            return lambda k: _time(codec.low + k * codec.step, codec.format)
         case ListedTexts():
             return codec.texts.__getitem__
         case _:
@@ -136,3 +149,12 @@ def _day(day: date, written: str) -> str:
     # A time of day is left out when it is read: any will do.
     pieces = {"%Y": f"{day.year:04d}", "%m": f"{day.month:02d}", "%d": f"{day.day:02d}", "%f": "0"}
     return re.sub("%.", lambda found: pieces.get(found[0], "00"), written, flags=re.DOTALL)
+
+
+def _time(seconds: int, written: str) -> str:
+    clock = {"%H": f"{seconds // 3600:02d}", "%M": f"{seconds // 60 % 60:02d}", "%S": f"{seconds % 60:02d}"}
+    if not written:
+        return f"{clock['%H']}:{clock['%M']}" + (f":{clock['%S']}" if seconds % 60 else "")
+    # A day is left out when it is read: any will do.
+    pieces = clock | {"%Y": "2024", "%m": "01", "%d": "01", "%f": "0"}
+    return re.sub("%.", lambda found: pieces[found[0]], written, flags=re.DOTALL)

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
+from dxprivacy.attributes.codecs import (
+    Codec,
+    Days,
+    DaysOfTheWeek,
+    ListedTexts,
+    NumbersInCells,
+    TimesOfDay,
+    WholeNumbers,
+)
 from dxprivacy.attributes.registry import is_known
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, Hint, did_you_mean
@@ -94,6 +102,12 @@ def _misfit(codec: Codec, kind: Kind | None) -> str:
         case Days():
             # Dates written as text are common in typed tables too, and read strictly: 2026-01-31, or as declared.
             return "" if kind in (*_DAYS, Kind.TEXT) else "dates"
+        case DaysOfTheWeek():
+            return "" if kind in (*_DAYS, Kind.TEXT) else "dates"
+        case TimesOfDay():
+            if kind in _NUMBERS and codec.whole_hours:
+                return ""
+            return "" if kind in (Kind.TIME, Kind.CLOCK, Kind.INSTANT, Kind.TEXT) else "times of day"
         case WholeNumbers() | NumbersInCells():
             # Numbers written as text may be read in several ways: the policy must say in which.
             fits = kind in _NUMBERS or (kind is Kind.TEXT and bool(codec.format))

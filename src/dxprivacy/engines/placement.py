@@ -11,9 +11,18 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import assert_never
 
-from dxprivacy.attributes.codecs import Codec, Days, ListedTexts, NumbersInCells, WholeNumbers
-from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
-from dxprivacy.engines.entries import LONGEST_TEXT, WHOLE_NUMBER, longest
+from dxprivacy.attributes.calendar import month_number
+from dxprivacy.attributes.codecs import (
+    Codec,
+    Days,
+    DaysOfTheWeek,
+    ListedTexts,
+    NumbersInCells,
+    TimesOfDay,
+    WholeNumbers,
+)
+from dxprivacy.attributes.text_formats import DateFormat, NumberFormat, TimeFormat
+from dxprivacy.engines.entries import A_MONDAY, LONGEST_TEXT, WHOLE_NUMBER, longest
 from dxprivacy.engines.expressions import (
     Arithmetic,
     AsBytes,
@@ -25,6 +34,7 @@ from dxprivacy.engines.expressions import (
     Day,
     DayOf,
     FirstGroup,
+    FirstOfMonth,
     Floor,
     InDays,
     Input,
@@ -32,14 +42,19 @@ from dxprivacy.engines.expressions import (
     IsWhole,
     Matches,
     Microseconds,
+    MonthOf,
     NoLonger,
     Nothing,
     OffsetAt,
     OneIf,
+    Quotient,
     Real,
+    Remainder,
     Replaced,
+    SecondOfDay,
     Sound,
     Stripped,
+    TimeAt,
     ToReal,
     ToWhole,
     Unless,
@@ -47,11 +62,15 @@ from dxprivacy.engines.expressions import (
     When,
     Whole,
     WrittenDay,
+    WrittenTime,
 )
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.zones import offsets
 
 TEXTS = (Kind.TEXT, Kind.UNTYPED)
+NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
+_EPOCH = date(1970, 1, 1)
+_DAY = 86_400 * 10**6  # microseconds
 _MOST_WHOLE = 10**24 - 1  # as many digits as a whole number may have
 
 
@@ -89,6 +108,10 @@ def parsed(codec: Codec, column: Column) -> Value:
             return _number(column, codec)
         case Days():
             return _day(column, codec)
+        case DaysOfTheWeek():
+            return _day(column, codec.days)
+        case TimesOfDay():
+            return _time(column, codec)
         case ListedTexts(texts):
             text = text_of(column)
             return When(NoLonger(entry, longest(texts)), text) if column.kind in TEXTS else text
@@ -109,7 +132,14 @@ def inside(codec: Codec, column: Column) -> Value:
         return value
     match codec:
         case Days(first, last):
-            return When(Between(value, Day(first), Day(last)), Arithmetic(value, "-", Day(first)))
+            known = Between(value, Day(codec.known[0]), Day(codec.known[1]))
+            return When(known, _since(Clamped(value, Day(first), Day(last)) if codec.clamp else value, codec))
+        case DaysOfTheWeek():
+            return inside(codec.days, column)
+        case TimesOfDay(low, high):
+            unit = 3600 if column.kind in NUMBERS else 1  # by their hours
+            known = Between(value, Whole(low // unit), Whole(high // unit - 1))
+            return When(known, Arithmetic(value, "-", Whole(low // unit)))
         case WholeNumbers(low, high, clamp):
             ends, most = (Whole(low), Whole(high)), Whole(_MOST_WHOLE, wide=True)
             if not clamp:
@@ -130,7 +160,20 @@ def inside(codec: Codec, column: Column) -> Value:
 
 def place(codec: Codec, column: Column) -> Value:
     """Third step: the index of a value that lies in the range."""
-    return _cell(codec) if isinstance(codec, NumbersInCells) and column.kind is not Kind.OBJECT else Input()
+    if column.kind is Kind.OBJECT:
+        return Input()
+    match codec:
+        case NumbersInCells():
+            return _cell(codec)
+        case Days() if codec.step.size > 1:
+            return Quotient(Input(), codec.step.size)
+        case DaysOfTheWeek():
+            return Remainder(Arithmetic(Input(), "+", Whole(codec.days.first.weekday())), 7)
+        case TimesOfDay():
+            step = codec.step // 3600 if column.kind in NUMBERS else codec.step
+            return Input() if step == 1 else Quotient(Input(), step)
+        case _:
+            return Input()
 
 
 def short(column: Column) -> Value:
@@ -203,11 +246,40 @@ def _day(column: Column, codec: Days) -> Value:
         written = DateFormat.of(codec.format)
         return WrittenDay(short(column), written.pattern, written.year, written.month, written.day)
     if column.kind is Kind.CLOCK:
-        return When(InDays(entry, codec.first, codec.last), DayOf(Microseconds(entry)))
+        return When(InDays(entry, *codec.known), DayOf(Microseconds(entry)))
     if column.kind is Kind.INSTANT:
-        near = InDays(entry, _shifted(codec.first, -2), _shifted(codec.last, 2))
-        return When(near, DayOf(Arithmetic(Microseconds(entry), "+", OffsetAt(entry, offsets(codec)))))
+        near = _shifted(codec.first, -2), _shifted(codec.last, 2)
+        moment: Value = Microseconds(entry)
+        if codec.clamp:  # in no zone can what lies outside of them be a day of the range
+            moment = Clamped(moment, *(Whole((day - _EPOCH).days * _DAY) for day in near))
+        day = DayOf(Arithmetic(moment, "+", OffsetAt(entry, offsets(codec))))
+        return When(InDays(entry, *(codec.known if codec.clamp else near)), day)
     return Nothing("day")
+
+
+def _time(column: Column, codec: TimesOfDay) -> Value:
+    """The time of day of an entry in seconds, of a number in hours."""
+    entry = Input(column.native)
+    if column.kind in TEXTS:
+        written = TimeFormat.of(codec.format, whole_hours=codec.whole_hours)
+        return WrittenTime(short(column), written.pattern, written.hour, written.minute, written.second)
+    if column.kind in NUMBERS and codec.whole_hours:
+        return _whole(column, wide=False)
+    if column.kind is Kind.TIME:
+        return When(Between(Microseconds(entry), Whole(0), Whole(_DAY - 1)), SecondOfDay(Microseconds(entry)))
+    clock: Value = Microseconds(entry)
+    if column.kind is Kind.INSTANT:
+        clock = Arithmetic(clock, "+", OffsetAt(entry, offsets(codec.days)))
+    elif column.kind is not Kind.CLOCK:
+        return Nothing("whole")
+    return When(InDays(entry, codec.days.first, codec.days.last), SecondOfDay(clock))
+
+
+def _since(day: Value, codec: Days) -> Value:
+    """How many days, or months, after the first one."""
+    if codec.step.months:
+        return Arithmetic(MonthOf(day), "-", Whole(month_number(codec.first)))
+    return Arithmetic(day, "-", Day(codec.first))
 
 
 def _shifted(day: date, days: int) -> date:
@@ -217,14 +289,21 @@ def _shifted(day: date, days: int) -> date:
         return day
 
 
-def entry_at(codec: WholeNumbers | NumbersInCells | Days) -> Value:
+def entry_at(codec: WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | TimesOfDay) -> Value:
     """The other way round, for records that are written: the entry at a place, numbers in cells by their middle."""
     k = Input()
     match codec:
         case WholeNumbers(low):
             return ToWhole(Arithmetic(k, "+", Whole(low)))
         case Days(first):
-            return Arithmetic(Day(first), "+", k)
+            since = k if codec.step.size == 1 else Arithmetic(k, "*", Whole(codec.step.size))
+            if codec.step.months:
+                return FirstOfMonth(Arithmetic(since, "+", Whole(month_number(first))))
+            return Arithmetic(Day(first), "+", since)
+        case DaysOfTheWeek():
+            return Arithmetic(Day(A_MONDAY), "+", k)
+        case TimesOfDay(low, _, step):
+            return TimeAt(A_MONDAY, Arithmetic(Whole(low), "+", Arithmetic(k, "*", Whole(step))))
         case NumbersInCells():
             # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
             a, b, c = codec.grid

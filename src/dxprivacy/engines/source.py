@@ -59,6 +59,7 @@ class Kind(StrEnum):
     DATE = "dates"
     CLOCK = "points in time"
     INSTANT = "points in time with a zone"
+    TIME = "times of day"
     NOTHING = "always empty"
 
 

@@ -26,6 +26,8 @@ def offsets(days: Days) -> tuple[tuple[int, int], ...]:
     """
     first = int((datetime.combine(days.first, datetime.min.time(), UTC) - _EPOCH).total_seconds()) - 2 * 86_400
     last = int((datetime.combine(days.last, datetime.min.time(), UTC) - _EPOCH).total_seconds()) + 3 * 86_400
+    if not days.timezone:
+        return ((max(first, _FIRST), 0),)
     return _between(zone_of(days.timezone), max(first, _FIRST), min(last, _LAST))
 
 

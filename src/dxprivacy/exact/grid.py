@@ -13,6 +13,7 @@ import numpy as np
 
 from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.evenly import Evenly
 from dxprivacy.exact.numbers import common_tick
 
 EXACT_BITS = 40  # numbers up to here keep their exact grid
@@ -48,6 +49,25 @@ def to_grid(numbers: Sequence[Fraction]) -> Grid:
         unit = Fraction(2) ** (math.frexp(float(largest))[1] - ROUNDED_BITS)
         bias = unit / 2
     return Grid(np.array([round(x / unit) for x in numbers], dtype=np.int64), unit, bias)
+
+
+def shifted_grid(numbers: Sequence[Fraction], centre: Fraction, behind: Sequence[Fraction]) -> Grid:
+    """The grid of all numbers less `centre`, and of some more behind them as they are.
+
+    >>> shifted_grid([Fraction(1), Fraction(2)], Fraction(3, 2), [Fraction(0)]).whole.tolist()
+    [-1, 1, 0]
+    """
+    if isinstance(numbers, Evenly):
+        first, last = numbers[0] - centre, numbers[-1] - centre
+        steps = [numbers.step] if len(numbers) > 1 else []
+        unit = common_tick([first, *steps, *behind])  # what divides the first and a step divides all
+        if unit and max(abs(first), abs(last), *map(abs, behind)) / unit < 1 << EXACT_BITS:
+            along = np.arange(len(numbers), dtype=np.int64) * int(numbers.step / unit if steps else 0) + int(
+                first / unit
+            )
+            rest = np.array([int(x / unit) for x in behind], dtype=np.int64)
+            return Grid(np.concatenate([along, rest]), unit, Fraction(0))
+    return to_grid([*(x - centre for x in numbers), *behind])
 
 
 def grid_of_rows(rows: Sequence[Floats]) -> list[tuple[int, int, Grid]]:

@@ -42,6 +42,19 @@ def stepped(
     return _star(alone, _capped(base, cap), per_step, other)
 
 
+def ring(
+    alone: Universe,
+    attribute: Attribute,
+    per_step: Exact,
+    other: Exact | None = None,
+    cap: Fraction | None = None,
+) -> Metric:
+    """Steps on a ring, the shorter way round: the last value is next to the first one."""
+    n = attribute.listed
+    edges = [(k, (k + 1) % n, per_step) for k in range(n)] if n > 1 else []
+    return _star(alone, _capped(Graph.from_edges(without_other(n), edges), cap), per_step, other)
+
+
 def series(
     alone: Universe, attribute: Attribute, per_step: Exact, other: Exact | None = None, cap: Fraction | None = None
 ) -> Metric:

@@ -185,7 +185,9 @@ def _require_filled_in(file: PolicyFile, section: str, name: str, table: dict[st
     for key, value in table.items():
         if OPEN in (value if isinstance(value, list) else [value]):
             kind = TABLES.get(key)
-            example = kind.example if kind and not kind.names_a_file else _EXAMPLES.get(key, "")
+            example = (
+                kind.example if kind and (isinstance(value, list) or not kind.names_a_file) else _EXAMPLES.get(key, "")
+            )
             raise file.error(
                 f"{name}: {key} is not filled in yet", section=section, key=key, hints=[example] if example else []
             )

@@ -15,6 +15,10 @@ from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 
 # Wide enough for every sane policy; within them floats neither overflow nor vanish, whatever is divided or added up.
 EPSILONS = (Fraction(1, 10**9), Fraction(10**9))
+MOST_VALUES = 5_000_000
+"""How many values of an order an attribute of a policy may have: counted in a second, planned in two minutes."""
+MOST_LISTED = 1_000_000
+"""How many values may be listed by their texts: loaded in five seconds, counted in two, in 0.6 GB."""
 LENGTHS = (Fraction(1, 10**15), Fraction(10**15))
 KILOMETRES = {
     "km": Fraction(1),
@@ -24,6 +28,16 @@ KILOMETRES = {
     "miles": Fraction("1.609344"),
 }
 DAYS = {"day": Fraction(1), "days": Fraction(1), "week": Fraction(7), "weeks": Fraction(7)}
+HOURS = {
+    unit: Fraction(1, parts)
+    for word, parts in (("hour", 1), ("minute", 60), ("second", 3600))
+    for unit in (word, f"{word}s")
+}
+MONTHS = {
+    unit: Fraction(months)
+    for word, months in (("month", 1), ("quarter", 3), ("year", 12), ("decade", 120))
+    for unit in (word, f"{word}s")
+}
 
 
 @dataclass(frozen=True)
@@ -169,7 +183,7 @@ class Keys:
         text = given if isinstance(given, str) else ""
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z]+)\s*", text)
         if match is None or match.group(2) not in units:
-            kind = "a time" if "days" in units else "a distance"
+            kind = "a time" if units.keys() & {"days", "months", "hours"} else "a distance"
             raise self.error(
                 f"{key} is {str(given)[:40]!r}; {kind} with its unit is needed",
                 key,

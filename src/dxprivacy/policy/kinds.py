@@ -9,7 +9,7 @@ from dxprivacy.errors import Hint, UsageError
 from dxprivacy.metrics import Metric
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.listed import graph, points, values
-from dxprivacy.policy.ordered import dates, integers, numbers
+from dxprivacy.policy.ordered import dates, hours, integers, numbers, weekdays
 
 COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
 """What every table may say."""
@@ -23,14 +23,15 @@ class Table:
     example: str
     keys: tuple[str, ...] = ()
     meaningless: Mapping[str, tuple[str, Hint]] = field(default_factory=dict)  # of other kinds, and why not here
-    names_a_file: bool = False  # which no output may ever replace
+    names_a_file: bool = False  # if its key has a text; no output may ever replace the file
 
 
 TABLES: dict[str, Table] = {
     "values": Table(
         values,
         'values = ["M", "F"]',
-        ("between", "declared_public"),
+        ("between", "declared_public", "id", "units", "complete"),
+        names_a_file=True,
         meaningless={
             "per": (
                 "values have no distances, so per means nothing",
@@ -44,7 +45,13 @@ TABLES: dict[str, Table] = {
         "numbers = [0, 200000]",
         ("per", "at_most", "format", "columns", "step", "outside", "cell_value", "complete"),
     ),
-    "dates": Table(dates, 'dates = ["2026-01-01", "2026-12-31"]', ("per", "at_most", "format", "columns", "timezone")),
+    "dates": Table(
+        dates,
+        'dates = ["2026-01-01", "2026-12-31"]',
+        ("per", "at_most", "format", "columns", "timezone", "step", "outside"),
+    ),
+    "weekdays": Table(weekdays, "weekdays = true", ("per", "at_most", "format", "timezone")),
+    "hours": Table(hours, "hours = [0, 24]", ("per", "at_most", "format", "timezone", "step", "circle")),
     "points": Table(
         points,
         'points = "cities.csv"',

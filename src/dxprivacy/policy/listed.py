@@ -11,30 +11,19 @@ from dxprivacy.errors import DxError, PolicyError
 from dxprivacy.metrics import PLACES, Metric, alone
 from dxprivacy.metrics.graph import read_edges
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.keys import KILOMETRES, Keys
-from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places
+from dxprivacy.policy.keys import KILOMETRES, MOST_LISTED, Keys
+from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places, read_values, too_many
 from dxprivacy.policy.toml_file import UNPRINTABLE
 
 _THRESHOLDS = ("blowfish", "smooth")
+_MOST_BUDGETS = 2_000
 
 
 def values(keys: Keys) -> tuple[Attribute, Metric]:
-    """`values = ["M", "F"]`."""
-    listed = keys["values"]
-    if not isinstance(listed, list) or not all(isinstance(v, (str, int)) for v in listed):
-        raise keys.error(
-            f"{keys.name}: values must be a list of texts, whole numbers or true/false",
-            "values",
-            ['values = ["M", "F"]'],
-        )
-    if any(UNPRINTABLE.search(as_text(v)) for v in listed):
-        raise keys.error(
-            f"{keys.name}: a value has control characters",
-            "values",
-            ["leave it out: entries that are not listed count as “other”"],
-        )
+    """`values = ["M", "F"]`, or `values = "zips.csv"`."""
     other, _ = keys.other()
-    attribute = Values(values=tuple(listed), **keys.common())
+    given = keys["values"]
+    attribute = _from_file(keys) if isinstance(given, str) and "." in given else _from_list(keys)
     universe = Universe([attribute])
     given = keys["epsilon"]
     between = keys.table.get("between", "smaller")
@@ -52,6 +41,12 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
         )
     if not isinstance(given, dict):
         return attribute, alone.discrete(universe, keys.budget(given), other)
+    if attribute.listed > _MOST_BUDGETS:
+        raise keys.error(
+            f"{attribute.listed:,} values cannot have an epsilon each; {_MOST_BUDGETS:,} can",
+            "epsilon",
+            [("epsilon = 1.0", "one for all")],
+        )
     try:
         budgets = {v: keys.budget(e, "epsilon", f"epsilon of {v}") for v, e in given.items()}
         return attribute, alone.valued(universe, attribute, budgets, other, how=between)
@@ -64,6 +59,45 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
         raise keys.error(error.what, "epsilon", hints) from None
 
 
+def _from_list(keys: Keys) -> Values:
+    listed = keys["values"]
+    if not isinstance(listed, list) or not all(isinstance(v, (str, int)) for v in listed):
+        raise keys.error(
+            f"{keys.name}: values must be a list of texts, whole numbers or true/false",
+            "values",
+            ['values = ["M", "F"]', ('values = "zips.csv"', "a file that lists them")],
+        )
+    if any(UNPRINTABLE.search(as_text(v)) for v in listed):
+        raise keys.error(
+            f"{keys.name}: a value has control characters",
+            "values",
+            ["leave it out: entries that are not listed count as “other”"],
+        )
+    for key in ("id", "units", "complete"):
+        if key in keys:
+            raise keys.error(f"{key} is for values that a file lists", key, [('values = "zips.csv"', "for example")])
+    if len(listed) > MOST_LISTED:
+        error = too_many(keys.name, len(listed), MOST_LISTED)
+        raise keys.error(error.what, "values", error.hints)
+    return Values(values=tuple(listed), **keys.common())
+
+
+def _from_file(keys: Keys) -> Values:
+    """A column of a CSV file; its further columns are public properties."""
+    common = keys.common()
+    called = (common.get("column", keys.name), keys.name)
+    identifier = keys.text("id", "zip") if "id" in keys else ""
+    found = read_values(keys.path("values", "zips.csv"), _units(keys), identifier, called, MOST_LISTED)
+    return Values(values=found.values, facts=found.facts, **common)
+
+
+def _units(keys: Keys) -> dict[str, str]:
+    units = keys.table.get("units", {})
+    if not isinstance(units, dict) or not all(isinstance(u, str) for u in units.values()):
+        raise keys.error("units is a table", "units", ['units = { elevation = "m" }'])
+    return units
+
+
 def _key(value: str) -> str:
     return value if re.fullmatch(r"[A-Za-z0-9_-]+", value) else f'"{value}"'
 
@@ -71,11 +105,8 @@ def _key(value: str) -> str:
 def points(keys: Keys) -> tuple[Attribute, Metric]:
     """`points = "cities.csv"`."""
     path = keys.path("points", "cities.csv")
-    units = keys.table.get("units", {})
-    if not isinstance(units, dict) or not all(isinstance(u, str) for u in units.values()):
-        raise keys.error("units is a table", "units", ['units = { elevation = "m" }'])
     identifier = keys.text("id", "city_code") if "id" in keys else ""
-    places = read_places(path, units, identifier)
+    places = read_places(path, _units(keys), identifier)
     other, _ = keys.other()
     attribute = Points(ids=places.ids, coordinates=places.coordinates, facts=places.facts, **keys.common())
     kind = keys.table.get("metric", "great-circle" if places.geographic else "euclidean")

@@ -1,13 +1,14 @@
-"""Files that a policy names: points (an id, coordinates, further columns as public properties), and edges.
+"""Files that a policy names: points (an id, coordinates, further columns as public properties), edges, and values.
 
 A policy may name any file, by mistake or by malice, and messages are shown to people who may not read it: what stands
-in a file is quoted only once its header has shown that it is one of points.
+in a file is quoted only once its header has shown that it is one of points.  A list of values has no such header, and
+nothing of it is quoted while it is read.
 """
 
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from dxprivacy.attributes.base import OTHER, Property
 from dxprivacy.errors import PolicyError, did_you_mean
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.files.reading import read_text
+from dxprivacy.policy.toml_file import UNPRINTABLE
 
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 
@@ -42,11 +44,7 @@ def read_places(path: Path, units: Mapping[str, str], identifier: str = "") -> P
     _require_ids(table, key)
     bounds = (90.0, 360.0) if geographic else (math.inf,) * len(names)
     coordinates = np.column_stack([_numbers(table, n, most) for n, most in zip(names, bounds, strict=True)])
-    facts = tuple(
-        Property(name, tuple(table.column(name)), units.get(name, ""))
-        for name in table.header
-        if name != key and name not in names
-    )
+    facts = _facts(table, (key, *names), units)
     known = [fact.name for fact in facts]
     for name in units:
         if name not in known:
@@ -56,6 +54,59 @@ def read_places(path: Path, units: Mapping[str, str], identifier: str = "") -> P
                 hints=did_you_mean(name, known) or [f"properties: {', '.join(known) or 'none'}"],
             )
     return PlacesFile(tuple(table.column(key)), coordinates, geographic, facts)
+
+
+class ValuesFile(NamedTuple):
+    """What a file of values holds."""
+
+    values: tuple[str, ...]
+    facts: tuple[Property, ...]
+
+
+def read_values(path: Path, units: Mapping[str, str], identifier: str, called: Sequence[str], most: int) -> ValuesFile:
+    """Read a CSV of values: a column of them, further columns as public properties.
+
+    The values are in the column as told, else in that named `id`, else in one called as the attribute or its data
+    column, else in the first.
+    """
+    table = _read(path, "value", "id,state,population")
+    if identifier and identifier not in table.header:
+        raise PolicyError(f"no column “{identifier}”", where=f"{path}:1", hints=["id names the column of values"])
+    key = identifier or next((name for name in ("id", *called) if name in table.header), table.header[0])
+    values = table.column(key)
+    if len(values) > most:
+        raise too_many(path.name, len(values), most, where=str(path))
+    seen: dict[str, int] = {}
+    for k, value in enumerate(values):
+        if value == OTHER:
+            raise table.error("“other” is ours for invalid entries", k, "leave it out, or call it otherwise")
+        if not value or UNPRINTABLE.search(value):
+            what = "has control characters" if value else "is empty"
+            raise table.error(f"a value {what}", k, "leave it out: what is not listed counts as “other”")
+        if seen.setdefault(value, k) != k:
+            first = table.lines[seen[value]]
+            raise table.error(f"a value is listed twice, first in line {first}", k, "leave one of them out")
+    facts = _facts(table, (key,), units)
+    for name in units:
+        if name not in (fact.name for fact in facts):
+            raise PolicyError(f"no property “{name}” to give a unit", where=f"{path}:1")
+    return ValuesFile(tuple(values), facts)
+
+
+def too_many(what: str, values: int, most: int, where: str = "") -> PolicyError:
+    """The error for an attribute that is too large to be planned and counted."""
+    return PolicyError(
+        f"{what} has {values:,} values; an attribute may have {most:,} at most",
+        where=where,
+        hints=[("wider steps, or groups of values", "each value is a cell of the histogram")],
+    )
+
+
+def _facts(table: "_Table", without: Sequence[str], units: Mapping[str, str]) -> tuple[Property, ...]:
+    """The further columns."""
+    return tuple(
+        Property(name, tuple(table.column(name)), units.get(name, "")) for name in table.header if name not in without
+    )
 
 
 class _Table(NamedTuple):

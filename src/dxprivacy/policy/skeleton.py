@@ -33,21 +33,28 @@ per = "…"                         # per = 100: ε 1 for every 100 apart
 """,
     "date": """\
 dates = ["…", "…"]                # the first and the last day that may occur, as ["2026-01-01", "2026-12-31"]
+# step = "1 month"                # for dates of birth: weeks, months or years, with per = "1 year"; or weekdays = true
 epsilon = 1.0
 per = "…"                         # per = "7 days": ε 1 for every 7 days apart
 """,
     "instant": """\
 dates = ["…", "…"]                # the first and the last day that may occur, as ["2026-01-01", "2026-12-31"]
+# step = "1 month"                # weeks, months or years, with per = "1 year"; or weekdays = true, or hours = [0, 24]
 timezone = "UTC"                  # the zone whose days are meant
 epsilon = 1.0
 per = "…"                         # per = "7 days": ε 1 for every 7 days apart
+""",
+    "time": """\
+hours = [0, 24]                   # times of day; also step = "15 minutes", and circle = true if 23:00 is next to 0:00
+epsilon = 1.0
+per = "…"                         # per = "1 hour": ε 1 for every hour apart
 """,
     "truth": """\
 values = [true, false]
 epsilon = 1.0
 """,
     "text": """\
-values = ["…", "…"]               # every value that may occur, exactly as written; others count as “other”
+values = ["…", "…"]               # every value that may occur, exactly as written; or a file of them, "zips.csv"
 epsilon = 1.0                     # for values of different sensitivity: {{ yes = 0.1, no = 1.0 }}
 """,
 }
@@ -69,8 +76,8 @@ def skeleton(
     columns: Sequence[tuple[str, str, str]],
     public: Mapping[str, Sequence[str | int]] | None = None,
 ) -> str:
-    """The text of a policy for columns given as (name, kind, words); kinds: whole, number, date, instant, truth, text,
-    untyped, or nothing of these.
+    """The text of a policy for columns given as (name, kind, words); kinds: whole, number, date, instant, time, truth,
+    text, untyped, or nothing of these.
 
     `public` gives the values of columns that were declared public.
 

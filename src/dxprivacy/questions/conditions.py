@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from dxprivacy.attributes.base import as_text
-from dxprivacy.attributes.text_formats import as_date
+from dxprivacy.attributes.calendar import days_named
+from dxprivacy.attributes.text_formats import hours_of
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.numbers import exact
 
@@ -24,12 +25,14 @@ def condition(wanted: object) -> Condition:
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise UsageError("a range needs two ends", hints=["age=(18, 65)"])
-        first, last = as_date(wanted[0]), as_date(wanted[1])
-        if first and last:
-            if first > last:
-                raise UsageError(f"the range {first}..{last} is empty")
-            return first, last
-        low, high = (Fraction(exact(x, what="end of a range")) for x in wanted)
+        first, last = (days_named(as_text(x) if isinstance(x, int) else x) for x in wanted)
+        if (
+            first and last and any(not _is_year(x) for x in wanted)
+        ):  # two years may be numbers: what they are asked of says it
+            if first[0] > last[1]:
+                raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
+            return first[0], last[1]
+        low, high = (_number(x) for x in wanted)
         if low > high:
             raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
         return low, high
@@ -37,6 +40,16 @@ def condition(wanted: object) -> Condition:
     if not values:
         raise UsageError("a condition needs at least one value")
     return values
+
+
+def _number(end: object) -> Fraction:
+    """A number, or a time of day in hours."""
+    hours = hours_of(end)
+    return Fraction(exact(end, what="end of a range")) if hours is None else hours
+
+
+def _is_year(end: object) -> bool:
+    return not isinstance(end, date) and "-" not in str(end)
 
 
 def written_condition(text: str) -> Condition:

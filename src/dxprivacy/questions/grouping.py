@@ -9,9 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute, Property
-from dxprivacy.attributes.order import Scale
+from dxprivacy.attributes.order import Places, Scale
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.evenly import ends_of
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.conditions import Condition, is_range
 
@@ -37,7 +38,7 @@ class Reference:
         return self.fact.unit if self.fact else self.attribute.unit
 
     @property
-    def numbers(self) -> tuple[Fraction, ...] | None:
+    def numbers(self) -> Sequence[Fraction] | None:
         """The number behind each listed value."""
         return self.fact.numbers if self.fact else self.attribute.numbers
 
@@ -51,11 +52,11 @@ class Reference:
         """How far below and above its number a valid entry may lie."""
         return self.attribute.hides(self.fact)
 
-    def ends(self, counted: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
-        """Between which numbers a mean lies, if valid entries and what else counts are within them."""
+    def ends(self, besides: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+        """Between which numbers a mean lies: of valid entries, and of what else counts."""
         below, above = self.hides
-        numbers = self.numbers or ()
-        return min(*counted, min(numbers) - below), max(*counted, max(numbers) + above)
+        least, largest = ends_of(self.numbers or ())
+        return min(*besides, least - below, least), max(*besides, largest + above, largest)
 
     def text(self, index: int) -> str:
         """The label of a listed value."""
@@ -113,7 +114,7 @@ def group(spec: str, universe: Universe) -> Grouping:
         return _grouping(ref, ref.attribute.places_of(ref.fact), [ref.entry.label(k) for k in range(ref.entry.listed)])
     texts = [ref.text(k) for k in range(ref.attribute.listed)]
     if ref.fact is None:
-        return _grouping(ref, list(range(len(texts))), texts)
+        return _grouping(ref, np.arange(len(texts), dtype=np.int64), texts)
     numbers = dict(zip(texts, ref.numbers, strict=True)) if ref.numbers is not None else {}
     place = {t: k for k, t in enumerate(sorted(set(texts), key=lambda t: (numbers.get(t, Fraction(0)), t)))}
     return _grouping(ref, [place[t] for t in texts], list(place))
@@ -128,17 +129,18 @@ def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
     )
 
 
-def _grouping(ref: Reference, groups: list[int], labels: list[str]) -> Grouping:
+def _grouping(ref: Reference, groups: Places, labels: Sequence[str]) -> Grouping:
     """Groups that no possible record can be in are left out: their count would always be 0."""
-    present = sorted(set(groups) - {-1})
-    if not present:
+    of_each = np.asarray(groups, dtype=np.int64)
+    present = np.unique(of_each[of_each >= 0])
+    if not len(present):
         raise QuestionError(f"no possible record is in any group of {ref.name}")
     if len(present) < len(labels):
-        place = {old: new for new, old in enumerate(present)} | {-1: -1}
-        groups, labels = [place[g] for g in groups], [labels[g] for g in present]
-    padded = groups + [-1] * ref.attribute.has_other
+        of_each = np.where(of_each < 0, -1, np.searchsorted(present, of_each))
+        labels = [labels[g] for g in present]
+    padded = np.concatenate([of_each, np.full(int(ref.attribute.has_other), -1, dtype=np.int64)])
     name = f"{ref.attribute.name}.{ref.name}" if ref.fact else ref.name
-    return Grouping(ref.axis, np.array(padded, dtype=np.int64), tuple(labels), name)
+    return Grouping(ref.axis, padded, tuple(labels), name)
 
 
 def _scale(ref: Reference, spec: str) -> Scale:
@@ -160,9 +162,9 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
         return None
     if is_range(wanted):
         scale = _scale(ref, name)
-        return f"{name} {cells.range_words(scale.read(wanted[0]), scale.read(wanted[1]))}"
-    found = sorted({cells.find(v) for v in wanted})
-    return f"{name} {' or '.join(map(cells.value_words, found))}"
+        return f"{name} {cells.range_words(*scale.ends(wanted[0], wanted[1]))}"
+    found = sorted({k for v in wanted for k in cells.find_all(v)})
+    return f"{name} {cells.values_words(found)}"
 
 
 def selected(
@@ -172,12 +174,12 @@ def selected(
     ref = resolve(name, universe)
     mask = np.zeros(ref.attribute.size, dtype=bool)
     if is_range(wanted):
-        hit = _scale(ref, name).inside(wanted[0], wanted[1])
+        hit: Sequence[int] = _scale(ref, name).inside(wanted[0], wanted[1])
     elif ref.fact is not None and ref.entry is not None:
-        meant = {ref.entry.find(v) for v in wanted}
+        meant = {k for v in wanted for k in ref.entry.find_all(v)}
         hit = [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
     elif ref.fact is None:
-        hit = [ref.attribute.find(v) for v in wanted]
+        hit = [k for v in wanted for k in ref.attribute.find_all(v)]
     else:
         unknown = [str(v) for v in wanted if v not in ref.fact.entries]
         if unknown:
@@ -185,7 +187,7 @@ def selected(
                 f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], set(ref.fact.entries))
             )
         hit = [k for k, entry in enumerate(ref.fact.entries) if entry in wanted]
-    if not hit:
+    if not len(hit):
         raise QuestionError(f"no possible record fulfils the condition on {ref.name}")
-    mask[hit] = True
+    mask[slice(hit.start, hit.stop) if isinstance(hit, range) else hit] = True
     return ref.axis, mask

@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.errors import QuestionError
-from dxprivacy.exact.grid import Grid, to_grid
+from dxprivacy.exact.evenly import ends_of
+from dxprivacy.exact.grid import Grid, shifted_grid
 from dxprivacy.model.blocks import Block, OneHot
 from dxprivacy.model.recipes import Linear, Ratio, Recipe
 from dxprivacy.model.universe import Universe
@@ -56,12 +57,13 @@ class OfNumbers(Question):
             _leave_out_other(ref, found)
         ratio = self.is_ratio(bool(found.groups) or universe.absent is not None)
         missing = Fraction(0) if self.missing == ZERO else None
-        weighed = ref.attribute.values_in_sums(numbers, missing)  # `other` may lie outside the range
-        counted = numbers if left_out else weighed
+        counts_too = ref.attribute.has_other and not left_out
+        besides = [ref.attribute.other_in_sums(numbers, missing)] if counts_too else []  # may lie outside the range
         below, above = ref.hides
-        ends = ref.ends(counted)
-        centre = (min(counted) + max(counted)) / 2 if ratio else Fraction(0)
-        weights = to_grid([v - centre for v in counted] + [Fraction(0)] * left_out)
+        ends = ref.ends(besides)
+        least, largest = ends_of([*ends_of(numbers), *besides])
+        centre = (least + largest) / 2 if ratio else Fraction(0)
+        weights = shifted_grid(numbers, centre, [*(x - centre for x in besides), *[Fraction(0)] * left_out])
         found.sizes.setdefault(ref.axis, 1)
         sums = found.block(ref.axis, weights.whole, unit=weights.unit, bias=weights.bias)
         blocks: tuple[Block, ...] = (sums,)

@@ -10,7 +10,7 @@ _ISO = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?[ ]?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
 _PARTS = {"%Y": "(?P<Y>[0-9]{4})", "%m": "(?P<m>[0-9]{1,2})", "%d": "(?P<d>[0-9]{1,2})", "%f": "[0-9]{1,9}"}
 _CLOCK = dict.fromkeys(("%H", "%M", "%S"), "[0-9]{1,2}")
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def day(written: str) -> date | None:
@@ -74,8 +74,10 @@ def calendar(unit: str, at: date) -> tuple[int, str]:
         quarter = (at.month - 1) // 3 + 1
         return 10 * at.year + quarter, f"{at.year}-Q{quarter}"
     if unit == "weekday":
-        return at.weekday(), _WEEKDAYS[at.weekday()]
+        return at.weekday(), WEEKDAYS[at.weekday()]
+    if unit == "decade":
+        return at.year // 10, f"{at.isoformat()[:3]}0s"
     return at.year, at.isoformat()[:4]
 
 
-CALENDAR = ("week", "month", "quarter", "year", "weekday")
+CALENDAR = ("week", "month", "quarter", "year", "decade", "weekday")

@@ -90,10 +90,10 @@ def fulfil(name: str, wanted: Condition, universe: Universe, where: str, *, edit
     if isinstance(wanted, tuple):
         found = set(named.order(where, edition).inside(*wanted))
     elif places is not None and named.entry is not None:
-        meant = {named.entry.find(text, where) for text in wanted}
+        meant = {k for text in wanted for k in named.entry.find_all(text, where)}
         found = {v for v, place in enumerate(places) if place in meant}
     elif named.fact is None:
-        found = {named.attribute.find(text, where) for text in wanted}
+        found = {k for text in wanted for k in named.attribute.find_all(text, where)}
     else:
         entries = named.fact.entries
         if not set(wanted) <= set(entries):

@@ -9,8 +9,9 @@ from functools import cached_property
 from itertools import pairwise
 
 from dxprivacy.verify import days
+from dxprivacy.verify.periods import Periods, span
 from dxprivacy.verify.reading import decimal, refuse
-from dxprivacy.verify.words import number_text
+from dxprivacy.verify.words import clock, clock_text, number_text
 
 End = Fraction | date
 Condition = list[str] | tuple[End, End]
@@ -114,6 +115,19 @@ class CellOrder(PointOrder):
         return [k for k, x in enumerate(self.starts) if first <= x and x + self.step <= last]
 
 
+class ClockOrder(CellOrder):
+    """Times of day in cells, in hours."""
+
+    def read(self, written: str | End) -> Fraction:
+        hours = clock(written) if isinstance(written, str) else None
+        return super().read(written if hours is None else hours)
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        if high is None:
+            return f"{clock_text(low)}+"
+        return f"{clock_text(max(low, self.low))}–{clock_text(min(high, self.high))}"
+
+
 class ColumnOrder(PointOrder):
     """A column of a series in cells, by their middles: questions of version 0.1.0 may cut cells."""
 
@@ -122,41 +136,67 @@ class ColumnOrder(PointOrder):
 
 
 class DayOrder(Order):
-    """Days, counted from the first one."""
+    """Periods of days, by their first day, counted from the first one."""
 
-    def __init__(self, where: str, first: date, listed: int) -> None:
+    def __init__(self, where: str, periods: Periods) -> None:
         super().__init__(where)
-        self.first, self.listed = first, listed
+        self.periods = periods
 
     @cached_property
     def starts(self) -> Sequence[Fraction]:  # type: ignore[override]
-        """One day after the other."""
-        return [Fraction(k) for k in range(self.listed)]
+        """One period after the other."""
+        return [self._at(day) for day in self.periods.starts]
+
+    def _at(self, day: date) -> Fraction:
+        return Fraction((day - self.periods.first).days)
+
+    def _days(self, written: str | End) -> tuple[date, date]:
+        """The first and the last day of a day, a month or a year."""
+        if isinstance(written, date):
+            return written, written
+        is_year = isinstance(written, Fraction) and written.denominator == 1 and 1000 <= written <= 9999
+        found = span(str(written)) if is_year or isinstance(written, str) else None
+        if found is None:
+            raise refuse(f"{str(written)[:40]!r} is no day", self.where)
+        return found
+
+    def span(self, low: End, high: End) -> tuple[date, date]:
+        """From the first day of one end to the last day of the other."""
+        return self._days(low)[0], self._days(high)[1]
 
     def read(self, written: str | End) -> Fraction:
-        found = days.day(written) if isinstance(written, str) else written
-        if not isinstance(found, date):
-            raise refuse(f"{str(written)[:40]!r} is no day", self.where)
-        return Fraction((found - self.first).days)
+        """An edge: a period must start there, or it must lie outside of all."""
+        day, _ = self._days(written)
+        at = self.periods.place(day)
+        if at is not None and self.periods.starts[at] != day:
+            raise refuse(f"{day} lies inside a step of days", self.where)
+        return self._at(day)
+
+    def inside(self, low: End, high: End) -> list[int]:
+        found, whole = self.periods.held(*self.span(low, high))
+        if found and not whole:
+            raise refuse("a condition cuts a step of days", self.where)
+        return found
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
-        def shown(at: Fraction) -> str:
-            return (self.first + timedelta(days=int(at))).isoformat()
-
+        first, last = (self.periods.first + timedelta(days=int(at)) for at in (low, low if high is None else high - 1))
         if high is None:
-            return f"{shown(low)}+"
-        first, last = max(low, Fraction(0)), min(high - 1, Fraction(self.listed - 1))
-        return f"{shown(first)}–{shown(last)}" if last > first else shown(first)
+            return f"{self.periods.begin(first)}+"
+        held, _ = self.periods.held(first, last)
+        return self.periods.words(held[0], held[-1]) if held else ""
 
     def steps(self, width: str) -> tuple[list[int], list[str]]:
-        """By the calendar, or so many days."""
-        listed = self.listed
+        """By the calendar, or so many periods."""
+        listed = len(self.periods.starts)
         if width in days.CALENDAR:
-            groups = [days.calendar(width, self.first + timedelta(days=k)) for k in range(listed)]
+            groups = [days.calendar(width, day) for day in self.periods.starts]
+            ends = [days.calendar(width, self.periods.end(k)) for k in range(listed)]
+            if not self.periods.single and (groups != ends or width == "weekday"):
+                raise refuse(f"groups steps of days by {width}", self.where)
             place = {key: k for k, key in enumerate(sorted(set(groups)))}
             return [place[key] for key in groups], [label for _, label in place]
         size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
         if not size:
             raise refuse(f"groups days by {width[:40]!r}", self.where)
-        spans = range(0, listed, size)
-        return [k // size for k in range(listed)], [self.label(Fraction(a), Fraction(a + size)) for a in spans]
+        labels = [self.periods.words(a, min(a + size, listed) - 1) for a in range(0, listed, size)]
+        return [k // size for k in range(listed)], labels

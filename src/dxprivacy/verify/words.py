@@ -1,6 +1,7 @@
 """How numbers are written in labels and sentences (docs/formats.md, section 1)."""
 
 import math
+import re
 from fractions import Fraction
 
 
@@ -36,3 +37,26 @@ def three_digits(x: float) -> str:
         return f"{x:.2e}"
     text = f"{x:,.{max(0, 2 - math.floor(math.log10(abs(x))))}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def clock(written: str) -> Fraction | None:
+    """A time of day from 0:00 to 24:00 in hours; None for any other text.
+
+    >>> clock("08:15"), clock("24:00:01")
+    (Fraction(33, 4), None)
+    """
+    match = re.fullmatch("([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?", written)
+    if match is None:
+        return None
+    hours = int(match[1]) + Fraction(int(match[2]), 60) + Fraction(int(match[3] or 0), 3600)
+    return hours if hours <= 24 else None
+
+
+def clock_text(hours: Fraction) -> str:
+    """`08:15`, and seconds where there are some; hours that are no such time as a number."""
+    seconds = hours * 3600
+    if seconds.denominator > 1 or not 0 <= hours <= 24:
+        return number_text(hours)
+    whole, rest = divmod(int(seconds), 3600)
+    text = f"{whole:02}:{rest // 60:02}"
+    return f"{text}:{rest % 60:02}" if rest % 60 else text

@@ -83,7 +83,7 @@ def _imputed(plan: PlanFacts, asked: OfNumbers) -> list[str]:
     if asked.missing == LEFT_OUT and not attribute.complete:
         return [f"records whose {attribute.name} is missing or invalid are left out of means of {ref.name}"]
     zero = asked.missing == ZERO
-    value = number_text(attribute.values_in_sums(ref.numbers, Fraction(0) if zero else None)[-1])
+    value = number_text(attribute.other_in_sums(ref.numbers, Fraction(0) if zero else None))
     text = f"a missing or invalid {attribute.name} counts as {value} {ref.unit}".rstrip()
     if zero:
         return [f"{text} in sums"]

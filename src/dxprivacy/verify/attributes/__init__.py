@@ -8,16 +8,20 @@ from dxprivacy.verify.attributes.integers import Integers
 from dxprivacy.verify.attributes.numbers import Numbers
 from dxprivacy.verify.attributes.points import Points
 from dxprivacy.verify.attributes.series import Series
+from dxprivacy.verify.attributes.times import Times
 from dxprivacy.verify.attributes.values import Values
+from dxprivacy.verify.attributes.weekdays import Weekdays
 from dxprivacy.verify.reading import refuse
 
 __all__ = ["Attribute", "Property", "attribute"]
 
-_KINDS: dict[str, type[Values | Integers | Numbers | Dates | Points | Series]] = {
+_KINDS: dict[str, type[Values | Integers | Numbers | Dates | Weekdays | Times | Points | Series]] = {
     "values": Values,
     "integers": Integers,
     "numbers": Numbers,
     "dates": Dates,
+    "weekdays": Weekdays,
+    "times": Times,
     "points": Points,
     "series": Series,
 }

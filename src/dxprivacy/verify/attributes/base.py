@@ -81,6 +81,18 @@ class Attribute(ABC):
             raise refuse(f"{self.name} has no value {written[:40]!r}", where)
         return index
 
+    def all_places(self, written: str) -> list[int]:
+        """The listed values that a text names in a condition: one, unless several have a name together."""
+        index = self.place(written)
+        return [] if index is None else [index]
+
+    def find_all(self, written: str, where: str) -> list[int]:
+        """The same; `other` too."""
+        found = [self.listed] if self.other and written == OTHER else self.all_places(written)
+        if not found:
+            raise refuse(f"{self.name} has no value {written[:40]!r}", where)
+        return found
+
     def show(self, index: int) -> str:
         """The label of any value."""
         return self.label(index) if index < self.listed else OTHER
@@ -150,3 +162,21 @@ def require_size(listed: int, where: str) -> None:
     """Refuse a range that is empty or too long."""
     if not 1 <= listed <= _MOST_VALUES:
         raise refuse("is empty, or has too many values", where)
+
+
+def properties(given: Any, listed: int, where: str) -> list[Property]:
+    """Public facts: each a name, and an entry for each listed value."""
+    found = [_property(pair, listed, where) for pair in reading.items(given, where)]
+    if len({fact.name for fact in found}) < len(found):
+        raise refuse("has a property twice", where)
+    return found
+
+
+def _property(given: Any, listed: int, where: str) -> Property:
+    pair = reading.items(given, f"{where} properties")
+    if len(pair) != 2:
+        raise refuse("a property is a name and its entries", where)
+    entries = reading.each(pair[1], f"{where} properties", reading.text)
+    if len(entries) != listed:
+        raise refuse("a property needs an entry for each value", where)
+    return Property(reading.text(pair[0], where), entries)

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.attributes.base import Attribute, Property
+from dxprivacy.verify.attributes.base import Attribute, properties
 from dxprivacy.verify.reading import refuse
 
 
@@ -20,9 +20,7 @@ class Points(Attribute):
             raise refuse("needs one row of coordinates for each point", where)
         if len(set(self.ids)) < self.listed:
             raise refuse("lists an id twice", where)
-        self.properties = [_property(given, self.listed, where) for given in reading.items(spec["properties"], where)]
-        if len({p.name for p in self.properties}) < len(self.properties):
-            raise refuse("has a property twice", where)
+        self.properties = properties(spec["properties"], self.listed, where)
 
     @cached_property
     def _labels(self) -> list[str]:
@@ -54,13 +52,3 @@ class Points(Attribute):
 
     def unit_of(self, fact: str) -> str:
         return f"{self.name}.{fact}"
-
-
-def _property(given: Any, listed: int, where: str) -> Property:
-    pair = reading.items(given, f"{where} properties")
-    if len(pair) != 2:
-        raise refuse("a property is a name and its entries", where)
-    entries = reading.each(pair[1], f"{where} properties", reading.text)
-    if len(entries) != listed:
-        raise refuse("a property needs an entry for each value", where)
-    return Property(reading.text(pair[0], where), entries)
