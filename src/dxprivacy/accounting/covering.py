@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dxprivacy.accounting.exchange import standing_pairs
 from dxprivacy.accounting.walks import MAX_WALKED, Walk, closest_in_space, space_of
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints, read_only
@@ -38,6 +39,7 @@ _DENSE_CLASSES = 2_000
 _FEW_CLASSES = 256
 _CONSTANT_COLUMNS = 2_500
 _MOST_COMPARED = 20_000_000
+EXCHANGED_FROM = 1_500  # classes of values that are all equally far apart
 _FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
 
 
@@ -105,7 +107,8 @@ class Cover:
     `loose`, `apart` and `absences` hold what can only be bounded: moves with too many contexts, under a constant metric
     questions with too many different columns, and the presence of too many different records; each question is then
     bounded by itself.  Of `apart` and `absences` there is one for each alternative.  Along an attribute of many points
-    `walks` look for the pairs that matter to one loss, instead of naming them for all.
+    `walks` look for the pairs that matter to one loss, instead of naming them for all.  Along attributes that are
+    `exchanged` one pair stands for many rows; along `steep` ones there are too many pairs even to look for.
     """
 
     rule: str
@@ -116,6 +119,8 @@ class Cover:
     presence: Move | None = None
     walks: tuple[Walk, ...] = ()
     absences: tuple[tuple[Own, ...], ...] = ()
+    exchanged: tuple[int, ...] = ()
+    steep: tuple[tuple[Metric, Terms], ...] = ()
 
     @property
     def size(self) -> int:
@@ -128,7 +133,7 @@ class Cover:
     @property
     def tight(self) -> bool:
         """Whether the pairs tell everything, and nothing is only bounded."""
-        return not (self.loose or self.apart or self.absences or self.walks)
+        return not (self.loose or self.apart or self.absences or self.walks or self.steep)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """All pairs but the loose ones."""
@@ -220,6 +225,8 @@ def _merged(covers: Sequence[Cover]) -> Cover:
         tuple(terms for each in covers for terms in each.apart),
         presence=presence,
         walks=tuple(walk for each in covers for walk in each.walks),
+        exchanged=tuple(sorted({axis for each in covers for axis in each.exchanged})),
+        steep=tuple(part for each in covers for part in each.steep),
         absences=tuple(terms for each in covers for terms in each.absences),
     )
 
@@ -297,6 +304,8 @@ def _sum_of_attributes(
     moves: list[Move] = []
     loose: list[Loose] = []
     walked: list[Walk] = []
+    exchanged: list[int] = []
+    steep: list[tuple[Metric, Terms]] = []
     for axis, along in enumerate(axes):
         touching = [t for t in terms if axis in t.axes]
         moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
@@ -307,9 +316,18 @@ def _sum_of_attributes(
             if contexts is not None:
                 walked.append(Walk(axis, universe, space, contexts, tuple(touching)))
                 continue
-        if len(axes) == 1 and not _reducible(moving):
+        if int(moving.max()) >= EXCHANGED_FROM and (found := standing_pairs(along, axis, touching, moving)) is not None:
+            values: tuple[Pairs, ...] = (found,)
+            exchanged.append(axis)
+        elif len(axes) == 1 and not _reducible(moving):
             return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
-        values = tuple(closest_between(along, moving))
+        elif not _reducible(moving) and along.generator_count > MAX_ALL_PAIRS:
+            if few is not None:
+                return None
+            steep.append((along, tuple(touching)))
+            continue
+        else:
+            values = tuple(closest_between(along, moving))
         if not values:
             continue
         contexts = worst_contexts_of(touching, _others(touching, axis), universe, most)
@@ -324,8 +342,10 @@ def _sum_of_attributes(
     if len(axes) == 1:
         rule = _rule(axes[0])
     else:
-        rule = "one attribute at a time" + (", upper bound per question" if loose else "")
-    return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked))
+        rule = "one attribute at a time" + (", upper bound per question" if loose or steep else "")
+    return Cover(
+        rule, tuple(moves), tuple(loose), walks=tuple(walked), exchanged=tuple(exchanged), steep=tuple(steep)
+    )
 
 
 def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -> Own:

@@ -18,7 +18,7 @@ from dxprivacy.exact.checked import highest, numbers_only
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Constant, Metric, PseudoMetric, all_pairs, present
 from dxprivacy.metrics.base import BLOCK, Pairs
-from dxprivacy.model.terms import Part
+from dxprivacy.model.terms import Part, Terms
 
 _TINIEST = 2.0**-1074  # no float above 0 is smaller
 _FEW_DIGITS = 2.0**-1060  # of floats so small, only some digits are right
@@ -83,6 +83,8 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
             value, pair = search.decide()
             if value > lower:
                 lower, witness = value / (1 + metric.slack), pair
+    for along, terms in plan.steep:
+        upper = highest(upper, _steep(along, terms, loss))
     if plan.absences:
         upper = highest(upper, _absences(plan, loss, metric))
     if plan.apart:
@@ -205,6 +207,17 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
     ends = [metric.universe.numbered([int(value) * stride + c for c in contexts]) for value in (u[at], v[at])]
     example = (ends[0], ends[1])
     return (math.inf if math.isinf(best) else Fraction(best) * Fraction(slack)), example
+
+
+def _steep(along: Metric, terms: Terms, loss: PseudoMetric) -> Exact:
+    """Each question by itself: the most it can ever show, against the least distance of the attribute's values."""
+    total = highest(sum(term.reach() for term in terms))
+    near = along.closest
+    if not total or near is None:
+        return Fraction(0) if not total or along.has_infinite else math.inf
+    if math.isinf(total) or along.identical:
+        return math.inf
+    return Fraction(total) * Fraction(1.0 + 8.0 * loss.error + 2.0**-48) / Fraction(along.exact(*near.pair))
 
 
 def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:

@@ -13,7 +13,7 @@ are then those of old and new costs together, because the generator lemma is abo
                the rest of the budget unspent.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -80,18 +80,21 @@ def constraints(workload: Workload, metric: Metric, share: Fraction, spent: Cost
     if plan.walks and replace(plan, walks=()).tight:
         search = Search(workload, metric, share, spent)
         return build.searched(search, search.first(plan))
-    if plan.tight and (found := build.dense(plan) or build.sparse(plan, rows)) is not None:
+    if plan.tight and not plan.exchanged and (found := build.dense(plan) or build.sparse(plan, rows)) is not None:
         return found
     plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), spent), metric, walks=True)
-    return build.sparse(plan, _shared(workload)) if plan.tight else None
+    return build.sparse(plan, _shared(workload, plan.exchanged)) if plan.tight else None
 
 
-def _shared(workload: Workload) -> Ints:
-    """One variable for all rows of a structured block over several attributes, otherwise one per row."""
+def _shared(workload: Workload, exchanged: Sequence[int]) -> Ints:
+    """One variable for all rows of a structured block over several attributes, otherwise one per row.
+
+    Likewise along attributes where one pair stands for many rows.
+    """
     labels: list[int] = []
     for block in workload.blocks:
         first = labels[-1] + 1 if labels else 0
-        as_one = isinstance(block, OneHot) and len(block.axes) > 1
+        as_one = isinstance(block, OneHot) and (len(block.axes) > 1 or block.axes[0] in exchanged)
         labels += [first] * block.rows if as_one else range(first, first + block.rows)
     return np.array(labels, dtype=np.int64)
 
