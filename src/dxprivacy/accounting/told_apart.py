@@ -13,7 +13,7 @@ import numpy as np
 from dxprivacy.accounting.covering import closest_between
 from dxprivacy.accounting.walks import closest_apart
 from dxprivacy.exact.arrays import Bools, Floats, Ints
-from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent
+from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent, WithOther
 from dxprivacy.metrics.base import Pairs
 from dxprivacy.model.blocks import Block, joint_classes
 from dxprivacy.model.workload import Workload
@@ -71,9 +71,23 @@ def _candidates(workload: Workload, metric: Metric) -> Iterator[tuple[Ints, Ints
         if axes is None:  # the same distance everywhere: one pair tells it
             other = int(np.flatnonzero(moving != moving[0])[0]) * stride
             yield from _finite(metric, (universe.numbered([0]), universe.numbered([other])), 1)
+        elif (few := _one_of_each(axes[axis], moving)) is not None:
+            yield from _finite(axes[axis], few, stride)
         else:
             for pairs in closest_apart(axes[axis], moving) or closest_between(axes[axis], moving):
                 yield from _finite(axes[axis], pairs, stride)
+
+
+def _one_of_each(along: Metric, moving: Ints) -> Pairs | None:
+    """Where listed values have one distance, a pair of them, and one with `other`; None for other distances."""
+    base = along.base if isinstance(along, WithOther) else along
+    if not isinstance(base, Constant):
+        return None
+    listed = base.universe.size
+    pairs = [(0, int(v)) for v in np.flatnonzero(moving[:listed] != moving[0])[:1]]
+    pairs += [(int(u), listed) for u in np.flatnonzero(moving[:listed] != moving[-1])[:1] if listed < len(moving)]
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return first, second
 
 
 def _finite(metric: Metric, pairs: Pairs, stride: int) -> Iterator[tuple[Ints, Ints, Floats]]:

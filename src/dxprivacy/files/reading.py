@@ -11,6 +11,9 @@ MOST_BYTES = 512 << 20
 """Of a policy, a plan, a file of points: a few times the largest that could be worked with."""
 
 
+_CHUNK = 1 << 20
+
+
 class NotReadable(OSError):
     """A file that is there, but that we do not read; `strerror` says why."""
 
@@ -31,7 +34,9 @@ def read_text(path: str | Path, *, encoding: str = "utf-8-sig") -> str:
             raise NotReadable(22, "it is not a regular file", str(path))
         if found.st_size > MOST_BYTES:
             raise NotReadable(27, f"it has more than {MOST_BYTES >> 20} MB", str(path))
-        content = file.read(MOST_BYTES + 1)
+        content = bytearray()
+        while len(content) <= MOST_BYTES and (chunk := file.read(_CHUNK)):  # a large read would take as much memory
+            content += chunk
     if len(content) > MOST_BYTES:  # it has grown since, or says nothing of its size
         raise NotReadable(27, f"it has more than {MOST_BYTES >> 20} MB", str(path))
     return content.decode(encoding)
