@@ -487,11 +487,6 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
         ends = terms[0].parts[0].block.ends(absent=universe.absent is not None)
         if ends is not None:  # the largest loss of a row is that between its ends
             return _at_one_place("constant", (ends,))
-    if len(terms) == len(terms[0].parts) == 1 and few is None:
-        part = terms[0].parts[0]
-        widest = None if part.largest else part.block.widest(part.weights, absent=universe.absent is not None)
-        if widest is not None:
-            return _at_one_place("constant", (widest,))
     offsets = universe.numbered([0])
     for axis in sorted({x for t in terms for x in t.axes}):
         classes = [t.moving(axis) for t in terms if axis in t.axes]

@@ -55,7 +55,7 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     if loss.universe != metric.universe:
         raise MetricError("the question and the metric speak about different universes")
-    plan = cover(loss, metric, walks=True)
+    plan = _widest(loss, metric) or cover(loss, metric, walks=True)
     search = _Search(loss, metric)
     for i, j in plan.pairs(_block(loss)):
         search.look(i, j)
@@ -93,6 +93,17 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
         if floor >= lower:
             lower, witness = floor, example_pair
     return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
+
+
+def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:
+    """One distance for all pairs, and one block: it may know the pairs of its largest loss, with these weights."""
+    if not isinstance(metric, Constant) or metric.has_infinite or loss.alternatives is None or len(loss.terms) != 1:
+        return None
+    parts = loss.terms[0].parts
+    if len(parts) != 1 or parts[0].largest:
+        return None
+    pairs = parts[0].block.widest(parts[0].weights, absent=metric.universe.absent is not None)
+    return None if pairs is None else Cover("constant", (Move(0, 1, (pairs,), np.zeros(1, dtype=np.int64)),))
 
 
 def _block(loss: PseudoMetric) -> int:

@@ -25,7 +25,7 @@ from dxprivacy.mechanisms.laplace.expected import all_expected, target_scales
 from dxprivacy.mechanisms.laplace.limits import limits_of
 from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured
 from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
-from dxprivacy.metrics import Metric
+from dxprivacy.metrics import Constant, Metric, present
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.blocks.base import classes_of_rows
 from dxprivacy.model.recipes import ErrorOf, Law
@@ -151,6 +151,10 @@ class Task:
         return free
 
     def _free(self, block: Block) -> Bools:
+        structured = present(self.metric).axes is not None or isinstance(present(self.metric), Constant)
+        if structured and not self.metric.has_infinite:  # then any two records that differ in a row limit it
+            absent = self.metric.universe.absent is not None
+            return np.asarray((block.peak_of_row if absent else block.spans()) == 0, dtype=bool)
         alone = Workload(self.workload.universe, (block,), ())
         different = LaplaceCost(alone, np.arange(1.0, block.rows + 1.0))  # then contexts tell all rows apart
         pairs = cover(different, self.metric, most=_FEW_MOVES, walks=True)

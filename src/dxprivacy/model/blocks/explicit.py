@@ -178,11 +178,29 @@ class Explicit(MatrixRows, Block):
         return np.asarray(self.matrix.todense() if self.sparse else self.matrix, dtype=np.int64)
 
 
+_FEW_PAIRS = 500
+
+
+def _among_few(lines: Floats, i: Ints, j: Ints, weights: Floats) -> Floats | None:
+    """The same from a table of the lines that occur; None where that would be far larger than what was asked."""
+    from scipy.spatial.distance import pdist, squareform
+
+    some, place = np.unique(np.concatenate([i, j]), return_inverse=True)
+    if len(some) ** 2 > 8 * len(i) or len(some) < 2:
+        return None
+    table = squareform(pdist(lines[some], "cityblock", w=weights))
+    place = place.reshape(-1)
+    return np.asarray(table[place[: len(i)], place[len(i) :]], dtype=np.float64)
+
+
 def dense_loads(lines: Floats, i: Ints, j: Ints, weights: Floats, *, largest: bool = False) -> Floats:
     """The sum (or the largest) of w_k |lines_ik - lines_jk|; a difference of two floats is rounded at most once.
 
-    In pieces that stay in the processor's cache: ten times faster than all at once.
+    In pieces that stay in the processor's cache: ten times faster than all at once.  Where there are about as many
+    pairs as the lines have among them, all of these at once by compiled code, which holds no differences at all.
     """
+    if not largest and len(i) > _FEW_PAIRS and (found := _among_few(lines, i, j, weights)) is not None:
+        return found
     out = np.empty(len(i))
     piece = max(16, (1 << 19) // max(lines.shape[1], 1))
     for start in range(0, len(i), piece):
