@@ -162,12 +162,10 @@ class WorstCase:
 
 
 def _linked(terms: Sequence[Term]) -> list[list[Term]]:
-    """Terms in groups that share no attribute; those that look at none change nothing."""
+    """Terms in groups that share no attribute; those that look at none, and count everybody, show presence alone."""
     groups: list[tuple[set[int], list[Term]]] = []
     for term in terms:
         axes = set(term.axes)
-        if not axes:
-            continue
         mine = [g for g in groups if g[0] & axes]
         groups = [g for g in groups if not g[0] & axes]
         groups.append((axes.union(*(g[0] for g in mine)), [t for g in mine for t in g[1]] + [term]))
