@@ -343,9 +343,7 @@ def _sum_of_attributes(
         rule = _rule(axes[0])
     else:
         rule = "one attribute at a time" + (", upper bound per question" if loose or steep else "")
-    return Cover(
-        rule, tuple(moves), tuple(loose), walks=tuple(walked), exchanged=tuple(exchanged), steep=tuple(steep)
-    )
+    return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked), exchanged=tuple(exchanged), steep=tuple(steep))
 
 
 def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -> Own:

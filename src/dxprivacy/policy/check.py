@@ -23,8 +23,6 @@ from dxprivacy.policy.facts import PolicyFacts
 from dxprivacy.policy.near import nearly_coinciding
 from dxprivacy.wording import digits, plural, short_pair, shown
 
-_LARGE = 10_000_000  # possible records from which on memory is worth a word
-
 
 @dataclass(frozen=True)
 class Beyond:
@@ -145,8 +143,6 @@ def check(policy: PolicyFacts) -> Check:
         warnings.append(_presence_warning(policy.metric))
     if len(rows) > 1:
         warnings += _correlation(rows)
-    if policy.universe.cells >= _LARGE:
-        warnings.append(_memory_notice(policy.universe.cells))
     far = policy.metric.farthest
     return Check(
         policy.title,
@@ -294,12 +290,6 @@ def _tightened_warning(
         f"{a} – {b}: you wrote {digits(written)}, the policy keeps {digits(kept)}. {near}, and {digits(legs[0])} + "
         f"{digits(legs[1])} already{links}{wants}{more}",
     )
-
-
-def _memory_notice(cells: int) -> Notice:
-    """Said before any work starts: counting holds a few whole numbers for each possible record."""
-    size = f"{cells * 24 / 1e9:,.1f} GB" if cells >= 4 * _LARGE else f"{cells * 24 / 1e6:,.0f} MB"
-    return Notice("memory", f"a release counts {cells:,} possible records at once: about {size} of memory.")
 
 
 def _farthest(metric: WithAbsent) -> tuple[str, str, float]:

@@ -2,10 +2,13 @@
 
 import random
 import re
+from functools import partial
 
 import pytest
 
-from dxprivacy.errors import DxError, PolicyError
+from dxprivacy.errors import DxError, PolicyError, TooLarge
+from dxprivacy.mechanisms.mwem.plan import plan_mwem
+from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.policy import Policy, check
 
 HEAD = 'title = "T"\ndataset = "d"\n'
@@ -342,11 +345,15 @@ def test_integers_need_two_ends_in_order_and_of_a_size_that_can_be_held(ends, wh
     assert error.hints
 
 
-def test_too_many_possible_records_are_refused_with_their_number():
-    body = "".join(f"[attributes.a{k}]\nintegers = [0, 998]\nepsilon = 1\nper = 1\n" for k in range(3))
-    error = refusal(HEAD + body)
-    assert error.what.startswith("1,000,000,000 possible records are more than")
-    assert "wider steps" in str(error)
+def test_a_policy_may_have_any_number_of_possible_records(tmp_path):
+    body = "".join(f"[attributes.a{k}]\nintegers = [0, 998]\nepsilon = 1\nper = 1\n" for k in range(20))
+    (tmp_path / "policy.toml").write_text(HEAD + body)
+    policy = Policy.load(tmp_path / "policy.toml")
+    assert policy.universe.cells == 1000**20
+    for make, what in ((plan_mwem, "MWEM"), (partial(make_smalldb, rows=100), "a small database")):
+        with pytest.raises(TooLarge, match=f"{what} needs a number for each of 1,000,000") as refused:
+            make(["count by a1"], policy.metric, **({} if what == "a small database" else {"records": 100}))
+        assert "wider steps" in str(refused.value)
 
 
 def test_a_distance_without_a_unit_is_the_error_of_the_ux():

@@ -63,7 +63,7 @@ def test_points_are_not_read_from_devices_and_pipes(tmp_path):
 def test_a_file_of_any_size_is_not_read_into_memory(tmp_path, monkeypatch):
     with (tmp_path / "policy.toml").open("wb") as file:
         file.truncate(1 << 40)  # takes no room on the disk
-    with pytest.raises(PolicyError, match="more than 64 MB"):
+    with pytest.raises(PolicyError, match="more than 512 MB"):
         Policy.load(tmp_path / "policy.toml")
     monkeypatch.setattr(files, "MOST_BYTES", 10)
     with pytest.raises(PolicyError, match="more than"):

@@ -20,6 +20,7 @@ from dxprivacy.mechanisms.mwem.run import PASSES, run_mwem
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
 from dxprivacy.mechanisms.spending import Spending
+from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import measured_rows
 from dxprivacy.metrics import Metric
@@ -107,6 +108,7 @@ def plan_mwem(
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     require_public_records(metric, records)
+    require_all_cells(metric.universe, "MWEM")
     granted, asked = parse_share(share), gather(questions)
     asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)

@@ -31,6 +31,7 @@ from dxprivacy.mechanisms.smalldb.rows import Rows, asked_rows, flatter_rows
 from dxprivacy.mechanisms.smalldb.run import small_database
 from dxprivacy.mechanisms.smalldb.spread import small_histogram
 from dxprivacy.mechanisms.spending import Spending
+from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import bounded_rows
 from dxprivacy.metrics import Metric
@@ -103,6 +104,7 @@ def make_smalldb(
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     n, granted = _records(rows, metric), parse_share(share)
+    require_all_cells(metric.universe, "a small database")
     before = require_spent(spent, metric)
     require_beta(beta)
     if alpha is not None:
