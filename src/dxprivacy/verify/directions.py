@@ -18,6 +18,7 @@ from dxprivacy.verify.loss import Loss, Tightest, ratio
 from dxprivacy.verify.reading import Exact
 
 MOST_PAIRS = 20_000_000
+MANY_PLACES = 400
 MARGIN = 2.0**-17  # well above the errors of both floats
 NOTHING = Tightest(Fraction(0), Fraction(0), None, 0)
 
@@ -91,10 +92,17 @@ class Direction(ABC):
                 known.add(u, v, d)
         return near
 
+    def walk(self) -> Tightest | None:
+        """The largest ratio along this direction, if it leads over places; otherwise None."""
+        return None
+
     def search(self) -> Tightest:
         """The largest ratio along this direction."""
         if len(self.members) < 2:
             return NOTHING
+        walked = self.walk() if self.size >= MANY_PLACES else None
+        if walked is not None:
+            return walked
         near = self.nearest()
         if not near:
             return NOTHING
@@ -178,6 +186,12 @@ class Along(Direction):
         self.axis = axis
         self.touching = [b for b in loss.blocks if axis in b.axes]
         self.number(tuple(b.moving(axis, v) for b in self.touching) for v in range(metric.size))
+
+    def walk(self) -> Tightest | None:
+        """By a tree of places; numpy is loaded only here."""
+        from dxprivacy.verify.moves import walk
+
+        return walk(self)
 
     def contexts(self) -> Sequence[Sequence[int]] | None:
         """Every combination of values that can change the loss of a move."""
