@@ -50,6 +50,13 @@ class Block(ABC):
         `uniform` says that all rows of the block have one scale.
         """
 
+    def strength(self, axis: int, value: int, uniform: bool) -> tuple[object, int]:
+        """A kind and a size: beside values of one kind, no move changes more than beside the one of the largest size.
+
+        Size 0: no move changes anything.
+        """
+        return self.context(axis, value, uniform), 1
+
     @abstractmethod
     def arrays(self) -> Iterator[Sequence[int]]:
         """What the digest covers."""
@@ -115,6 +122,9 @@ class Table(Block):
             return None
         size = abs(self.weights[axis][value])
         return size if uniform else (self.groups[axis][value], size)
+
+    def strength(self, axis: int, value: int, uniform: bool) -> tuple[object, int]:
+        return None if uniform else self.groups[axis][value], abs(self.weights[axis][value])
 
     def arrays(self) -> Iterator[Sequence[int]]:
         """Rows, attributes with strides; then groups and weights of each."""

@@ -19,6 +19,7 @@ from dxprivacy.verify.reading import Exact
 
 MOST_PAIRS = 20_000_000
 MANY_PLACES = 400
+_MOST_COMPARED = 1_000
 MARGIN = 2.0**-17  # well above the errors of both floats
 NOTHING = Tightest(Fraction(0), Fraction(0), None, 0)
 
@@ -31,11 +32,39 @@ def contexts(loss: Loss, blocks: Sequence[Block], moving: int | None) -> Sequenc
     choices: list[list[int]] = []
     for axis, size in enumerate(loss.universe.shape):
         concerned = [(b, loss.uniform(b)) for b in blocks if axis in b.axes and axis != moving]
-        seen: dict[object, int] = {}
+        seen: dict[Strengths, int] = {}
         for value in range(size if concerned else 1):
-            seen.setdefault(tuple(b.context(axis, value, uniform) for b, uniform in concerned), value)
-        choices.append(list(seen.values()))
+            each = (b.strength(axis, value, uniform) for b, uniform in concerned)
+            seen.setdefault(tuple((kind if strong else None, strong) for kind, strong in each), value)
+        choices.append(_strongest(seen))
     return None if math.prod(map(len, choices)) > MOST_PAIRS else list(product(*choices))
+
+
+Strengths = tuple[tuple[object, int], ...]
+
+
+def _strongest(seen: dict[Strengths, int]) -> list[int]:
+    """Of values that are of the same kind to every block, those beside which every move changes most.
+
+    A value may be left out if another is of its kind, and at least as strong, to every block that it matters to: losses
+    are multiplied by these strengths, and sums and largest ones of them grow with each.
+    """
+    alike: dict[tuple[object, ...], list[Strengths]] = {}
+    for strengths in seen:
+        alike.setdefault(tuple(kind for kind, _ in strengths), []).append(strengths)
+    kept: list[Strengths] = []
+    for group in alike.values():
+        sizes = [tuple(size for _, size in strengths) for strengths in group]
+        most = tuple(map(max, *sizes)) if len(sizes) > 1 else sizes[0]
+        kept += [group[sizes.index(most)]] if most in sizes else group
+    if len(kept) <= _MOST_COMPARED:
+        kept = [x for x in kept if not any(_weaker(x, y) for y in kept if y is not x)]
+    return sorted(seen[strengths] for strengths in kept)
+
+
+def _weaker(x: Strengths, y: Strengths) -> bool:
+    pairs = zip(x, y, strict=True)
+    return all(not a or (kind == other and a <= b) for (kind, a), (other, b) in pairs)
 
 
 class Direction(ABC):

@@ -81,7 +81,8 @@ def walk(moves: Moves) -> Tightest | None:
 
 def _by_classes(moves: Moves, space: Space, contexts: Sequence[Sequence[int]], best: "_Best") -> Tightest:
     """The largest loss of every two classes in any context, and the walk that finds who is close."""
-    count = len(moves.members)
+    count, rows = len(moves.members), 4 * sum(block.rows for block in moves.touching)
+    margin = max(2.0**-40, rows * 2.0**-48)
     most = np.zeros((count, count))
     where: dict[tuple[int, int], list[tuple[float, Sequence[int]]]] = {}
     for context in contexts:
@@ -89,14 +90,14 @@ def _by_classes(moves: Moves, space: Space, contexts: Sequence[Sequence[int]], b
         for a in range(count):
             for b in range(a):
                 loss = moves.loss.about(columns[a], columns[b])
-                if loss > 0 and loss >= most[a, b] * (1 - _CLOSE):
+                if loss > 0 and loss >= most[a, b] * (1 - margin):
                     where.setdefault((a, b), []).append((loss, context))
                     most[a, b] = most[b, a] = max(loss, most[a, b])
     classes = np.array(moves.classes, dtype=np.int64)
 
     def worst(u: int, v: int) -> Iterator[Sequence[int]]:
         a, b = max(moves.classes[u], moves.classes[v]), min(moves.classes[u], moves.classes[v])
-        return (context for loss, context in where.get((a, b), ()) if loss >= most[a, b] * (1 - _CLOSE))
+        return (context for loss, context in where.get((a, b), ()) if loss >= most[a, b] * (1 - margin))
 
     if np.isinf(most).any():
         a, b = (int(x[0]) for x in np.nonzero(np.isinf(most)))
@@ -110,16 +111,13 @@ def _by_classes(moves: Moves, space: Space, contexts: Sequence[Sequence[int]], b
         for value in moves.members:
             for context in worst(value, last) if value != last else ():
                 best.look(context, value, last)
-    found = largest_ratio(space, [Summand([Classes(space, classes, most * (1 + _CLOSE))])], best.floor)
+    found = largest_ratio(space, [Summand([Classes(space, classes, most, rows)])], best.floor)
     best.looked += found.looked
     best.open(found.ceiling)
     for u, v in zip(found.i.tolist(), found.j.tolist(), strict=True):
         for context in worst(u, v):
             best.look(context, u, v)
     return best.tightest()
-
-
-_CLOSE = 2.0**-40
 
 
 class _Best:
@@ -173,7 +171,7 @@ class _Best:
 
 
 def _most(parts: Sequence[Floats]) -> Floats:
-    return np.max(np.stack(parts), axis=0)
+    return np.asarray(np.max(np.stack(parts), axis=0))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ function of the length.  Lengths are floats between two bounds:
 *sphere*  haversine on exact differences of the degrees.  Each sine loses at most 2^-49 of itself, the square root of
           the sum of squares less than 2^-47, and below an angle of 143 degrees the arcsine magnifies that by 2.4 at
           most: 2^-44 covers it.  Beyond, an error of 2^-46 in the square turns the angle by less than 2^-22 of itself.
-          Points on the unit sphere are off by less than 2^-48 in each coordinate: boxes are 2^-47 closer than they seem.
+          Points on the unit sphere are off by less than 2^-48 in each coordinate: boxes may be 2^-47 closer.
 
 Where squares would leave the range of floats, nothing is claimed but that the length is somewhere from 0 to 10^-130.
 """

@@ -1,8 +1,8 @@
 """The largest loss / distance over all pairs of places, without looking at all of them (docs/formats.md, section 9).
 
 Pairs of nodes of a tree are halved from the root on.  One whose bound is below a ratio that was found is left out.  All
-bounds are floats moved outwards: a loss of R rows is off by at most R + 8 roundings, distances as `spaces` says.  So the
-pairs that come back contain one with the largest ratio, or `ceiling` is not below it.
+bounds are floats moved outwards: a loss of R rows is off by at most R + 8 roundings, distances as `spaces` says.  So
+the pairs that come back contain one with the largest ratio, or `ceiling` is not below it.
 
 A bound within 2^-42 above what was found is put aside first: a linear row along a line ties everywhere.  What was put
 aside is looked at in the end, as far as it is little; the rest makes the ceiling.
@@ -76,6 +76,8 @@ class Labels:
         self.space, self.labels, self.values, self.weights, self.rows = space, labels, values, weights, 2
         self._join = np.maximum if largest else np.add
         self._shown = np.abs(values) * weights
+        # of a choice the larger one counts, but in one row numbers of two signs are as far apart as their sum
+        self._most = np.maximum if largest and (values.min() >= 0 or values.max() <= 0) else np.add
         self._leaves = [x[space.slots].reshape(-1, space.leaf) for x in (labels, values, weights, self._shown)]
         self._levels = []
         for level in range(space.levels + 1):
@@ -89,11 +91,11 @@ class Labels:
         return np.where(same, inside, self._join(self._shown[i], self._shown[j]))
 
     def bound(self, level: int, a: Ints, b: Ints) -> Floats:
-        """Nodes of one and the same label have its range, others what both show at most."""
+        """Nodes of one and the same label have its range, others at most what both show."""
         label, low, high, weight, shown = self._levels[level]
         same = (label[a] == label[b]) & (label[a] != -2)
         inside = np.maximum(high[a] - low[b], high[b] - low[a]) * weight[a]
-        return np.where(same, inside, self._join(shown[a], shown[b]))
+        return np.asarray(np.where(same, inside, self._most(shown[a], shown[b])))
 
     def placed(self, a: Ints, b: Ints) -> Floats:
         label, value, weight, shown = self._leaves
@@ -105,10 +107,8 @@ class Labels:
 class Classes:
     """Points of few classes, and the loss between every two of these."""
 
-    rows = 1
-
-    def __init__(self, space: Space, classes: Ints, losses: Floats) -> None:
-        self.classes, self.losses = classes, losses
+    def __init__(self, space: Space, classes: Ints, losses: Floats, rows: int) -> None:
+        self.classes, self.losses, self.rows = classes, losses, rows
         self._most, self._top = losses.max(axis=1), float(losses.max())
         self._leaves = classes[space.slots].reshape(-1, space.leaf)
         self._single = []
@@ -182,8 +182,7 @@ class _Walk:
                 most = np.maximum(most, part)
             most = most if summand.times == 1 else most * summand.times
             total = most if total is None else total + most
-        assert total is not None
-        return total
+        return np.zeros(0) if total is None else total
 
     def _ratio(self, loss: Floats, apart: Floats) -> Floats:
         """Loss over distance; nothing where there is no loss, also over no distance."""
@@ -228,10 +227,12 @@ class _Walk:
         order = np.argsort(-upper, kind="stable")
         for start in range(0, len(order), step):
             some = order[start : start + step]
-            some = some[upper[some] > self.floor * (1 + self.tie)]
-            if not len(some):
-                rest = order[start:]
+            beyond = upper[some] > self.floor * (1 + self.tie)
+            if not beyond.all():  # nor are those that follow
+                rest = order[start + int(beyond.sum()) :]
                 self.put_aside((self.space.levels, a[rest], b[rest], upper[rest]))
+                some, order = some[beyond], order[:start]
+            if not len(some):
                 return
             first, second = a[some], b[some]
             self.looked += len(some) * leaf * leaf
