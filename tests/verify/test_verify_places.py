@@ -155,7 +155,8 @@ def test_a_tree_finds_what_all_pairs_tell(seed, monkeypatch):
     if fast.high <= fast.low * (1 + F(1, 1 << 58)):  # nothing was left open
         assert fast.low >= slow.low * (1 - F(1, 1 << 100))
     if fast.low > 0:
-        assert fast.pair is not None and fast.pair[0] < fast.pair[1]
+        assert fast.pair is not None
+        assert fast.pair[0] < fast.pair[1]
 
 
 def test_most_cases_are_walked_and_decided(monkeypatch):
@@ -182,7 +183,8 @@ def test_distances_lie_between_their_bounds(seed, monkeypatch):
     exact = {}
     for u, v, a, b in zip(i.tolist(), j.tolist(), low.tolist(), high.tolist(), strict=True):
         exact[u, v] = exact[v, u] = base.between(u, v)
-        assert F(a) <= exact[u, v][1] and F(b) >= exact[u, v][0]
+        assert F(a) <= exact[u, v][1]
+        assert F(b) >= exact[u, v][0]
         assert b <= a * (1 + 2.0**-21) or a == 0
     for level in range(space.levels + 1):
         many = len(slots) >> level
@@ -194,7 +196,8 @@ def test_distances_lie_between_their_bounds(seed, monkeypatch):
                 for u in nodes[a]:
                     for v in nodes[b]:
                         if u != v:
-                            assert F(gap) <= exact[u, v][1] and F(reach) >= exact[u, v][0]
+                            assert F(gap) <= exact[u, v][1]
+                            assert F(reach) >= exact[u, v][0]
     far = walks.farthest(space)
     most = max(float(d[1]) for d in exact.values())
     assert most * (1 - 1e-15) <= far <= most * (1 + 2.0**-21)

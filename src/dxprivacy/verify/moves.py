@@ -99,19 +99,19 @@ def _by_classes(moves: Moves, space: Space, contexts: Sequence[Sequence[int]], b
         a, b = max(moves.classes[u], moves.classes[v]), min(moves.classes[u], moves.classes[v])
         return (context for loss, context in where.get((a, b), ()) if loss >= most[a, b] * (1 - margin))
 
-    if np.isinf(most).any():
-        a, b = (int(x[0]) for x in np.nonzero(np.isinf(most)))
-        u, v = moves.members[a], moves.members[b]
+    inside = np.unique(classes[: space.size], return_index=True)
+    exact = np.isinf(most[np.ix_(inside[0], inside[0])])
+    if exact.any():
+        u, v = (int(inside[1][x[0]]) for x in np.nonzero(exact))
         for context in worst(u, v):
             best.look(context, u, v)
-        if best.low == math.inf:
-            return best.tightest()
-        raise Undecided("an exact row beside an infinite distance", where="certificate")
+        return best.tightest()
     for last in range(space.size, space.size + space.outside):
         for value in moves.members:
             for context in worst(value, last) if value != last else ():
                 best.look(context, value, last)
-    found = largest_ratio(space, [Summand([Classes(space, classes, most, rows)])], best.floor)
+    within = np.where(np.isinf(most), 0.0, most)  # these concern values outside only
+    found = largest_ratio(space, [Summand([Classes(space, classes, within, rows)])], best.floor)
     best.looked += found.looked
     best.open(found.ceiling)
     for u, v in zip(found.i.tolist(), found.j.tolist(), strict=True):
