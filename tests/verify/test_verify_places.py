@@ -7,7 +7,7 @@ from fractions import Fraction as F
 import pytest
 
 from dxprivacy.verify import directions, spaces, walks
-from dxprivacy.verify.blocks import Stepped, Table
+from dxprivacy.verify.blocks import Along, Inside, Stepped, Table
 from dxprivacy.verify.certificate import tightest
 from dxprivacy.verify.combined import Joined, Product, Scaled, WithAbsent, WithOther
 from dxprivacy.verify.distances import Constant, Distance, Line, Places
@@ -201,3 +201,23 @@ def test_distances_lie_between_their_bounds(seed, monkeypatch):
     far = walks.farthest(space)
     most = max(float(d[1]) for d in exact.values())
     assert most * (1 - 1e-15) <= far <= most * (1 + 2.0**-21)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_differences_of_spans_tell_what_their_columns_tell(seed, monkeypatch):
+    """Many ranges along a line, with `other`: only the rows that differ are looked at."""
+    rng = random.Random(seed)
+    n, kinds = rng.randint(3, 12), rng.randint(2, 6)
+    groups = [*(rng.randint(-1, kinds) for _ in range(n - 1)), -1]
+    spans = [tuple(sorted((rng.randint(0, kinds), rng.randint(0, kinds)))) for _ in range(rng.randint(1, 12))]
+    block = Along(0, groups, spans)
+    scales = [rng.choice([0.5, 1.0, 7.25, 100.0, *([0.0] if seed % 7 == 0 else [])]) for _ in spans]
+    metric = WithOther(Line(range(n - 1), F(1, 3)), rng.choice([F(1, 10), F(50), math.inf]))
+    monkeypatch.setattr(directions, "_WIDE", 10**9)
+    slow = tightest(Loss(universe([n]), [block], scales), metric)
+    monkeypatch.setattr(directions, "_WIDE", 0)
+    fast = tightest(Loss(universe([n]), [block.starting_at(0)], scales), metric)
+    assert (slow.low, slow.high) == (fast.low, fast.high)
+    dense = [int(a <= g <= b) for a, b in spans for g in groups]
+    assert b"".join(Inside(spans, groups).bytes()) == b"".join(x.to_bytes(8, "little") for x in dense)
+    assert list(Inside(spans, groups)) == dense

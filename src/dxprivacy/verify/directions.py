@@ -20,6 +20,7 @@ from dxprivacy.verify.reading import Exact
 MOST_PAIRS = 20_000_000
 MANY_PLACES = 400
 _MOST_COMPARED = 1_000
+_WIDE = 2_000
 MARGIN = 2.0**-17  # well above the errors of both floats
 NOTHING = Tightest(Fraction(0), Fraction(0), None, 0)
 
@@ -92,6 +93,19 @@ class Direction(ABC):
     def column(self, context: Sequence[int], value: int) -> Column:
         """Where the record with this value in this context counts."""
 
+    @property
+    def wide(self) -> bool:
+        """Whether records count in so many rows that only the differences of two are worth knowing."""
+        return False
+
+    def about(self, context: Sequence[int], key: tuple[int, int]) -> float:
+        """The loss between two classes, as a float."""
+        return self.loss.about(*self.sides(context, key))
+
+    def sides(self, context: Sequence[int], key: tuple[int, int]) -> tuple[Column, Column]:
+        """Where two classes count differently."""
+        return self.column(context, self.members[key[0]]), self.column(context, self.members[key[1]])
+
     @abstractmethod
     def cell(self, context: Sequence[int], value: int) -> int:
         """That record's cell."""
@@ -140,9 +154,11 @@ class Direction(ABC):
             return self.bound(near)
         most: dict[tuple[int, int], float] = dict.fromkeys(near, 0.0)
         for context in contexts:
-            columns = [self.column(context, value) for value in self.members]
+            columns = None if self.wide else [self.column(context, value) for value in self.members]
             for key in near:
-                loss = self.loss.about(columns[key[0]], columns[key[1]])
+                loss = (
+                    self.about(context, key) if columns is None else self.loss.about(columns[key[0]], columns[key[1]])
+                )
                 if loss > most[key]:
                     most[key] = loss
         ratios = {key: _quotient(most[key], near[key].about) for key in near if most[key] > 0}
@@ -169,10 +185,12 @@ class Direction(ABC):
         for context in contexts:
             columns: dict[int, Column] = {}
             for key in keep:
-                for c in key:
+                for c in key if not self.wide else ():
                     if c not in columns:
                         columns[c] = self.column(context, self.members[c])
-                a, b = columns[key[0]], columns[key[1]]
+                if self.wide and self.about(context, key) < most[key] * (1 - MARGIN):
+                    continue
+                a, b = self.sides(context, key) if self.wide else (columns[key[0]], columns[key[1]])
                 if self.loss.about(a, b) >= most[key] * (1 - MARGIN):
                     exact = self.loss.exact(a, b)
                     if key not in worst or exact > worst[key][0]:
@@ -232,6 +250,28 @@ class Along(Direction):
     def column(self, context: Sequence[int], value: int) -> Column:
         """Of the blocks that this attribute concerns."""
         return self.loss.column(self._record(context, value), self.touching)
+
+    @property
+    def wide(self) -> bool:
+        return sum(block.rows for block in self.touching) > _WIDE
+
+    def about(self, context: Sequence[int], key: tuple[int, int]) -> float:
+        if self.loss.choices:
+            return super().about(context, key)
+        a, b = (self._record(context, self.members[c]) for c in key)
+        total = 0.0
+        for block in self.touching:
+            shown = block.shown(a, b, self.loss.weights)
+            total += self.loss.about(*block.apart(a, b)) if shown is None else shown
+        return total
+
+    def sides(self, context: Sequence[int], key: tuple[int, int]) -> tuple[Column, Column]:
+        records = [self._record(context, self.members[c]) for c in key]
+        a, b = Column(), Column()
+        for block in self.touching:
+            for column, more in zip((a, b), block.apart(*records), strict=True):
+                column.update(more)
+        return a, b
 
     def cell(self, context: Sequence[int], value: int) -> int:
         return self.loss.universe.cell(self._record(context, value))
