@@ -1,8 +1,8 @@
 """The independent verifier: certificates, digests and ledger entries, checked again from the files alone.
 
-It shares no code with the planner (an import contract keeps it so), uses the standard library only, and was written
-from docs/formats.md.  Things that hold are told one by one; the first that does not raises `NotVerified`.  What
-cannot be decided here raises `Undecided`: nothing is then said about it.
+It shares no code with the planner (an import contract keeps it so), uses the standard library only (and numpy, loaded
+where there are many places), and was written from docs/formats.md.  Things that hold are told one by one; the first
+that does not raises `NotVerified`.  What cannot be decided here raises `Undecided`: nothing is then said about it.
 """
 
 from collections.abc import Iterator

@@ -4,13 +4,14 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import accumulate, groupby, pairwise, product
 from sys import byteorder
-from typing import Self
+from typing import Self, overload
 
 from dxprivacy.verify.reading import canonical, refuse
 from dxprivacy.verify.universe import Universe
@@ -33,11 +34,26 @@ class Block(ABC):
         other = copy(self)
         other.first = first
         other.__dict__.pop("_rows_of", None)  # what was remembered names the old ones
+        if "_shown" in other.__dict__:
+            other.__dict__["_shown"] = None
         return other
 
     @abstractmethod
     def column(self, values: Sequence[int]) -> Column:
         """Where a record (a value per attribute) counts."""
+
+    def apart(self, values: Sequence[int], others: Sequence[int]) -> tuple[Column, Column]:
+        """Where two records count; rows in which both count alike may be left out."""
+        return self.column(values), self.column(others)
+
+    def shown(
+        self,
+        values: Sequence[int],  # noqa: ARG002  (only some need them)
+        others: Sequence[int],  # noqa: ARG002
+        weights: Sequence[float],  # noqa: ARG002
+    ) -> float | None:
+        """What a record shows over all rows, where the other one counts nowhere and that is known at once."""
+        return None
 
     @abstractmethod
     def moving(self, axis: int, value: int) -> object:
@@ -49,6 +65,13 @@ class Block(ABC):
 
         `uniform` says that all rows of the block have one scale.
         """
+
+    def strength(self, axis: int, value: int, uniform: bool) -> tuple[object, int]:
+        """A kind and a size: beside values of one kind, no move changes more than beside the one of the largest size.
+
+        Size 0: no move changes anything.
+        """
+        return self.context(axis, value, uniform), 1
 
     @abstractmethod
     def arrays(self) -> Iterator[Sequence[int]]:
@@ -115,6 +138,9 @@ class Table(Block):
             return None
         size = abs(self.weights[axis][value])
         return size if uniform else (self.groups[axis][value], size)
+
+    def strength(self, axis: int, value: int, uniform: bool) -> tuple[object, int]:
+        return None if uniform else self.groups[axis][value], abs(self.weights[axis][value])
 
     def arrays(self) -> Iterator[Sequence[int]]:
         """Rows, attributes with strides; then groups and weights of each."""
@@ -185,6 +211,50 @@ class Table(Block):
         return Table(groups, self.weights, dict.fromkeys(groups, 1), self.unit, self.bias)
 
 
+class Inside(Sequence[int]):
+    """1 for each value inside a span and 0 for each other one, span by span: too many to be held at once."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]], groups: Sequence[int]) -> None:
+        self.spans, self.groups = spans, groups
+
+    def __len__(self) -> int:
+        return len(self.spans) * len(self.groups)
+
+    @overload
+    def __getitem__(self, k: int) -> int: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> list[int]: ...
+
+    def __getitem__(self, k: int | slice) -> int | list[int]:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        span, value = divmod(range(len(self))[k], len(self.groups))
+        a, b = self.spans[span]
+        return int(a <= self.groups[value] <= b)
+
+    def same(self, other: Sequence[int]) -> bool:
+        """Whether these are the same numbers."""
+        if isinstance(other, Inside):
+            return (self.spans, self.groups) == (other.spans, other.groups) or list(self) == list(other)
+        return len(self) == len(other) and all(x == y for x, y in zip(self, other, strict=True))
+
+    def bytes(self) -> Iterator[bytes]:
+        """As whole numbers of 64 bits, the lowest byte first: equal groups in a row are written together."""
+        zero, one = b"\0" * 8, b"\1" + b"\0" * 7
+        runs = [(group, sum(1 for _ in values)) for group, values in groupby(self.groups)]
+        ordered = [group for group, _ in runs]
+        starts = [0, *accumulate(many for _, many in runs)]
+        rising = [k for k in range(1, len(runs)) if ordered[k] < ordered[k - 1]]
+        for a, b in self.spans:
+            parts = []
+            for first, last in pairwise([0, *rising, len(runs)]):
+                low, high = bisect_left(ordered, a, first, last), bisect_right(ordered, b, first, last)
+                at, end = starts[low], starts[max(low, high)]
+                parts += [zero * (at - starts[first]), one * (end - at), zero * (starts[last] - end)]
+            yield b"".join(parts)
+
+
 class Along(Block):
     """Intervals of the groups of one attribute."""
 
@@ -193,6 +263,7 @@ class Along(Block):
     def __init__(self, axis: int, groups: list[int], spans: list[tuple[int, int]]) -> None:
         super().__init__(len(spans), (axis,), Fraction(1), Fraction(0))
         self.axis, self.groups, self.spans = axis, groups, spans
+        self._shown: dict[int, float] | None = None
 
     @cached_property
     def _rows_of(self) -> dict[int, Column]:
@@ -200,6 +271,51 @@ class Along(Block):
 
     def column(self, values: Sequence[int]) -> Column:
         return self._rows_of[self.groups[values[self.axis]]]
+
+    @cached_property
+    def _ends(self) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """The spans that start, and those that end, in each group."""
+        starting: dict[int, list[int]] = {}
+        ending: dict[int, list[int]] = {}
+        for k, (a, b) in enumerate(self.spans):
+            starting.setdefault(a, []).append(k)
+            ending.setdefault(b, []).append(k)
+        return starting, ending
+
+    def shown(self, values: Sequence[int], others: Sequence[int], weights: Sequence[float]) -> float | None:
+        if self._shown is None:
+            self._shown = self._all_shown(weights)
+        g, h = self.groups[values[self.axis]], self.groups[others[self.axis]]
+        a, b = self._shown.get(g, 0.0), self._shown.get(h, 0.0)
+        return max(a, b) if not a or not b else None
+
+    def _all_shown(self, weights: Sequence[float]) -> dict[int, float]:
+        """The weights of all spans that a group is inside of; sums of floats as fractions are exact."""
+        changes: dict[int, Fraction] = {}
+        for k, (a, b) in enumerate(self.spans):
+            if math.isinf(weights[self.first + k]):  # an exact row: look at the rows themselves
+                return dict.fromkeys(self.groups, math.inf)
+            weight = Fraction(weights[self.first + k])
+            changes[a] = changes.get(a, Fraction(0)) + weight
+            changes[b + 1] = changes.get(b + 1, Fraction(0)) - weight
+        out, total = dict[int, float](), Fraction(0)
+        for group in sorted({*self.groups, *changes}):
+            total += changes.get(group, 0)
+            out[group] = float(total)
+        return out
+
+    def apart(self, values: Sequence[int], others: Sequence[int]) -> tuple[Column, Column]:
+        """Of neighbours only the spans that end or start between them."""
+        g, h = self.groups[values[self.axis]], self.groups[others[self.axis]]
+        low, high = min(g, h), max(g, h)
+        starting, ending = self._ends
+        if high - low > len(self.spans):
+            return self.column(values), self.column(others)
+        below = {self.first + k: 1 for e in range(low, high) for k in ending.get(e, ()) if self.spans[k][0] <= low}
+        above = {
+            self.first + k: 1 for e in range(low + 1, high + 1) for k in starting.get(e, ()) if self.spans[k][1] >= high
+        }
+        return (below, above) if g == low else (above, below)
 
     def moving(self, axis: int, value: int) -> object:
         return self.groups[value] if axis == self.axis else None
@@ -209,13 +325,13 @@ class Along(Block):
 
     def arrays(self) -> Iterator[Sequence[int]]:
         yield [self.rows, self.axis]
-        yield array("q", (int(a <= g <= b) for a, b in self.spans for g in self.groups))
+        yield Inside(self.spans, self.groups)
 
     def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:
         """One, for each row that is not the same everywhere."""
-        present = set(self.groups)
+        present = sorted(set(self.groups))
         for k, (a, b) in enumerate(self.spans):
-            inside = sum(a <= g <= b for g in present)
+            inside = bisect_right(present, b) - bisect_left(present, a)
             if 0 < inside < len(present) + absent:
                 yield self.first + k, 1
 
@@ -328,10 +444,10 @@ def workload_digest(universe_digest: str, blocks: Sequence[Block]) -> str:
     """The digest of the rows (section 6)."""
     out = hashlib.sha256(f"{universe_digest}\n".encode())
     for block in blocks:
-        parts = []
+        parts: list[array[int] | Inside] = []
         for values in block.arrays():
             try:
-                parts.append(values if isinstance(values, array) else array("q", values))
+                parts.append(values if isinstance(values, Inside) else array("q", values))
             except OverflowError:
                 raise refuse("numbers beyond 64 bits", "questions") from None
         head = {
@@ -342,6 +458,10 @@ def workload_digest(universe_digest: str, blocks: Sequence[Block]) -> str:
         }
         out.update(f"{canonical(head)}\n".encode())
         for part in parts:
+            if isinstance(part, Inside):
+                for some in part.bytes():
+                    out.update(some)
+                continue
             if byteorder == "big":
                 part.byteswap()
             out.update(part.tobytes())

@@ -52,7 +52,8 @@ def _among(loss: Loss, metric: Distance) -> Tightest:
 
 def _larger(a: Tightest, b: Tightest) -> Tightest:
     low, high = max(a.low, b.low), max(a.high, b.high)
-    return Tightest(low, high, b.pair if b.low > a.low else a.pair, a.pairs + b.pairs, a.exact and b.exact)
+    pair, room = b.pair if b.low > a.low else a.pair, max(a.room, b.room)
+    return Tightest(low, high, pair, a.pairs + b.pairs, a.exact and b.exact, room)
 
 
 def _directions(loss: Loss, metric: Distance) -> Iterator[Direction]:

@@ -18,6 +18,9 @@ from dxprivacy.verify.loss import Loss, Tightest, ratio
 from dxprivacy.verify.reading import Exact
 
 MOST_PAIRS = 20_000_000
+MANY_PLACES = 400
+_MOST_COMPARED = 1_000
+_WIDE = 2_000
 MARGIN = 2.0**-17  # well above the errors of both floats
 NOTHING = Tightest(Fraction(0), Fraction(0), None, 0)
 
@@ -30,11 +33,39 @@ def contexts(loss: Loss, blocks: Sequence[Block], moving: int | None) -> Sequenc
     choices: list[list[int]] = []
     for axis, size in enumerate(loss.universe.shape):
         concerned = [(b, loss.uniform(b)) for b in blocks if axis in b.axes and axis != moving]
-        seen: dict[object, int] = {}
+        seen: dict[Strengths, int] = {}
         for value in range(size if concerned else 1):
-            seen.setdefault(tuple(b.context(axis, value, uniform) for b, uniform in concerned), value)
-        choices.append(list(seen.values()))
+            each = (b.strength(axis, value, uniform) for b, uniform in concerned)
+            seen.setdefault(tuple((kind if strong else None, strong) for kind, strong in each), value)
+        choices.append(_strongest(seen))
     return None if math.prod(map(len, choices)) > MOST_PAIRS else list(product(*choices))
+
+
+Strengths = tuple[tuple[object, int], ...]
+
+
+def _strongest(seen: dict[Strengths, int]) -> list[int]:
+    """Of values that are of the same kind to every block, those beside which every move changes most.
+
+    A value may be left out if another is of its kind, and at least as strong, to every block that it matters to: losses
+    are multiplied by these strengths, and sums and largest ones of them grow with each.
+    """
+    alike: dict[tuple[object, ...], list[Strengths]] = {}
+    for strengths in seen:
+        alike.setdefault(tuple(kind for kind, _ in strengths), []).append(strengths)
+    kept: list[Strengths] = []
+    for group in alike.values():
+        sizes = [tuple(size for _, size in strengths) for strengths in group]
+        most = tuple(map(max, *sizes)) if len(sizes) > 1 else sizes[0]
+        kept += [group[sizes.index(most)]] if most in sizes else group
+    if len(kept) <= _MOST_COMPARED:
+        kept = [x for x in kept if not any(_weaker(x, y) for y in kept if y is not x)]
+    return sorted(seen[strengths] for strengths in kept)
+
+
+def _weaker(x: Strengths, y: Strengths) -> bool:
+    pairs = zip(x, y, strict=True)
+    return all(not a or (kind == other and a <= b) for (kind, a), (other, b) in pairs)
 
 
 class Direction(ABC):
@@ -61,6 +92,19 @@ class Direction(ABC):
     @abstractmethod
     def column(self, context: Sequence[int], value: int) -> Column:
         """Where the record with this value in this context counts."""
+
+    @property
+    def wide(self) -> bool:
+        """Whether records count in so many rows that only the differences of two are worth knowing."""
+        return False
+
+    def about(self, context: Sequence[int], key: tuple[int, int]) -> float:
+        """The loss between two classes, as a float."""
+        return self.loss.about(*self.sides(context, key))
+
+    def sides(self, context: Sequence[int], key: tuple[int, int]) -> tuple[Column, Column]:
+        """Where two classes count differently."""
+        return self.column(context, self.members[key[0]]), self.column(context, self.members[key[1]])
 
     @abstractmethod
     def cell(self, context: Sequence[int], value: int) -> int:
@@ -91,10 +135,17 @@ class Direction(ABC):
                 known.add(u, v, d)
         return near
 
+    def walk(self) -> Tightest | None:
+        """The largest ratio along this direction, if it leads over places; otherwise None."""
+        return None
+
     def search(self) -> Tightest:
         """The largest ratio along this direction."""
         if len(self.members) < 2:
             return NOTHING
+        walked = self.walk() if self.size >= MANY_PLACES else None
+        if walked is not None:
+            return walked
         near = self.nearest()
         if not near:
             return NOTHING
@@ -103,9 +154,11 @@ class Direction(ABC):
             return self.bound(near)
         most: dict[tuple[int, int], float] = dict.fromkeys(near, 0.0)
         for context in contexts:
-            columns = [self.column(context, value) for value in self.members]
+            columns = None if self.wide else [self.column(context, value) for value in self.members]
             for key in near:
-                loss = self.loss.about(columns[key[0]], columns[key[1]])
+                loss = (
+                    self.about(context, key) if columns is None else self.loss.about(columns[key[0]], columns[key[1]])
+                )
                 if loss > most[key]:
                     most[key] = loss
         ratios = {key: _quotient(most[key], near[key].about) for key in near if most[key] > 0}
@@ -132,10 +185,12 @@ class Direction(ABC):
         for context in contexts:
             columns: dict[int, Column] = {}
             for key in keep:
-                for c in key:
+                for c in key if not self.wide else ():
                     if c not in columns:
                         columns[c] = self.column(context, self.members[c])
-                a, b = columns[key[0]], columns[key[1]]
+                if self.wide and self.about(context, key) < most[key] * (1 - MARGIN):
+                    continue
+                a, b = self.sides(context, key) if self.wide else (columns[key[0]], columns[key[1]])
                 if self.loss.about(a, b) >= most[key] * (1 - MARGIN):
                     exact = self.loss.exact(a, b)
                     if key not in worst or exact > worst[key][0]:
@@ -179,6 +234,12 @@ class Along(Direction):
         self.touching = [b for b in loss.blocks if axis in b.axes]
         self.number(tuple(b.moving(axis, v) for b in self.touching) for v in range(metric.size))
 
+    def walk(self) -> Tightest | None:
+        """By a tree of places; numpy is loaded only here."""
+        from dxprivacy.verify.moves import walk
+
+        return walk(self)
+
     def contexts(self) -> Sequence[Sequence[int]] | None:
         """Every combination of values that can change the loss of a move."""
         return contexts(self.loss, self.touching, self.axis)
@@ -189,6 +250,28 @@ class Along(Direction):
     def column(self, context: Sequence[int], value: int) -> Column:
         """Of the blocks that this attribute concerns."""
         return self.loss.column(self._record(context, value), self.touching)
+
+    @property
+    def wide(self) -> bool:
+        return sum(block.rows for block in self.touching) > _WIDE
+
+    def about(self, context: Sequence[int], key: tuple[int, int]) -> float:
+        if self.loss.choices:
+            return super().about(context, key)
+        a, b = (self._record(context, self.members[c]) for c in key)
+        total = 0.0
+        for block in self.touching:
+            shown = block.shown(a, b, self.loss.weights)
+            total += self.loss.about(*block.apart(a, b)) if shown is None else shown
+        return total
+
+    def sides(self, context: Sequence[int], key: tuple[int, int]) -> tuple[Column, Column]:
+        records = [self._record(context, self.members[c]) for c in key]
+        a, b = Column(), Column()
+        for block in self.touching:
+            for column, more in zip((a, b), block.apart(*records), strict=True):
+                column.update(more)
+        return a, b
 
     def cell(self, context: Sequence[int], value: int) -> int:
         return self.loss.universe.cell(self._record(context, value))

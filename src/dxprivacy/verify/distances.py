@@ -21,6 +21,7 @@ ERROR = 2.0**-19
 _ZERO = Fraction(0)
 _TOO_FAR = 20_000_000
 _REMEMBERED = 3_000
+_FEW_PLACES = 2_000
 _KILOMETRES = Fraction(63710088, 10000)
 
 
@@ -214,7 +215,10 @@ class Places(Distance):
         super().__init__(len(rows))
         self.rows, self.per_unit, self.p = rows, per_unit, p
         self._price = float(per_unit) * (float(_KILOMETRES) if p is None else 1.0)
-        self._known = array("d", [-1.0]) * (self.size * self.size if self.size <= _REMEMBERED else 0)
+
+    @cached_property
+    def _known(self) -> "array[float]":
+        return array("d", [-1.0]) * (self.size * self.size if self.size <= _REMEMBERED else 0)
 
     def about(self, i: int, j: int) -> float:
         """Length times price; remembered where there are few."""
@@ -244,6 +248,17 @@ class Places(Distance):
         if not 1e-290 < value < 1e290:
             raise Undecided("distances beyond the range of floats", where="metric")
         return value
+
+    @cached_property
+    def largest(self) -> float:
+        """Of many places, at most 2^-21 above it."""
+        if self.size > _FEW_PLACES:
+            from dxprivacy.verify.spaces import space_of
+            from dxprivacy.verify.walks import farthest
+
+            if (space := space_of(self)) is not None:
+                return farthest(space)
+        return super().largest
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
         """Length times price, to 38 digits where it is irrational."""

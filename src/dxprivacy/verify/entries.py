@@ -21,6 +21,7 @@ from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.versions import Version
 
 _GRID = 1 << 60
+_ROOM = Fraction(1, 1 << 50)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _scales(content: dict[str, Any], rows: int, place: str) -> list[float]:
 def check_share(share: Fraction, found: Tightest, place: str) -> None:
     """A share is the largest ratio, rounded up."""
     least = Fraction(math.ceil(found.low * _GRID), _GRID) if found.low < math.inf else Fraction(2)
-    if share < least or (found.exact and share > found.high * (1 + Fraction(1, 1 << 50)) + Fraction(2, _GRID)):
+    if share < least or (found.exact and share > found.high * (1 + max(found.room, _ROOM)) + Fraction(2, _GRID)):
         raise refuse(f"its share is not {float(found.high):.6g}", place)
 
 

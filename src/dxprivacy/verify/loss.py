@@ -13,13 +13,18 @@ from dxprivacy.verify.universe import Universe
 
 @dataclass(frozen=True)
 class Tightest:
-    """The largest ratio lies between `low` and `high`; `pair` attains it.  `exact` is False for an upper bound only."""
+    """The largest ratio lies between `low` and `high`; `pair` attains `low`.  `exact` is False for an upper bound only.
+
+    `room` is how much larger, relatively, a ratio may be stated: roundings of irrational distances, and of very many
+    places whose ratios are nearly equal a bound on these.
+    """
 
     low: Exact
     high: Exact
     pair: tuple[int, int] | None
     pairs: int
     exact: bool = True
+    room: Fraction = Fraction(1, 1 << 58)
 
 
 class Loss:

@@ -62,7 +62,7 @@ def _graph(spec: dict[str, Any], size: int, where: str, depth: int) -> Distance:
 
 
 def _places(spec: dict[str, Any], size: int, where: str, depth: int) -> Distance:  # noqa: ARG001
-    rows = [reading.each(row, where, reading.hex_float) for row in reading.items(spec["coordinates"], where)]
+    rows = reading.coordinates(spec["coordinates"], where)
     if len({len(row) for row in rows}) != 1 or not rows[0] or len(rows[0]) > 1000:
         raise refuse("coordinates are damaged", where)
     kind, p = spec["kind"], 2.0

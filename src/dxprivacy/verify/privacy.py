@@ -181,9 +181,10 @@ def _require_rule(rule: str, *, absent: bool) -> None:
 
 
 def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, spent: Spent) -> None:
+    room = 1 + found.room
     if stated < found.low:
         raise refuse(f"states {float(stated):.6g}, but it is {float(found.low):.6g}", "certificate ratio")
-    if found.exact and not loose and stated > found.high * (1 + _ROUNDED):
+    if found.exact and not loose and stated > found.high * room:
         raise refuse(f"states {float(stated):.6g}, but it is only {float(found.high):.6g}", "certificate ratio")
     if witness is None:
         if stated and not loose:
@@ -196,5 +197,5 @@ def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, 
     high = ratio_of(spent.loss, spent.policy.metric, pair[0], pair[1])[1]
     if high > stated * (1 + _ROUNDED):
         raise refuse("names a pair that is told apart more than stated", "certificate witness")
-    if not loose and (high * (1 + _ROUNDED) < stated or (found.exact and high < found.low)):
+    if not loose and (high * room < stated or (found.exact and high * (1 + found.room - _ROUNDED) < found.low)):
         raise refuse("names a pair that does not attain the ratio", "certificate witness")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from dxprivacy.errors import NotVerified
@@ -26,7 +27,9 @@ _DECIMAL = re.compile(
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LARGEST_WHOLE = 1 << 4096  # records of many attributes have long numbers
+_MANY = 16
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
+_texts = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def refuse(what: str, where: str = "") -> NotVerified:
@@ -79,10 +82,18 @@ def canonical(data: Any) -> str:
         case str():
             return _quoted(data)
         case list():
-            return "[" + ",".join([canonical(x) for x in data]) + "]"
+            return _texts(data) if _only_texts(data) else "[" + ",".join([canonical(x) for x in data]) + "]"
         case dict():
             return "{" + ",".join([f"{name}{canonical(data[k])}" for k, name in _members(tuple(data))]) + "}"
     raise refuse(f"{type(data).__name__} is no JSON", "format")
+
+
+def _only_texts(data: list[Any]) -> bool:
+    """Whether a list has nothing but texts, or lists of them: coordinates and ids of very many places."""
+    if len(data) < _MANY:
+        return False
+    kinds = set(map(type, data))
+    return kinds == {str} or (kinds == {list} and set(map(type, chain.from_iterable(data))) == {str})
 
 
 @lru_cache(maxsize=256)
@@ -96,6 +107,8 @@ def _ecmascript(x: float) -> str:
     """Number::toString of ECMAScript, from the digits and exponent of Python's shortest form."""
     if abs(x) < 2**53 and x.is_integer():
         return str(int(x))
+    if 1e-4 <= abs(x) < 1e15:  # here Python writes the same digits the same way
+        return repr(x)
     sign, digits, exponent = _shortest(x)
     k, n = len(digits), len(digits) + exponent
     if k <= n <= 21:
@@ -215,6 +228,21 @@ def hex_float(value: Any, where: str) -> float:
     if read.hex() != written:
         raise refuse(f"{written[:40]!r} is not how that float64 is written", where)
     return read
+
+
+def coordinates(value: Any, where: str) -> list[list[float]]:
+    """Rows of floats in hexadecimal."""
+    rows = [items(row, where) for row in items(value, where)]
+    written = list(chain.from_iterable(rows))
+    try:
+        read = list(map(float.fromhex, written))
+        same = list(map(float.hex, read)) == written and all(map(math.isfinite, read))
+    except (TypeError, ValueError, OverflowError):
+        same = False
+    if not same:  # one of them is not as it must be: find out which
+        return [each(row, where, hex_float) for row in rows]
+    numbers = iter(read)
+    return [list(islice(numbers, len(row))) for row in rows]
 
 
 def hash_text(value: Any, where: str) -> str:

@@ -26,8 +26,13 @@ class Property:
     @cached_property
     def numbers(self) -> list[Fraction] | None:
         """The entries as numbers, if all of them are."""
-        read = [decimal(entry) for entry in self.entries]
-        return None if any(x is None for x in read) else [x for x in read if x is not None]
+        read: dict[str, Fraction] = {}
+        for entry in dict.fromkeys(self.entries):  # of very many entries, few are different
+            number = decimal(entry)
+            if number is None:
+                return None
+            read[entry] = number
+        return [read[entry] for entry in self.entries]
 
 
 class Cells(Protocol):
@@ -101,8 +106,10 @@ class Attribute(ABC):
         """What each value counts in sums, `other` included: as declared, or 0, or in the middle."""
         if not self.other:
             return list(numbers)
-        usual = Fraction(0) if zero else (min(numbers) + max(numbers)) / 2
-        return [*numbers, usual if self.other_value is None else self.other_value]
+        if self.other_value is not None:
+            return [*numbers, self.other_value]
+        different = set(numbers)
+        return [*numbers, Fraction(0) if zero else (min(different) + max(different)) / 2]
 
     def hides(self, name: str) -> tuple[Fraction, Fraction]:  # noqa: ARG002
         """How far below and above its number an entry may lie, of the attribute or of a property."""

@@ -15,7 +15,7 @@ class Points(Attribute):
         super().__init__(spec, where, ("ids", "coordinates", "properties"))
         self.ids = reading.each(spec["ids"], where, reading.text)
         self.listed = len(self.ids)
-        rows = [reading.each(row, where, reading.hex_float) for row in reading.items(spec["coordinates"], where)]
+        rows = reading.coordinates(spec["coordinates"], where)
         if len(rows) != self.listed or not rows or len({len(row) for row in rows}) != 1:
             raise refuse("needs one row of coordinates for each point", where)
         if len(set(self.ids)) < self.listed:

@@ -11,12 +11,20 @@ def grid(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction, Fraction]:
     >>> grid([Fraction(1, 2), Fraction(3)])
     ([1, 6], Fraction(1, 2), Fraction(0, 1))
     """
-    largest = max(abs(x) for x in numbers)
+    different = set(numbers)  # of very many numbers few are
+    largest = max(abs(x) for x in different)
     if not largest:
         return [0] * len(numbers), Fraction(1), Fraction(0)
-    common = math.lcm(*(x.denominator for x in numbers))
-    unit, bias = Fraction(math.gcd(*(int(x * common) for x in numbers)), common), Fraction(0)
+    common = math.lcm(*(x.denominator for x in different))
+    unit, bias = Fraction(math.gcd(*(int(x * common) for x in different)), common), Fraction(0)
     if largest / unit >= 1 << 40:
         unit = Fraction(2) ** (math.frexp(float(largest))[1] - 31)
         bias = unit / 2
-    return [round(x / unit) for x in numbers], unit, bias
+    whole = {x: round(x / unit) for x in different}
+    return [whole[x] for x in numbers], unit, bias
+
+
+def ends_of(numbers: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+    """The least and the largest."""
+    different = set(numbers)
+    return min(different), max(different)

@@ -12,7 +12,7 @@ from dxprivacy.verify.blocks import Table
 from dxprivacy.verify.grouping import Grouping, Named, fulfil, group, resolve
 from dxprivacy.verify.questions.answers import Asked, Recipe
 from dxprivacy.verify.questions.base import MOST_ROWS, each_row
-from dxprivacy.verify.questions.grid import grid
+from dxprivacy.verify.questions.grid import ends_of, grid
 from dxprivacy.verify.questions.notes import (
     clamped,
     in_cells,
@@ -125,11 +125,12 @@ class _OfNumbers(_Grouped):
 
     def hidden(self, of: Named, numbers: Sequence[Fraction], counted: Sequence[Fraction]) -> dict[str, Any]:
         """What cells hide on either side, and the least and the largest that an answer can be; not in edition 2."""
-        low, high = min(counted), max(counted)
+        low, high = ends_of(counted)
         if self.edition == 2:
             return {"low": low, "high": high}
         below, above = of.attribute.hides(of.name)
-        ends = {"low": min(low, min(numbers) - below), "high": max(high, max(numbers) + above)}
+        least, largest = ends_of(numbers)
+        ends = {"low": min(low, least - below), "high": max(high, largest + above)}
         return {**ends, "below": below, "above": above}
 
     def said(self, of: Named, value: Fraction, unit: str) -> list[str]:
@@ -193,8 +194,9 @@ class Mean(_OfNumbers):
             sums = self.table(found, of.axis, whole, step, bias)
             recipes = [Recipe(0, step, bias, over_all=True, ended=self.edition > 2, **hidden)]
             return self.asked([sums], found.labels, found.named, recipes, unit=unit, notes=notes)
-        centre = (min(counted) + max(counted)) / 2
-        whole, step, bias = grid([*(x - centre for x in counted), *none])
+        centre = sum(ends_of(counted), Fraction(0)) / 2
+        moved = {x: x - centre for x in set(counted)}
+        whole, step, bias = grid([*(moved[x] for x in counted), *none])
         sums = self.table(found, of.axis, whole, step, bias)
         counts = Table(found.groups, found.ones, found.sizes)
         recipes = [
