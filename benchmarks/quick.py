@@ -151,9 +151,7 @@ def main(arguments: list[str], *, measures: Mapping[str, Measure] = MEASURES, ba
         return 0
     for v in verdicts:
         if v.lost:
-            print(
-                f"{v.name} was lost: {v.ratio:.3g} is more than {FACTOR} × {v.baseline:.3g}, its baseline, twice in a row"
-            )
+            print(f"{v.name} was lost: {v.ratio:.3g} is more than {FACTOR} × {v.baseline:.3g}, the baseline, twice")
     return int(any(v.lost for v in verdicts))
 
 
