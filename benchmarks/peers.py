@@ -14,7 +14,7 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "build" / "peers"
 INSTALLING = 240  # seconds
 OPENDP = ("opendp", ("opendp[polars]==0.16.0", "numpy", "pyarrow"))
-DIFFPRIVLIB = ("diffprivlib", ("diffprivlib==0.6.6", "numpy"))
+DIFFPRIVLIB = ("diffprivlib", ("diffprivlib==0.6.6", "scikit-learn<1.6"))
 TUMULT = ("tumult", ("tmlt.analytics",))
 Peer = tuple[str, tuple[str, ...]]
 
@@ -26,8 +26,8 @@ class Unavailable(Exception):
 def told(peer: Peer, program: str, *arguments: Any, patience: float = 300) -> Any:
     """What a program prints last, as JSON, in the peer's environment."""
     command = [str(_python(peer)), "-c", program, json.dumps(arguments)]
-    # Not one variable of ours but the threads: the peer has an environment of its own.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL"))}
+    environment["PYTHONPATH"] = str(FOLDER.parents[1])  # for the clock of benchmarks.figures, and nothing else
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=patience, env=environment)
     except subprocess.TimeoutExpired:
