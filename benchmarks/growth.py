@@ -65,7 +65,7 @@ def spec(lines: dict[str, list[tuple[int, float]]]) -> Spec:
     return {
         "title": {
             "text": "A certified constant takes time in step with the points, not with their pairs",
-            "subtitle": "A row's largest change for its distance, with its pair; all pairs in blocks of numpy beside it",
+            "subtitle": "A row's largest change for its distance, with its pair; beside it all pairs in numpy",
         },
         "width": 520,
         "height": 300,

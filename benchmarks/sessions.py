@@ -111,6 +111,7 @@ import json, sys, warnings
 warnings.filterwarnings("ignore")
 from benchmarks.figures import seconds
 import numpy as np, pandas as pd
+import os; os.environ["PYSPARK_PYTHON"] = sys.executable  # for its workers
 from pyspark.sql import SparkSession
 from tmlt.analytics import AddOneRow, KeySet, PureDPBudget, QueryBuilder, Session
 rows, ranges = json.loads(sys.argv[1])
