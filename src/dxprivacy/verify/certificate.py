@@ -67,9 +67,37 @@ def _directions(loss: Loss, metric: Distance) -> Iterator[Direction]:
 
 
 def _constant(loss: Loss, metric: Constant) -> Tightest:
-    """One distance for all: one cell of each different column; the sum of the blocks' reaches if these are too many."""
+    """One distance for all: attributes that no block links are independent, so that their largest losses add up."""
     if metric.epsilon == math.inf or metric.size < 2:
         return NOTHING
+    parts = _independent(loss)
+    if len(parts) < 2:
+        return _linked(loss, metric)
+    there = Constant(loss.universe.cells, metric.epsilon)
+    among = _added([_linked(part, there) for part in parts])
+    if metric.size == loss.universe.cells:
+        return among
+    return _larger(among, _added([_presence(part, metric.epsilon) for part in parts]))
+
+
+def _independent(loss: Loss) -> list[Loss]:
+    """Losses that add up to this one and share no attribute; of a choice all blocks belong together."""
+    groups: list[tuple[set[int], list[Block]]] = []
+    for blocks in loss.summands(loss.blocks):
+        axes = {axis for block in blocks for axis in block.axes}
+        mine = [group for group in groups if group[0] & axes]
+        groups = [group for group in groups if not group[0] & axes]
+        groups.append((axes.union(*(g[0] for g in mine)), [b for g in mine for b in g[1]] + blocks))
+    return [loss.only(blocks) for _, blocks in groups]
+
+
+def _added(parts: Sequence[Tightest]) -> Tightest:
+    low, high = sum((p.low for p in parts), Fraction(0)), sum((p.high for p in parts), Fraction(0))
+    return Tightest(low, high, None, sum(p.pairs for p in parts), all(p.exact for p in parts))
+
+
+def _linked(loss: Loss, metric: Constant) -> Tightest:
+    """One cell of each different column; the sum of the blocks' reaches if these are too many."""
     universe = loss.universe
     summands = loss.summands(loss.blocks)
     if loss.choices and len(summands) == 1:
@@ -87,7 +115,7 @@ def _constant(loss: Loss, metric: Constant) -> Tightest:
         cells = [universe.cell(values) for values in product(*choices)]
         cells += [] if metric.size == universe.cells else [metric.size - 1]
         return _widest(loss, cells, metric.epsilon)
-    absent = universe.absent is not None
+    absent = metric.size > universe.cells
     reach = sum(_reach(loss, blocks, absent=absent) for blocks in summands)
     if not reach:
         return NOTHING

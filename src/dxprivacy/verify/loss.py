@@ -75,6 +75,13 @@ class Loss:
             return [self]
         return [Loss(self.universe, [block], self.scales, self.choices, self.times) for block in self.blocks]
 
+    def only(self, blocks: Sequence[Block]) -> "Loss":
+        """The loss of some blocks; of a choice all of its blocks, or none."""
+        firsts = {block.first for block in blocks}
+        mine = [k for k, rows in enumerate(self.choices) if any(row in firsts for row in rows)]
+        choices, times = [self.choices[k] for k in mine], [self.times[k] for k in mine]
+        return Loss(self.universe, blocks, self.scales, choices, times)
+
     def column(self, values: Sequence[int], blocks: Iterable[Block]) -> Column:
         """Where a record counts, over several blocks."""
         out: Column = {}
