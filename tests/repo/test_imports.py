@@ -1,6 +1,7 @@
 """No import hides a cycle: inside the package functions import nothing of ours, and no module needs itself.
 
-The only exceptions keep the start light: which command is called, and which engine is needed, is known late.
+The only exceptions keep the start light: which command is called, which engine is needed, and whether the verifier
+meets so many places that it needs numpy, is known late.
 """
 
 import ast
@@ -13,6 +14,7 @@ import dxprivacy
 
 SOURCES = Path(dxprivacy.__file__).parent
 LIGHT = ("cli/", "start.py", "engines/opening.py")
+LATE = {"verify/directions.py": {"verify.moves"}, "verify/distances.py": {"verify.spaces", "verify.walks"}}
 FILES = {str(p.relative_to(SOURCES)): p for p in SOURCES.rglob("*.py")}
 
 
@@ -45,7 +47,7 @@ def test_functions_import_nothing_of_ours():
     found = {}
     for name, tree in trees().items():
         functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        found[name] = set().union(*(imported(f) for f in functions)) if functions else set()
+        found[name] = set().union(*(imported(f) for f in functions)) - LATE.get(name, set())
     assert not {name: modules for name, modules in found.items() if modules and not name.startswith(LIGHT)}
     assert any(found[name] for name in found if name.startswith("cli/")), "or this test looks for the wrong thing"
 

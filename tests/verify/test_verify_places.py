@@ -6,7 +6,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from dxprivacy.verify import directions, spaces, walks
+from dxprivacy.verify import directions, moves, spaces, walks
 from dxprivacy.verify.blocks import Along, Inside, Stepped, Table
 from dxprivacy.verify.certificate import tightest
 from dxprivacy.verify.combined import Joined, Product, Scaled, WithAbsent, WithOther
@@ -175,7 +175,7 @@ def test_distances_lie_between_their_bounds(seed, monkeypatch):
     monkeypatch.setattr(spaces, "_LEAF", 3)
     rng = random.Random(1000 + seed)
     metric = wrapped(rng, places(rng, 30))
-    space = spaces.space_of(metric)
+    space = moves.space_of(metric)
     base = metric.base if isinstance(metric, WithOther) else metric
     i, j = (x.astype(np.int64) for x in np.triu_indices(30, 1))
     low, high = space.between(i, j)

@@ -249,15 +249,21 @@ class Places(Distance):
             raise Undecided("distances beyond the range of floats", where="metric")
         return value
 
+    @property
+    def price(self) -> float:
+        """Of a unit of length; on the sphere of a radian."""
+        return self._price
+
     @cached_property
     def largest(self) -> float:
         """Of many places, at most 2^-21 above it."""
         if self.size > _FEW_PLACES:
-            from dxprivacy.verify.spaces import space_of
+            from dxprivacy.verify.spaces import Clipped, space
             from dxprivacy.verify.walks import farthest
 
-            if (space := space_of(self)) is not None:
-                return farthest(space)
+            points = space(Clipped(self.rows, self.p, self._price))
+            if points is not None:
+                return farthest(points)
         return super().largest
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:

@@ -15,10 +15,11 @@ import numpy as np
 
 from dxprivacy.errors import Undecided
 from dxprivacy.verify.blocks import Block, Column, Table
-from dxprivacy.verify.distances import Distance
+from dxprivacy.verify.combined import Joined, Scaled, WithOther
+from dxprivacy.verify.distances import Constant, Distance, Places
 from dxprivacy.verify.loss import Loss, Tightest, ratio
 from dxprivacy.verify.reading import Exact
-from dxprivacy.verify.spaces import Floats, Ints, Space, space_of
+from dxprivacy.verify.spaces import Clipped, Floats, Ints, Space, space
 from dxprivacy.verify.walks import Classes, Feature, Labels, Lines, Summand, largest_ratio
 
 _FEW_CLASSES = 300
@@ -47,19 +48,50 @@ class Moves(Protocol):
     def cell(self, context: Sequence[int], value: int) -> int: ...
 
 
+def _clipped(metric: Distance) -> Clipped | None:
+    if isinstance(metric, Places):
+        return Clipped(metric.rows, metric.p, metric.price)
+    if isinstance(metric, Scaled):
+        base = _clipped(metric.base)
+        return None if base is None else base.scaled(float(metric.factor))
+    if isinstance(metric, Joined) and metric.how in ("min", "max"):
+        others = [p for p in metric.parts if not isinstance(p, Constant)]
+        found = _clipped(others[0]) if len(others) == 1 else None
+        for part in metric.parts if found is not None else ():
+            if found is not None and isinstance(part, Constant):
+                found = found.joined(metric.how, float(part.epsilon))
+        return found
+    return None
+
+
+def space_of(metric: Distance) -> Space | None:
+    """The places behind a distance; None where it is not made of places, or floats do not reach that far.
+
+    With `other` at a radius r, the shortest ways over the base and over `other` make up the distance: the space is that
+    of the base, and one value lies outside of it.
+    """
+    outside = 0
+    if isinstance(metric, WithOther):
+        if not metric.radius > 0:
+            return None
+        metric, outside = metric.base, 1
+    found = _clipped(metric)
+    return None if found is None else space(found, outside)
+
+
 def walk(moves: Moves) -> Tightest | None:
     """The largest ratio along an attribute of places; None where it is not one, or its numbers are beyond floats."""
-    space = space_of(moves.metric)
-    contexts = moves.contexts() if space is not None else None
-    if space is None or contexts is None:
+    points = space_of(moves.metric)
+    contexts = moves.contexts() if points is not None else None
+    if points is None or contexts is None:
         return None
     best = _Best(moves)
     few = len(moves.members) <= _FEW_CLASSES and len(moves.members) ** 2 * len(contexts) <= _FEW_LOSSES
     if few and len(contexts) > 1:
-        return _by_classes(moves, space, contexts, best)
-    if len(contexts) * space.size > _MOST_WALKED:
+        return _by_classes(moves, points, contexts, best)
+    if len(contexts) * points.size > _MOST_WALKED:
         raise Undecided("too many combinations of values to verify", where="certificate")
-    sight = _Sight(moves, space)
+    sight = _Sight(moves, points)
     for context in contexts:
         seen = sight.seen(context)
         if seen is None:
@@ -69,9 +101,9 @@ def walk(moves: Moves) -> Tightest | None:
             return best.tightest()
         if not seen:
             continue
-        if space.outside:
+        if points.outside:
             best.star(seen, context)
-        found = largest_ratio(space, seen, best.floor)
+        found = largest_ratio(points, seen, best.floor)
         best.looked += found.looked
         best.open(found.ceiling)
         for u, v in zip(found.i.tolist(), found.j.tolist(), strict=True):

@@ -14,14 +14,12 @@ Where squares would leave the range of floats, nothing is claimed but that the l
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-
-from dxprivacy.verify.combined import Joined, Scaled, WithOther
-from dxprivacy.verify.distances import Constant, Distance, Places
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,60 +29,37 @@ _LARGEST = 1e100
 _TINY_SQUARE, _TINY = 1e-280, 1e-130
 _ARC, _FAR_ARC, _BLUR = 2.0**-44, 2.0**-22, 2.0**-47
 _FAR_SQUARE = 0.9
-_KILOMETRES = 6371.0088
 
 
 @dataclass(frozen=True)
-class _Clipped:
-    """min(max(length * slope, low), high)."""
+class Clipped:
+    """min(max(length * slope, low), high) of places: rows of coordinates, p the norm, None on the sphere."""
 
-    places: Places
+    rows: Sequence[Sequence[float]]
+    p: float | None
     slope: float
-    low: float
-    high: float
+    low: float = 0.0
+    high: float = math.inf
 
-    def scaled(self, factor: float) -> "_Clipped":
-        return _Clipped(self.places, self.slope * factor, self.low * factor, self.high * factor)
+    def scaled(self, factor: float) -> "Clipped":
+        """Times a factor."""
+        return Clipped(self.rows, self.p, self.slope * factor, self.low * factor, self.high * factor)
 
-    def joined(self, how: str, other: float) -> "_Clipped":
+    def joined(self, how: str, other: float) -> "Clipped":
+        """The larger one of it and a constant (`max`), or the smaller one."""
         f = max if how == "max" else min
-        return _Clipped(self.places, self.slope, f(self.low, other), f(self.high, other))
+        return Clipped(self.rows, self.p, self.slope, f(self.low, other), f(self.high, other))
 
 
-def _clipped(metric: Distance) -> _Clipped | None:
-    if isinstance(metric, Places):
-        return _Clipped(metric, float(metric.per_unit) * (_KILOMETRES if metric.p is None else 1.0), 0.0, math.inf)
-    if isinstance(metric, Scaled):
-        base = _clipped(metric.base)
-        return None if base is None else base.scaled(float(metric.factor))
-    if isinstance(metric, Joined) and metric.how in ("min", "max"):
-        constants = [float(p.epsilon) for p in metric.parts if isinstance(p, Constant)]
-        others = [p for p in metric.parts if not isinstance(p, Constant)]
-        found = _clipped(others[0]) if len(others) == 1 else None
-        for x in constants if found is not None else ():
-            found = found.joined(metric.how, x) if found is not None else None
-        return found
-    return None
-
-
-def space_of(metric: Distance) -> "Space | None":
-    """The places behind a distance; None where it is not made of places, or floats do not reach that far.
-
-    With `other` at a radius r, the shortest ways over the base and over `other` make up the distance: the space is that
-    of the base, and one value lies outside of it.
-    """
-    outside = 0
-    if isinstance(metric, WithOther):
-        if not metric.radius > 0:
-            return None
-        metric, outside = metric.base, 1
-    found = _clipped(metric)
-    if found is None or found.places.size < 2 or not 1e-200 < found.slope < 1e200:
+def space(clipped: Clipped, outside: int = 0) -> "Space | None":
+    """Its tree; None where floats do not reach that far."""
+    ends = (clipped.low, clipped.high)
+    if len(clipped.rows) < 2 or not 1e-200 < clipped.slope < 1e200:
         return None
-    if any(0 < x < 1e-200 or 1e200 < x < math.inf for x in (found.low, found.high)):
+    if any(0 < x < 1e-200 or 1e200 < x < math.inf for x in ends):
         return None
-    space = Space(found, outside)
-    return space if space.tame else None
+    found = Space(clipped, outside)
+    return found if found.tame else None
 
 
 class Space:
@@ -93,11 +68,10 @@ class Space:
     Leaves hold `leaf` slots; a few points fill more than one.
     """
 
-    def __init__(self, clipped: _Clipped, outside: int) -> None:
+    def __init__(self, clipped: Clipped, outside: int) -> None:
         self._clip, self.outside = clipped, outside
-        self.size, self._p = clipped.places.size, clipped.places.p
-        rows = clipped.places.rows
-        self.given: Floats = np.array(rows, dtype=np.float64).reshape(self.size, -1).T.copy()
+        self.size, self._p = len(clipped.rows), clipped.p
+        self.given: Floats = np.array(clipped.rows, dtype=np.float64).reshape(self.size, -1).T.copy()
         self.tame = bool((np.abs(self.given) < _LARGEST).all())
         self.arc = self._p is None
         self.points: Floats = _on_sphere(self.given) if self.arc else self.given
