@@ -132,6 +132,8 @@ def test_synthetic_records_are_made_again_from_the_ledger(old, name):
     assert done["returncode"] == 0, done["stderr"]
     assert "repeated" in done["stdout"]
     again, before = (json.loads((old / f"{stem}-report.json").read_text()) for stem in ("again", name))
+    for report in (again, before):  # of pairs that are equally tight, another may be named than was then
+        report["plan"].get("certificate", {}).pop("witness", None)
     for kept in ("format", "name", "method", "policy", "ledger", "plan", "software"):
         assert again[kept] == before[kept]
     assert again.get("measurements") == before.get("measurements")

@@ -147,7 +147,7 @@ def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> 
         r = ratios(spent, metric, i, j)
         top = np.argsort(-r, kind="stable")[:count]
         found += [(float(r[k]), int(i[k]), int(j[k])) for k in top if r[k] > 0]
-        found = sorted(found, reverse=True)[:count]
+        found = sorted(found, key=lambda one: (-one[0], *one[1:]))[:count]  # of equally used ones the first
     return [Used((i, j), share, float(spent.exact(i, j)), float(metric.exact(i, j))) for share, i, j in found]
 
 
