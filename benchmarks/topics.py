@@ -42,7 +42,7 @@ TOPICS = (
     Topic(
         "sessions",
         "A session that stays open, beside other systems",
-        "The same counts, warm, each system in an environment of its own under build/peers: OpenDP's Context (polars' "
+        "The same counts, warm (ours with other ranges each time; the same again take half of it), each system in an environment of its own under build/peers: OpenDP's Context (polars' "
         "threads included), diffprivlib (whose noise comes from floats) and Tumult Analytics (Spark's processes included). "
         "What they promise differs: only the time is compared.",
     ),

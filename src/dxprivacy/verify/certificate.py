@@ -96,13 +96,16 @@ def _added(parts: Sequence[Tightest]) -> Tightest:
     return Tightest(low, high, None, sum(p.pairs for p in parts), all(p.exact for p in parts))
 
 
-def _linked(loss: Loss, metric: Constant) -> Tightest:
-    """One cell of each different column; the sum of the blocks' reaches if these are too many."""
+def _linked(loss: Loss, metric: Constant, *, tables: bool = True) -> Tightest:
+    """One cell of each different column; the sum of the blocks' reaches if these are too many.
+
+    `tables` says that a single table is known to have its largest loss between certain rows.
+    """
     universe = loss.universe
     summands = loss.summands(loss.blocks)
     if loss.choices and len(summands) == 1:
         return _widest_row(loss, metric)
-    if len(loss.blocks) == 1 and isinstance(table := loss.blocks[0], Table):
+    if tables and len(loss.blocks) == 1 and isinstance(table := loss.blocks[0], Table):
         return _widest_table(loss, table, metric)
     choices: list[list[int]] = []
     for axis, size in enumerate(universe.shape):
@@ -244,3 +247,9 @@ def _most_present(
 def largest_loss(loss: Loss) -> float:
     """The largest loss over all pairs, public differences included: the reading of plain differential privacy."""
     return float(tightest(loss, Constant(loss.universe.size, Fraction(1))).high)
+
+
+def earlier_bound(loss: Loss) -> float:
+    """What earlier versions stated as the largest loss: all attributes at once, bounded where these are too many."""
+    one = Constant(loss.universe.size, Fraction(1))
+    return float(max((_linked(part, one, tables=False).high for part in loss.alternatives), default=Fraction(0)))

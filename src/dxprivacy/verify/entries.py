@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import Block, workload_digest
-from dxprivacy.verify.certificate import largest_loss, tightest
+from dxprivacy.verify.certificate import earlier_bound, largest_loss, tightest
 from dxprivacy.verify.journal import Row, json_object
 from dxprivacy.verify.loss import Loss, Tightest
-from dxprivacy.verify.privacy import Check, read_scales, untitled
+from dxprivacy.verify.privacy import Check, close, read_scales, untitled
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.versions import Version
@@ -92,21 +92,40 @@ def _comparable(entries: Sequence[Entry], version: Version, versions: Sequence[V
     return [entry for entry in entries if first <= entry.version.number <= version.number]
 
 
-def worst_case(entries: Sequence[Entry], versions: Sequence[Version], alone: float) -> tuple[float, bool]:
+def worst_case(
+    entries: Sequence[Entry],
+    versions: Sequence[Version],
+    alone: float,
+    largest: Callable[[Loss], float] = largest_loss,
+) -> tuple[float, bool]:
     """That of all costs that can be compared with the last one, and whether these are all; `alone`: of the last one."""
     known = _comparable(entries, entries[-1].version, versions)
     so_far = alone
     if len(known) > 1:  # where the sum can only be bounded, each by itself may tell more
-        so_far = min(largest_loss(together(known)), math.fsum(_alone(known)))
+        so_far = min(largest(together(known)), math.fsum(_alone(known, largest)))
     return so_far, len(known) == len(entries)
 
 
-def _alone(entries: Sequence[Entry]) -> Iterator[float]:
+def worst_case_instead_of(
+    stated: float, entries: Sequence[Entry], versions: Sequence[Version], alone: float
+) -> float | None:
+    """The worst case of entries where a stated one is neither it, nor what earlier versions bounded it by."""
+    so_far, complete = worst_case(entries, versions, alone)
+    if close(stated, so_far) or (not complete and stated >= so_far):
+        return None
+    if stated > so_far:
+        bound, _ = worst_case(entries, versions, earlier_bound(entries[-1].loss), earlier_bound)
+        if close(stated, bound):
+            return None
+    return so_far
+
+
+def _alone(entries: Sequence[Entry], largest: Callable[[Loss], float]) -> Iterator[float]:
     """The worst case of each entry by itself."""
     found: dict[int, float] = {}
     for loss in (entry.loss for entry in entries):
         if id(loss) not in found:
-            found[id(loss)] = largest_loss(loss)
+            found[id(loss)] = largest(loss)
         yield found[id(loss)]
 
 

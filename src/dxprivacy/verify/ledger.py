@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.entries import Entry, check_budget, check_share, read_entry, worst_case
+from dxprivacy.verify.entries import Entry, check_budget, check_share, read_entry, worst_case_instead_of
 from dxprivacy.verify.journal import Row, check_chain, json_object, read_rows
-from dxprivacy.verify.privacy import Check, Kept, Spent, close, infinite_as_null
+from dxprivacy.verify.privacy import Check, Kept, Spent, infinite_as_null
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.versions import Version, read_versions
 
@@ -125,7 +125,7 @@ def _check_entry(entry: Entry, data: dict[str, Any], spent: Spent, book: Book) -
 def _check_so_far(facts: Any, book: Book, kept: Kept) -> None:
     """The worst case of everything up to this release; where not all costs are known, not less than of the known."""
     entries = book.entries[: facts["entry"]]
-    so_far, complete = worst_case(entries, book.versions, kept.worst_case)
     stated = infinite_as_null(facts["worst_case_epsilon"], "ledger worst_case_epsilon")
-    if not close(stated, so_far) and (complete or stated < so_far):
+    so_far = worst_case_instead_of(stated, entries, book.versions, kept.worst_case)
+    if so_far is not None:
         raise refuse(f"is not that of the first {len(entries)} entries, {so_far:.6g}", "ledger worst_case_epsilon")
