@@ -23,8 +23,8 @@ class Packing:
 
     >>> from dxprivacy.attributes.integers import Integers
     >>> wide = Universe([Integers(name=f"a{k}", low=1, high=2**20, has_other=False) for k in range(4)])
-    >>> [number for number in Packing(wide).numbers]
-    [((0, 1048576), (1, 1)), ((2, 1048576), (3, 1))]
+    >>> Packing(wide).numbers
+    (((0, 1099511627776), (1, 1048576), (2, 1)), ((3, 1),))
     """
 
     universe: Universe
