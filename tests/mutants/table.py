@@ -154,8 +154,8 @@ METRICS = (
 BOUNDS = (
     Mutant(
         "accounting/covering.py",
-        "        for part in term.parts:\n            alone = contexts_of([Term((part,))], part.block.axes",
-        "        for part in term.parts[:1]:\n            alone = contexts_of([Term((part,))], part.block.axes",
+        "        for part in term.parts:\n            alone = worst_contexts_of([Term((part,))], part.block.axes",
+        "        for part in term.parts[:1]:\n            alone = worst_contexts_of([Term((part,))], part.block.axes",
         "tests/oracle/test_loose_bounds.py",
         "test_the_presence_of_a_record_counts_in_every_part_of_a_choice",
     ),
