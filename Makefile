@@ -39,14 +39,16 @@ lock: $(DEV_STAMP)   ## renew the pinned, hashed requirements
 clean:           ## remove everything that was made
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# uv installs several times faster than pip; where it cannot be had, pip does the same.
+# uv installs several times faster than pip; where it cannot be had, pip does the same.  Modules are compiled here, once: where
+# Python is told not to keep bytecode, every command would compile what it imports again, which takes longer than its work.
 define install
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv 2>/dev/null || true
-	@if test -x $(BIN)/uv; then $(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r $(1) && \
+	@if test -x $(BIN)/uv; then $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python --require-hashes -r $(1) && \
 	  $(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .; \
 	else $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $(1) && \
 	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; fi
+	@$(BIN)/python -m compileall -q src
 	@rm -f $(VENV)/.run-* ; touch $(2)
 endef
 $(RUN_STAMP):
