@@ -8,6 +8,7 @@ to keep every pair in floats, and certified by nobody here.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,10 @@ _ROUNDS = 60
 _NEWTON = 60
 _STEPS = 400
 _ALIKE = 1e-5
+_MANY_ENTRIES = 50_000
+_THIN = 0.05  # of all entries, at most: then products without zeros are faster
+
+Rows = Any  # an array, or a sparse one of scipy's, which has no types
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +42,7 @@ def loss_of(w: Floats, a: Floats, p: int) -> float:
     return float(-(a @ np.log(w))) if p == 0 else float(a @ w**-p)
 
 
-def lower_bound(rows: Floats, multipliers: Floats, a: Floats, p: int) -> float:
+def lower_bound(rows: Rows, multipliers: Floats, a: Floats, p: int) -> float:
     """Not above the loss of any w with `rows @ w <= 1`: weak duality, for any multipliers of at least 0."""
     total = float(multipliers.sum())
     if not total > 0:
@@ -82,7 +87,7 @@ def optimise(
         rows = np.vstack([pairs.rows(work) * scale, bounds])
         start = 0.9 * v / max(float((rows @ v).max()), 1e-300)
         with np.errstate(all="ignore"):  # what overflows is no number, and no number is never better
-            v, multipliers = _barrier(rows, weights, p, start, tolerance * 1e-2, watch)
+            v, multipliers = _barrier(_thin(rows), weights, p, start, tolerance * 1e-2, watch)
         floor = max(floor, lower_bound(rows, multipliers, weights, p))
         used = pairs.used(v * scale)
         everything = max(float(used.max(initial=0.0)), float((bounds @ v).max(initial=0.0)))
@@ -132,7 +137,7 @@ def _most(used: Floats, known: Ints, count: int) -> Ints:
 
 
 def _barrier(
-    rows: Floats, a: Floats, p: int, v: Floats, tolerance: float, watch: Watch | None
+    rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: Watch | None
 ) -> tuple[Floats, Floats]:
     """min sum a f(v) under rows @ v <= 1, v > 0; returns v and multipliers of the rows.
 
@@ -166,7 +171,7 @@ def _barrier(
     return best[1], best[2]
 
 
-def _newton(rows: Floats, a: Floats, p: int, v: Floats, t: float) -> tuple[Floats, bool] | None:
+def _newton(rows: Rows, a: Floats, p: int, v: Floats, t: float) -> tuple[Floats, bool] | None:
     """One damped step, and whether it was small; None where none helps."""
     left = 1 - rows @ v
     push = 1 / left
@@ -192,18 +197,35 @@ def _newton(rows: Floats, a: Floats, p: int, v: Floats, t: float) -> tuple[Float
     return None
 
 
-def _direction(rows: Floats, left: Floats, push: Floats, gradient: Floats, diagonal: Floats) -> Floats:
+def _direction(rows: Rows, left: Floats, push: Floats, gradient: Floats, diagonal: Floats) -> Floats:
     """Newton's direction: by the smaller of the two systems, scaled so that rows and columns may differ wildly."""
     m, n = rows.shape
     if m < n:
-        part = rows / diagonal
-        system = part @ rows.T
+        system = _gram(rows.T, 1 / diagonal)
         system[np.diag_indices(m)] += left * left
         first = -gradient / diagonal
-        return np.asarray(first - part.T @ _solve(system, rows @ first), dtype=np.float64)
-    system = (rows.T * (push * push)) @ rows
+        return np.asarray(first - (rows.T @ _solve(system, rows @ first)) / diagonal, dtype=np.float64)
+    system = _gram(rows, push * push)
     system[np.diag_indices(n)] += diagonal
     return _solve(system, -gradient)
+
+
+def _thin(rows: Floats) -> Rows:
+    """The same rows, without their zeros where there are mostly zeros: each pair touches few of many variables."""
+    if rows.size < _MANY_ENTRIES or np.count_nonzero(rows) > _THIN * rows.size:
+        return rows
+    from scipy.sparse import csr_array
+
+    return csr_array(rows)
+
+
+def _gram(rows: Rows, weights: Floats) -> Floats:
+    """rows' diag(weights) rows."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray((rows.T * weights) @ rows, dtype=np.float64)
+    from scipy.sparse import diags_array
+
+    return np.asarray((rows.T @ (diags_array(weights) @ rows)).toarray(), dtype=np.float64)
 
 
 def _solve(system: Floats, right: Floats) -> Floats:
@@ -222,7 +244,7 @@ def _solve(system: Floats, right: Floats) -> Floats:
     return np.zeros(len(right))
 
 
-def _barrier_value(rows: Floats, a: Floats, p: int, v: Floats, t: float) -> float:
+def _barrier_value(rows: Rows, a: Floats, p: int, v: Floats, t: float) -> float:
     left = 1 - rows @ v
     if not (left.min(initial=1.0) > 0 and v.min() > 0):
         return np.inf

@@ -82,8 +82,12 @@ def constraints(workload: Workload, metric: Metric, share: Fraction, spent: Cost
         return build.searched(search, search.first(plan))
     if plan.tight and not plan.exchanged and (found := build.dense(plan) or build.sparse(plan, rows)) is not None:
         return found
+    tried = plan.size if plan.tight and not plan.exchanged else None
     plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), spent), metric, walks=True)
-    return build.sparse(plan, _shared(workload, plan.exchanged)) if plan.tight else None
+    shared = _shared(workload, plan.exchanged)
+    if plan.size == tried and np.array_equal(shared, rows):  # the same once more
+        return None
+    return build.sparse(plan, shared) if plan.tight else None
 
 
 def _shared(workload: Workload, exchanged: Sequence[int]) -> Ints:

@@ -64,13 +64,9 @@ class AlongAxis(Block):
         return np.vstack([self.matrix.T, np.zeros((1, self.rows))]).astype(np.float64)
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        if not np.isfinite(weights).all():
-            return super().loads(i, j, weights)
         return dense_loads(self._floats, self._lines(i), self._lines(j), weights)
 
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        if not np.isfinite(weights).all():
-            return super().peaks(i, j, weights)
         return dense_loads(self._floats, self._lines(i), self._lines(j), weights, largest=True)
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
