@@ -136,9 +136,7 @@ def _most(used: Floats, known: Ints, count: int) -> Ints:
     return top[fresh[top] > (1 + 1e-13 if len(known) and (fresh > 1 + 1e-13).any() else 0)].astype(np.int64)
 
 
-def _barrier(
-    rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: Watch | None
-) -> tuple[Floats, Floats]:
+def _barrier(rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: Watch | None) -> tuple[Floats, Floats]:
     """min sum a f(v) under rows @ v <= 1, v > 0; returns v and multipliers of the rows.
 
     t f(v) - sum log(1 - rows v) - sum log v is self-concordant up to a constant, so damped Newton converges globally.

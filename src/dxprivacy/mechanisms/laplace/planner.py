@@ -19,6 +19,7 @@ from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import gather
+from dxprivacy.questions.recognising import recognised
 
 METHODS = ("auto", *(maker.name for maker in MAKERS))
 _KNOWN_LOSSES = {"auto": tuple(LOSSES), "optimal": tuple(LOSSES), "biased": ("l2", "l1")}
@@ -80,6 +81,7 @@ def prepare(
     asked = gather(questions)
     require_few(asked.questions)
     asked.require_honest(metric.universe)
+    asked = recognised(asked, metric.universe)
     workload = asked.on(metric.universe)
     rows = workload.universe.max_records if rows is None else rows  # where n is private: errors for that many
     _require_rows(workload, rows)
