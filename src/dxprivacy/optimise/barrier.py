@@ -72,7 +72,7 @@ def optimise(
     capped = np.flatnonzero(caps < np.inf)
     bounds = np.zeros((len(capped), len(a)))
     bounds[np.arange(len(capped)), capped] = scale[capped] / caps[capped]
-    work = np.unique(at[own <= caps])
+    work = anchors = np.unique(at[own <= caps])
     size = float(weights.sum())
     v = np.ones(len(a))
     many = max(20, 2 * len(a))
@@ -101,6 +101,7 @@ def optimise(
             break
         slack = rows[: len(work)] @ v
         work = work[(multipliers[: len(work)] > 1e-9 * multipliers.max()) | (slack > 0.9)]
+        work = np.union1d(work, anchors)  # a variable that nothing limits would run away, and never come back
     back = unit if p else 1.0
     return Optimum(w * scale, loss * back + shift, floor * back + shift, gap_of(loss, floor, size, p), rounds)
 
