@@ -167,14 +167,14 @@ BOUNDS = (
         "test_adding_removing_and_replacing_any_record_stays_within_the_policy",
     ),
     Mutant(
-        "accounting/covering.py",
+        "accounting/moves.py",
         "for b in range(0, len(i), 4 * block):",
         "for b in range(0, len(i), 5 * block):",
         "tests/unit/metrics/test_metric_blocks.py",
         "test_moves_in_short_blocks_are_the_same_moves",
     ),
     Mutant(
-        "accounting/covering.py",
+        "accounting/closest.py",
         "near = np.flatnonzero(d <= best[code] * tolerance)",
         "near = np.flatnonzero(d < best[code])",
         "tests/oracle/test_max_ratio.py",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
 from dxprivacy import metrics
-from dxprivacy.accounting import covering, max_ratio, sensitivity
+from dxprivacy.accounting import closest, covering, max_ratio, sensitivity
 from dxprivacy.accounting.costs import LaplaceCost, SumCost
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
@@ -84,7 +84,7 @@ def test_too_many_contexts_give_a_sound_upper_bound_that_says_so(rng):
 @given(st.randoms(use_true_random=False))
 def test_reducing_to_the_closest_pair_of_two_classes_loses_nothing(rng):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "_DENSE_CLASSES", 0)
+        patch.setattr(closest, "_DENSE_CLASSES", 0)
         metric = random_metric(rng, places=True)
         workload = random_questions(rng, metric.universe).on(metric.universe)
         loss = LaplaceCost(workload, random_scales(rng, workload))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from contracts.oracle_brute import brute
-from dxprivacy.accounting import covering, max_ratio
+from dxprivacy.accounting import closest, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
@@ -203,7 +203,7 @@ def test_closest_pairs_between_classes_by_trees_are_those_of_all_pairs(monkeypat
 
     def least():
         out = {}
-        for u, v in covering.closest_between(metric, classes):
+        for u, v in closest.closest_between(metric, classes):
             for a, b in zip(u.tolist(), v.tolist(), strict=True):
                 code = tuple(sorted((int(classes[a]), int(classes[b]))))
                 out[code] = min(out.get(code, math.inf), metric.exact(a, b))

@@ -4,8 +4,10 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from dxprivacy.accounting.covering import Cover, contexts_of, cover, largest_pairs
+from dxprivacy.accounting.contexts import contexts_of
+from dxprivacy.accounting.covering import cover, largest_pairs
 from dxprivacy.accounting.declared_rows import DeclaredRows
+from dxprivacy.accounting.moves import Cover
 from dxprivacy.accounting.ratio import Bound, largest_loss, max_ratio, ratios
 from dxprivacy.accounting.told_apart import closest_told_apart
 from dxprivacy.accounting.transport import GroupLoss, group_loss

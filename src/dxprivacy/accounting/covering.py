@@ -16,132 +16,29 @@ Where contexts multiply beyond what can be enumerated, each question takes its o
 labelled as such (the exact value is NP-hard there).
 """
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
+from dxprivacy.accounting.closest import closest_between, in_space, reducible, representatives
+from dxprivacy.accounting.contexts import worst_contexts_of
 from dxprivacy.accounting.exchange import standing_pairs
-from dxprivacy.accounting.walks import MAX_WALKED, Walk, closest_in_space, space_of
+from dxprivacy.accounting.moves import Cover, Loose, Move, Own
+from dxprivacy.accounting.walks import MAX_WALKED, Walk, space_of
 from dxprivacy.errors import NotCertified
-from dxprivacy.exact.arrays import Floats, Ints, read_only
+from dxprivacy.exact.arrays import Ints
 from dxprivacy.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
 from dxprivacy.metrics.base import BLOCK, Pairs
 from dxprivacy.model.blocks import joint_classes
-from dxprivacy.model.blocks.base import classes_of_rows
-from dxprivacy.model.terms import Part, Term, Terms
+from dxprivacy.model.terms import Term, Terms
 from dxprivacy.model.universe import Universe
 
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
-_DENSE_CLASSES = 2_000
-_FEW_CLASSES = 256
 _CONSTANT_COLUMNS = 2_500
-_MOST_COMPARED = 20_000_000
 EXCHANGED_FROM = 1_500  # classes of values that are all equally far apart
 _FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
-
-
-@dataclass(frozen=True)
-class Move:
-    """Moves along one attribute: pairs of its values, in the given contexts of the others."""
-
-    axis: int
-    stride: int
-    values: tuple[Pairs, ...]
-    contexts: Ints
-
-    @property
-    def size(self) -> int:
-        """How many pairs of cells."""
-        return sum(len(u) for u, _ in self.values) * len(self.contexts)
-
-    @property
-    def key(self) -> tuple[int, bytes, bytes]:
-        """Equal for equal moves."""
-        ends = b"".join(x.tobytes() for pair in self.values for x in pair)
-        return self.axis, ends, self.contexts.tobytes()
-
-    def cells(self, values: Ints) -> Ints:
-        """The cells of some values, in every context, one after the other."""
-        wide = object if object in (values.dtype, self.contexts.dtype) else np.int64
-        return (values.astype(wide)[:, None] * self.stride + self.contexts).ravel()
-
-    def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """The pairs of cells."""
-        chunk = max(1, block // len(self.contexts))
-        for u, v in self.values:
-            for a in range(0, len(u), chunk):
-                i, j = self.cells(u[a : a + chunk]), self.cells(v[a : a + chunk])
-                for b in range(0, len(i), 4 * block):
-                    yield i[b : b + 4 * block], j[b : b + 4 * block]
-
-
-@dataclass(frozen=True)
-class Loose:
-    """Moves along one attribute whose contexts are too many: each part of each term takes its own worst one."""
-
-    values: tuple[Pairs, ...]
-    axis: int
-    terms: tuple["Own", ...]
-
-    @property
-    def moves(self) -> tuple[Move, ...]:
-        """The moves of all parts, each once."""
-        return tuple({move.key: move for own in self.terms for _, move in own}.values())
-
-    def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """The pairs that are worst for single questions; the worst for all together may be others."""
-        return _gathered((pair for move in self.moves for pair in move.pairs(block)), block)
-
-
-Own = tuple[tuple[Part, Move], ...]
-"""The parts of a term, each with all that it can tell apart by itself: the term's largest loss is found there."""
-
-
-@dataclass(frozen=True)
-class Cover:
-    """Pairs that suffice, and the rule that says so.
-
-    `loose`, `apart` and `absences` hold what can only be bounded: moves with too many contexts, under a constant metric
-    questions with too many different columns, and the presence of too many different records; each question is then
-    bounded by itself.  Of `apart` and `absences` there is one for each alternative.  Along an attribute of many points
-    `walks` look for the pairs that matter to one loss, instead of naming them for all.  Along attributes that are
-    `exchanged` one pair stands for many rows; along `steep` ones there are too many pairs even to look for.
-    """
-
-    rule: str
-    moves: tuple[Move, ...] = ()
-    loose: tuple[Loose, ...] = ()
-    apart: tuple[Terms, ...] = ()
-    plain: Metric | None = field(default=None)
-    presence: Move | None = None
-    walks: tuple[Walk, ...] = ()
-    absences: tuple[tuple[Own, ...], ...] = ()
-    exchanged: tuple[int, ...] = ()
-    steep: tuple[tuple[Metric, Terms], ...] = ()
-
-    @property
-    def size(self) -> int:
-        """How many pairs there are to look at (an upper bound)."""
-        more = self.presence.size if self.presence is not None else 0
-        if self.plain is not None:
-            return self.plain.generator_count + more
-        return sum(m.size for m in self.moves) + more
-
-    @property
-    def tight(self) -> bool:
-        """Whether the pairs tell everything, and nothing is only bounded."""
-        return not (self.loose or self.apart or self.absences or self.walks or self.steep)
-
-    def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """All pairs but the loose ones."""
-        if self.plain is not None:
-            yield from self.plain.generators(block)
-        yield from _gathered((pair for move in self.moves for pair in move.pairs(block)), block)
-        if self.presence is not None:
-            yield from self.presence.pairs(block)
 
 
 def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BLOCK) -> Iterator[Pairs]:
@@ -150,27 +47,6 @@ def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BL
     yield from plan.pairs(block)
     for walk in plan.walks:
         yield from walk.largest(many)
-
-
-def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
-    """The same pairs, small groups put together: a look at many pairs costs hardly more than one at few."""
-    waiting: list[Pairs] = []
-    size = 0
-    for pair in pairs:
-        waiting.append(pair)
-        size += len(pair[0])
-        if size >= block:
-            yield _joined(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(pairs: Sequence[Pairs]) -> Pairs:
-    """Together, for nobody to write to: whoever looks at them may remember what was found."""
-    if len(pairs) == 1:
-        return read_only(pairs[0][0]), read_only(pairs[0][1])
-    return read_only(np.concatenate([i for i, _ in pairs])), read_only(np.concatenate([j for _, j in pairs]))
 
 
 def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks: bool = False) -> Cover:
@@ -293,10 +169,6 @@ def _is_line(metric: Metric) -> bool:
     return isinstance(metric.base if isinstance(metric, WithOther) else metric, Line)
 
 
-def _representatives(classes: Ints) -> Ints:
-    return np.unique(classes, return_index=True)[1].astype(np.int64)
-
-
 def _sum_of_attributes(
     terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int, *, walks: bool
 ) -> Cover | None:
@@ -311,7 +183,7 @@ def _sum_of_attributes(
         moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
             continue
-        if walks and _in_space(moving) and (space := space_of(along, touching)) is not None:
+        if walks and in_space(moving) and (space := space_of(along, touching)) is not None:
             contexts = worst_contexts_of(touching, _others(touching, axis), universe, MAX_WALKED // len(moving))
             if contexts is not None:
                 walked.append(Walk(axis, universe, space, contexts, tuple(touching)))
@@ -319,9 +191,9 @@ def _sum_of_attributes(
         if int(moving.max()) >= EXCHANGED_FROM and (found := standing_pairs(along, axis, touching, moving)) is not None:
             values: tuple[Pairs, ...] = (found,)
             exchanged.append(axis)
-        elif len(axes) == 1 and not _reducible(moving):
+        elif len(axes) == 1 and not reducible(moving):
             return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
-        elif not _reducible(moving) and along.generator_count > MAX_ALL_PAIRS:
+        elif not reducible(moving) and along.generator_count > MAX_ALL_PAIRS:
             if few is not None:
                 return None
             steep.append((along, tuple(touching)))
@@ -365,117 +237,6 @@ def _others(terms: Sequence[Term], axis: int) -> list[int]:
     return sorted({x for t in terms for x in t.axes} - {axis})
 
 
-def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
-    """Representative values of the given attributes, as offsets of the cell index: all that changes a loss elsewhere.
-
-    None if there are more than `limit`.
-    """
-    classes = [[t.context(axis) for t in terms if axis in t.axes] for axis in axes]
-    chosen = [_representatives(joint_classes(c, universe.shape[axis])) for axis, c in zip(axes, classes, strict=True)]
-    return _combined(chosen, axes, universe, limit)
-
-
-def worst_contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
-    """Those among `contexts_of` that matter to a largest loss: beside any other, no move changes more."""
-    strengths = [[s for t in terms if axis in t.axes for s in t.strengths(axis)] for axis in axes]
-    chosen = [_strongest(s) for s in strengths]
-    return _combined(chosen, axes, universe, limit)
-
-
-def _combined(chosen: Sequence[Ints], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
-    """Every combination of some values, as offsets of the cell index; None if there are more than `limit`."""
-    if math.prod(len(values) for values in chosen) > limit:
-        return None
-    offsets = universe.numbered([0])
-    for axis, values in zip(axes, chosen, strict=True):
-        offsets = (offsets[:, None] + universe.offsets(axis, values)).ravel()
-    return offsets
-
-
-def _strongest(strengths: Sequence[tuple[Ints, Ints]]) -> Ints:
-    """Values that no other one dominates: that is of the same kind to every part that it matters to, and stronger."""
-    if not strengths:
-        return np.zeros(1, dtype=np.int64)
-    kinds = np.stack([np.where(s > 0, k, -1) for k, s in strengths], axis=1)
-    sizes = np.stack([s for _, s in strengths], axis=1)
-    values = np.unique(np.hstack([kinds, sizes]), axis=0, return_index=True)[1]
-    # Of values that are of the same kinds to all parts, one may be the strongest to each of them.
-    alike = classes_of_rows(kinds[values])
-    most = np.zeros((int(alike.max()) + 1, sizes.shape[1]), dtype=np.int64)
-    np.maximum.at(most, alike, sizes[values])
-    top = (sizes[values] == most[alike]).all(axis=1)
-    covered = np.zeros(len(most), dtype=bool)
-    covered[alike[top]] = True
-    values = values[top | ~covered[alike]]
-    if len(values) ** 2 * sizes.shape[1] <= _MOST_COMPARED:  # and those that matter to fewer parts
-        kind, strength = kinds[values], sizes[values]
-        below = (strength[:, None] == 0) | ((kind[:, None] == kind) & (strength[:, None] <= strength))
-        under = below.all(axis=2)
-        np.fill_diagonal(under, val=False)
-        values = values[~under.any(axis=1)]
-    return np.sort(values).astype(np.int64)
-
-
-def _reducible(classes: Ints) -> bool:
-    """Whether the values fall into so few classes that closest pairs are worth searching for."""
-    count = int(classes.max()) + 1
-    return count <= _DENSE_CLASSES and 4 * count < len(classes)
-
-
-def _in_space(classes: Ints) -> bool:
-    """Whether points are better walked over than the closest of every two classes looked for."""
-    return not _reducible(classes) or int(classes.max()) >= _FEW_CLASSES
-
-
-def closest_between(metric: Metric, classes: Ints) -> Iterator[Pairs]:
-    """Generator pairs that cross classes; of each two classes only those that may be the closest."""
-    count = int(classes.max()) + 1
-    reduce = _reducible(classes)
-    if not _in_space(classes) and (found := closest_in_space(metric, classes)) is not None:
-        yield found
-        return
-    if reduce and isinstance(metric, Constant):  # one pair is as close as all others: 41,000 values have 840 million
-        if not metric.has_infinite:
-            one, (a, b) = _representatives(classes), np.triu_indices(count, 1)
-            yield one[a], one[b]
-        return
-    best = np.full(count * count if reduce else 0, np.inf)
-    if reduce:
-        for _, _, code, d in _crossing(metric, classes, count):
-            np.minimum.at(best, code, d)
-    tolerance = 1.0 + 8.0 * metric.error
-    kept: list[tuple[Ints, Ints, Ints]] = []
-    for u, v, code, d in _crossing(metric, classes, count):
-        if not reduce:
-            yield u, v
-            continue
-        near = np.flatnonzero(d <= best[code] * tolerance)
-        if len(near):
-            kept.append((u[near], v[near], np.column_stack([code[near], metric.keys(u[near], v[near])])))
-            if sum(len(k[0]) for k in kept) > 4 * BLOCK:
-                kept = [_distinct(kept)]
-    if kept:
-        u, v, _ = _distinct(kept)
-        yield u, v
-
-
-def _distinct(kept: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
-    keys = np.concatenate([k for _, _, k in kept])
-    first = np.unique(keys, axis=0, return_index=True)[1]
-    return np.concatenate([u for u, _, _ in kept])[first], np.concatenate([v for _, v, _ in kept])[first], keys[first]
-
-
-def _crossing(metric: Metric, classes: Ints, count: int) -> Iterator[tuple[Ints, Ints, Ints, Floats]]:
-    for u, v in metric.generators():
-        a, b = classes[u], classes[v]
-        across = a != b
-        d = metric.pairwise(u[across], v[across])
-        finite = np.isfinite(d)  # an infinite distance asks for nothing
-        u, v, a, b = (x[across][finite] for x in (u, v, a, b))
-        if len(u):
-            yield u, v, np.minimum(a, b) * count + np.maximum(a, b), d[finite]
-
-
 def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
     """The same distance everywhere: cells with equal columns are one, then all pairs of what is left."""
     universe = metric.universe
@@ -488,7 +249,7 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
     offsets = universe.numbered([0])
     for axis in sorted({x for t in terms for x in t.axes}):
         classes = [t.moving(axis) for t in terms if axis in t.axes]
-        chosen = universe.offsets(axis, _representatives(joint_classes(classes, universe.shape[axis])))
+        chosen = universe.offsets(axis, representatives(joint_classes(classes, universe.shape[axis])))
         offsets = (offsets[:, None] + chosen).ravel()
         if few is not None and len(offsets) ** 2 > 2 * few:
             return None

@@ -10,7 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.accounting.covering import Cover, Loose, Move, cover
+from dxprivacy.accounting.covering import cover
+from dxprivacy.accounting.moves import Cover, Loose, Move
 from dxprivacy.accounting.worst_case import WorstCase
 from dxprivacy.errors import MetricError, NotCertified
 from dxprivacy.exact.arrays import Floats, Ints

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dxprivacy.accounting.covering import closest_between
+from dxprivacy.accounting.closest import closest_between
 from dxprivacy.accounting.walks import closest_apart
 from dxprivacy.exact.arrays import Bools, Floats, Ints
 from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent, WithOther

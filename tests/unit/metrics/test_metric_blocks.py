@@ -8,7 +8,7 @@ import pytest
 import dxprivacy as dx
 from contracts.check_metric import pairs_in
 from dxprivacy import metrics
-from dxprivacy.accounting import covering, sensitivity
+from dxprivacy.accounting import moves, sensitivity
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Line
 from dxprivacy.metrics.base import BLOCK, all_pairs
@@ -94,7 +94,7 @@ def test_no_pair_of_any_metric_is_lost_between_two_blocks(kind, block):
 
 def test_moves_in_short_blocks_are_the_same_moves():
     values = ((np.array([0, 1, 2]), np.array([1, 2, 3])), (np.array([0]), np.array([3])))
-    move = covering.Move(0, 100, values, np.arange(11, dtype=np.int64))
+    move = moves.Move(0, 100, values, np.arange(11, dtype=np.int64))
     whole = sorted(
         (u * 100 + c, v * 100 + c) for us, vs in values for u, v in zip(us, vs, strict=True) for c in range(11)
     )

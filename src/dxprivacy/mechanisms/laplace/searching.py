@@ -12,7 +12,7 @@ import numpy as np
 
 from dxprivacy.accounting import Cover, cover
 from dxprivacy.accounting.costs import Cost, LaplaceCost
-from dxprivacy.accounting.covering import Move
+from dxprivacy.accounting.moves import Move
 from dxprivacy.accounting.repair import together
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.limits import limits_of
