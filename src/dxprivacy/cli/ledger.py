@@ -134,8 +134,9 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as
     from dxprivacy.ledger.adoption import LooserPolicy
     from dxprivacy.screens.adoption import adoption_lines, adoption_to_dict
 
-    file, loaded = _load(ledger, policy)
-    changes = _changes(ledger, loaded, str(file))
+    with working("comparing the policies"):
+        file, loaded = _load(ledger, policy)
+        changes = _changes(ledger, loaded, str(file))
     try:
         with working("carrying the costs"):
             adoption = Ledger.adopting(ledger, loaded, dry_run=dry_run, looser=looser)
@@ -176,7 +177,8 @@ def _show(
     from dxprivacy.ledger import Ledger
     from dxprivacy.screens.ledger import between_lines, ledger_lines, ledger_to_dict
 
-    file, loaded = _load(ledger, policy)
+    with working("reading the policy"):
+        file, loaded = _load(ledger, policy)
     option = ("--policy", file) if policy else ()
     with working("checking the chain"), Ledger.open(ledger, loaded, create=False) as book:
         book.verify()

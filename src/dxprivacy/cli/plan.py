@@ -132,23 +132,26 @@ def command(
             progress=tell,
         )
         lines = [] if as_json else plan_lines(plan, everything=everything, why=why, in_ledger=ledger is not None)
-    target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
-    if target is not None:
-        write_file(target, json_text(plan.to_dict()), PLAN, inputs=read)
-    if plot is not None:
-        from dxprivacy.plots import save_plan_picture
+        tell("writing it")
+        target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
+        if target is not None:
+            write_file(target, json_text(plan.to_dict()), PLAN, inputs=read)
+        if plot is not None:
+            from dxprivacy.plots import save_plan_picture
 
-        save_plan_picture(plan, plot)
-    page = None
-    if as_page:
-        beside = (target or Path(f"plan-{plan.name}.json")).with_suffix(".html")
-        page = _write_page(plan, loaded, spent, ledger, beside, read)
+            save_plan_picture(plan, plot)
+        page = None
+        if as_page:
+            beside = (target or Path(f"plan-{plan.name}.json")).with_suffix(".html")
+            page = _write_page(plan, loaded, spent, ledger, beside, read)
+        used = None
+        if not as_json and spent is not None:
+            used = max_ratio(SumCost(loaded.universe, [*spent.costs, plan.cost]), loaded.metric).upper
     if as_json:
         show_json(plan.to_dict())
         return
     more: list[str | Path] = ["--policy", policy]
-    if ledger is not None and spent is not None:
-        used = max_ratio(SumCost(loaded.universe, [*spent.costs, plan.cost]), loaded.metric).upper
+    if ledger is not None and spent is not None and used is not None:
         text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}; then "
         text += f"{percent(max(1 - float(used), 0.0))} of every pair's ε is left, at least"
         lines, more = [*lines, tag("dim", text)], [*more, "--ledger", ledger]
