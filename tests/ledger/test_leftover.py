@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from fractions import Fraction as F
 
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from contracts.random_models import random_metric, random_questions, random_scales, rational
+from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Ledger
+from dxprivacy.ledger.budget import bracket
 from dxprivacy.ledger.leftover import Leftover
 from dxprivacy.metrics import AttributeMax, AttributeSum, Constant, alone, with_absent
 from dxprivacy.model.universe import Universe
@@ -128,7 +131,6 @@ def test_scales_of_every_row_its_own_change_nothing_about_that(rng):
     cost = kind(workload, random_scales(rng, workload))
     if metric.universe.size > 60 or metric.identical or metric.has_infinite:
         return
-    from dxprivacy.accounting import max_ratio
 
     scale = float(max_ratio(cost, metric).upper) or 1.0
     compare(SumCost(metric.universe, [kind(workload, cost.scales * scale * 1.01)]), metric, rng)
@@ -179,6 +181,27 @@ def test_too_many_linked_records_are_refused_and_not_guessed():
     spent = SumCost(u, [LaplaceCost(workload, [4.0] * workload.rows)])
     with pytest.raises(QuestionError, match="more than we can search"):
         Leftover(spent, d).between(0, u.size - 1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_where_it_is_not_searched_what_is_left_lies_in_its_bracket(seed):
+    rng = random.Random(seed)
+    d = random_metric(rng, plain=True)
+    if d.universe.size < 2:
+        return
+    workload = random_questions(rng, d.universe).on(d.universe)
+    cost = LaplaceCost(workload, random_scales(rng, workload))
+    part = max_ratio(cost, d).upper
+    if part in (0, math.inf):
+        return
+    spent = SumCost(
+        d.universe, [LaplaceCost(workload, [s * float(part) * rng.choice([1.01, 2, 5]) for s in cost.scales])]
+    )
+    leftover = Leftover(spent, d)
+    for _ in range(10):
+        i, j = rng.sample(range(d.universe.size), 2)
+        low, high = bracket(spent, d, [(i, j)])
+        assert low * (1 - 1e-9) <= leftover.between(i, j).left <= high * (1 + 1e-9) + 1e-12
 
 
 def test_a_way_may_lead_through_a_line_on_which_no_value_is_told_from_another():

@@ -15,7 +15,7 @@ from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import LedgerError, QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.adoption import Adoption, adopt
-from dxprivacy.ledger.budget import Used, certified_share, most_used, require_budget
+from dxprivacy.ledger.budget import Used, bracket, certified_share, most_used, require_budget
 from dxprivacy.ledger.history import Entry, History, body_of, cost_content
 from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
@@ -41,6 +41,7 @@ class Told:
     left: float | None  # None where too many linked records decide it
     entries: tuple[int, ...]
     by_way_of: str | None = None  # the record over which less is left than directly
+    between: tuple[float, float] | None = None  # what is left, at least and at most, where `left` is not known
 
     @property
     def factor(self) -> float:
@@ -249,19 +250,20 @@ class Ledger:
         here, there = pairs[0]
         parts = [(e.number, e.cost.exact(here, there)) for e in entries]
         left: float | None = None
-        detour = None
+        detour, between = None, None
         try:
             leftover = self._leftover(spent)
             way = min((leftover.between(i, j) for i, j in pairs), key=lambda w: w.left)
             left, detour = way.left, leftover.detour(way)
         except QuestionError:
-            pass
+            between = bracket(spent, self.metric, pairs)
         return Told(
             float(self.metric.exact(here, there)),
             float(sum((x for _, x in parts), Fraction(0))),
             left,
             tuple(number for number, x in parts if x > 0),
             None if detour is None else self._words(detour, here, there),
+            between,
         )
 
     def _words(self, cell: int, i: int, j: int) -> str:

@@ -41,7 +41,10 @@ class Graph(Matrix):
         """From edges (i, j, length); of several between two records the shortest counts."""
         n = universe.size
         if n > MAX_NODES:
-            raise MetricError(f"a graph of {n:,} nodes is larger than the {MAX_NODES:,} we can hold")
+            raise MetricError(
+                f"a graph of {n:,} nodes is larger than the {MAX_NODES:,} we can hold",
+                hints=[('metric = "smooth"', "places: alike up to the threshold, growing beyond it, at any size")],
+            )
         shortest: dict[tuple[int, int], Fraction] = {}
         for i, j, length in edges:
             if not (0 <= i < n and 0 <= j < n):

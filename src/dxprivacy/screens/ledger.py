@@ -118,7 +118,7 @@ def _pairs(ledger: Ledger, used: list[Used]) -> str:
 def between_lines(told: Told) -> list[str]:
     """Two records."""
     entries = f" ({numbered(told.entries)})" if told.entries else ""
-    factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {digits(told.factor)}"
+    factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {_factor(told.factor)}"
     if not told.entries:
         nothing = "  Nothing released so far tells the two apart."
         return [f"  allowed {digits(told.allowed)} · spent 0 · left {_left(told)}", nothing]
@@ -128,9 +128,15 @@ def between_lines(told: Told) -> list[str]:
     ]
 
 
+def _factor(factor: float) -> str:
+    """Never 1 where it is a little more."""
+    return digits(factor) if factor >= 1.005 else f"{1 + math.ceil((factor - 1) * 1e4) / 1e4:g}"
+
+
 def _left(told: Told) -> str:
     if told.left is None:
-        return "unknown: too many linked records decide it"
+        low, high = told.between or (0.0, told.allowed)
+        return f"between {digits(low)} and {digits(high)}: detours over too many records decide it"
     return digits(told.left) + (f", by way of {short(told.by_way_of, 60)}" if told.by_way_of else "")
 
 
