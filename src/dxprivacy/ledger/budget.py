@@ -119,8 +119,8 @@ def _fitting_by_walks(before: SumCost, new: RowsCost, metric: Metric) -> float:
 def bracket(spent: SumCost, metric: Metric, pairs: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """What is left for the tightest of some pairs, at least and at most, without searching for detours.
 
-    On every step of every way at least (1 - used) d is left, `used` the largest part of any pair's budget: so (1 - used)
-    d(i, j) on the whole way, by the triangle inequality.  The direct way has d - spent.
+    On every step of every way at least (1 - used) d is left, `used` the largest part of any pair's budget: so on the
+    whole way (1 - used) d(i, j), by the triangle inequality.  The direct way has d - spent.
     """
     rest = max(1.0 - float(max_ratio(spent, metric).upper), 0.0)
     allowed = [float(metric.exact(i, j)) for i, j in pairs]
