@@ -578,7 +578,14 @@ LEDGER = (
 # verifier, engines, grids
 OTHERS = (
     Mutant(
-        "verify/directions.py",
+        "verify/parts.py",
+        "linked = [one for one in found if one[0] & axes]",
+        "linked = list[tuple[set[int], list[Block]]]()",
+        "tests/verify/test_verify_parts.py",
+        "test_linked_tables_are_not_given_contexts_that_exclude_one_another",
+    ),
+    Mutant(
+        "verify/parts.py",
         "MARGIN = 2.0**-17",
         "MARGIN = 0.0",
         "tests/verify/test_verify_margin.py",

@@ -2,11 +2,14 @@
 
 import json
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
+from click.testing import CliRunner
 
 from dxprivacy.cli import main
+from dxprivacy.cli.verify import command
 from dxprivacy.verify import verify
 from verify.test_verify_versions import adopt, policy, release, start
 
@@ -110,3 +113,20 @@ def test_what_is_undecided_is_said_so_after_everything_that_holds(dxp, tmp_path)
     assert "✓ verified" not in out.stdout
     assert out.stderr.startswith("✗ ledger budget · 1 of 2 costs")
     assert "nothing is said about the sum of all costs" in out.stderr
+
+
+def test_whatever_takes_long_is_named_while_it_is_done(files, monkeypatch):
+    named = []
+
+    @contextmanager
+    def recorded(what, **_):
+        named.append(what)
+        yield lambda news: None
+
+    monkeypatch.setattr("dxprivacy.cli.screen.working", recorded)
+    arguments = [str(files.release), "--ledger", str(files.ledger)]
+    assert CliRunner().invoke(command, arguments).exit_code == 0
+    stages = ("reading the file", "format", "digests", "questions", "answers", "certificate", "worst case", "ledger")
+    assert [f"verify  {stage}" for stage in (*stages, "policy", "entry", "budget")] == [
+        what for what in named if not what.endswith("left")
+    ]

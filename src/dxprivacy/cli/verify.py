@@ -4,6 +4,19 @@ from pathlib import Path
 
 import click
 
+_NEXT = {  # what is looked at once a check has held
+    "format": "digests",
+    "digests": "questions",
+    "questions": "answers",
+    "answers": "certificate",
+    "errors": "certificate",
+    "certificate": "worst case",
+    "promise": "ledger",
+    "chain": "policy",
+    "policy": "entry",
+    "entry": "budget",
+}
+
 
 @click.command("verify")
 @click.argument("file", type=click.Path(path_type=Path))
@@ -30,18 +43,20 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
                 dxp verify synthetic-report.json --ledger ledger.db
     """
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.verify import Check, not_checked, read, verify_data
+    from dxprivacy.verify import Check, not_checked, read_file, verify_file
     from dxprivacy.wording import tag, wrap
 
     held: list[Check] = []
-    data = read(file)
-    checks = verify_data(data, ledger)
+    with working("verify  reading the file", after=0.2):  # a long file keeps the sign itself waiting
+        read = read_file(file)
+    data, checks, what = read.data, verify_file(read, ledger), "format"
     while True:
-        with working("verifying"):
+        with working(f"verify  {what}"):
             check = next(checks, None)
         if check is None:
             break
         held.append(check)
+        what = _NEXT.get(check.name, "what is left")
         if not as_json:
             show([f"{tag('good', '✓')} {check.name.ljust(12)} {check.found}"])
     unchecked = not_checked(data, ledger=ledger is not None)

@@ -6,6 +6,7 @@ that does not raises `NotVerified`.  What cannot be decided here raises `Undecid
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,26 @@ from dxprivacy.verify.release import RELEASES, verify_release
 from dxprivacy.verify.synthesis import REPORTS, verify_report
 from dxprivacy.verify.unchecked import Unchecked, not_checked
 
-__all__ = ["Check", "Unchecked", "not_checked", "read", "verify", "verify_data"]
+__all__ = ["Check", "File", "Unchecked", "not_checked", "read", "read_file", "verify", "verify_data", "verify_file"]
 
 _MOST_BYTES = 1 << 30
 
 
+@dataclass(frozen=True)
+class File:
+    """A file as strict JSON, and the digest of its text as it is written."""
+
+    data: Any
+    digest: str
+
+
 def read(path: str | Path) -> Any:
     """A file as strict JSON."""
+    return read_file(path).data
+
+
+def read_file(path: str | Path) -> File:
+    """A file, whose text is not kept."""
     try:
         file = Path(path)
         if file.exists() and not (file.is_file() and file.stat().st_size <= _MOST_BYTES):  # a device has no end
@@ -35,16 +49,22 @@ def read(path: str | Path) -> Any:
         raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from None
     except UnicodeDecodeError:
         raise NotVerified("not JSON in UTF-8", where="format") from None
-    return reading.parse(text)
+    return File(reading.parse(text), reading.text_digest(text))
 
 
 def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check]:
     """Check a file, one that spent also against its ledger; `not_checked` names what is left out."""
-    yield from verify_data(read(path), ledger)
+    yield from verify_file(read_file(path), ledger)
 
 
 def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
     """Check a plan, release, choice or report given as parsed JSON."""
+    yield from verify_file(File(data, ""), ledger)
+
+
+def verify_file(file: File, ledger: str | Path | None = None) -> Iterator[Check]:
+    """Check a plan, release, choice or report that was read."""
+    data = file.data
     kind = data.get("format") if isinstance(data, dict) else None
     known = (*PLANS, *RELEASES, *CHOICE_PLANS, *CHOICES, *REPORTS)
     if not isinstance(kind, str) or kind not in known:
@@ -52,7 +72,7 @@ def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
     if kind in (*PLANS, *CHOICE_PLANS) and ledger is not None:
         raise UsageError("a plan spends nothing, so no ledger knows it", hints=["verify the release"])
     try:
-        yield from _checks(data, kind, ledger)
+        yield from _checks(file, kind, ledger)
     except (NotVerified, Undecided, LedgerError):
         raise
     except MemoryError:
@@ -62,7 +82,8 @@ def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
         raise NotVerified("not as docs/formats.md says", where="format") from None
 
 
-def _checks(data: Any, kind: str, ledger: str | Path | None) -> Iterator[Check]:
+def _checks(file: File, kind: str, ledger: str | Path | None) -> Iterator[Check]:
+    data = file.data
     if kind in PLANS:
         yield from verify_plan(data)
     elif kind in CHOICE_PLANS:
@@ -72,4 +93,4 @@ def _checks(data: Any, kind: str, ledger: str | Path | None) -> Iterator[Check]:
     else:
         spent, kept = yield from verify_release(data) if kind in RELEASES else verify_choice(data)
         if ledger is not None:
-            yield from verify_entry(data, spent, kept, Book(Path(ledger)))
+            yield from verify_entry(data, spent, kept, Book(Path(ledger)), written=file.digest)

@@ -16,9 +16,10 @@ from itertools import product
 from dxprivacy.errors import Undecided
 from dxprivacy.verify.blocks import Block, Table
 from dxprivacy.verify.combined import WithAbsent
-from dxprivacy.verify.directions import MARGIN, NOTHING, Along, Anywhere, Direction, contexts
+from dxprivacy.verify.directions import NOTHING, Along, Anywhere, Direction, contexts
 from dxprivacy.verify.distances import Constant, Distance
 from dxprivacy.verify.loss import Loss, Tightest, ratio
+from dxprivacy.verify.parts import MARGIN
 from dxprivacy.verify.reading import Exact, refuse
 
 _MOST_COLUMNS = 2_500

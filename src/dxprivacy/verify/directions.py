@@ -1,8 +1,8 @@
 """Directions in which a record may move, and the largest loss / distance along each (docs/formats.md, section 9).
 
 Along a direction, values that no row tells apart are one class; of two classes only their closest pair matters, and of
-the contexts the one with the largest loss.  Floats find the few pairs that may be the largest; fractions decide among
-them.
+the contexts the one with the largest loss, which each part of the loss has by itself.  Floats find the few pairs that
+may be the largest; fractions decide among them.
 """
 
 import math
@@ -15,13 +15,12 @@ from dxprivacy.errors import Undecided
 from dxprivacy.verify.blocks import Block, Column
 from dxprivacy.verify.distances import Distance
 from dxprivacy.verify.loss import Loss, Tightest, ratio
+from dxprivacy.verify.parts import MARGIN, OfBlocks, OfCells, Part, separate
 from dxprivacy.verify.reading import Exact
 
 MOST_PAIRS = 20_000_000
 MANY_PLACES = 400
 _MOST_COMPARED = 1_000
-_WIDE = 2_000
-MARGIN = 2.0**-17  # well above the errors of both floats
 NOTHING = Tightest(Fraction(0), Fraction(0), None, 0)
 
 
@@ -69,7 +68,7 @@ def _weaker(x: Strengths, y: Strengths) -> bool:
 
 
 class Direction(ABC):
-    """Moves between values 0, 1, … with a class each; `columns` gives the classes' columns, context by context."""
+    """Moves between values 0, 1, … with a class each."""
 
     def __init__(self, loss: Loss, metric: Distance, size: int) -> None:
         self.loss, self.metric, self.size = loss, metric, size
@@ -86,25 +85,8 @@ class Direction(ABC):
             self.classes.append(seen[key])
 
     @abstractmethod
-    def contexts(self) -> Sequence[Sequence[int]] | None:
-        """Records to start from; None if they are too many."""
-
-    @abstractmethod
-    def column(self, context: Sequence[int], value: int) -> Column:
-        """Where the record with this value in this context counts."""
-
-    @property
-    def wide(self) -> bool:
-        """Whether records count in so many rows that only the differences of two are worth knowing."""
-        return False
-
-    def about(self, context: Sequence[int], key: tuple[int, int]) -> float:
-        """The loss between two classes, as a float."""
-        return self.loss.about(*self.sides(context, key))
-
-    def sides(self, context: Sequence[int], key: tuple[int, int]) -> tuple[Column, Column]:
-        """Where two classes count differently."""
-        return self.column(context, self.members[key[0]]), self.column(context, self.members[key[1]])
+    def parts(self) -> list[Part] | None:
+        """Parts of the loss that add up, each with its own contexts; None if these are too many."""
 
     @abstractmethod
     def cell(self, context: Sequence[int], value: int) -> int:
@@ -149,58 +131,40 @@ class Direction(ABC):
         near = self.nearest()
         if not near:
             return NOTHING
-        contexts = self.contexts()
-        if contexts is None or len(near) * len(contexts) > MOST_PAIRS:
+        parts = self.parts()
+        looked = 0 if parts is None else len(near) * sum(len(part.contexts) for part in parts)
+        if parts is None or looked > MOST_PAIRS:
             return self.bound(near)
-        most: dict[tuple[int, int], float] = dict.fromkeys(near, 0.0)
-        for context in contexts:
-            columns = None if self.wide else [self.column(context, value) for value in self.members]
-            for key in near:
-                loss = (
-                    self.about(context, key) if columns is None else self.loss.about(columns[key[0]], columns[key[1]])
-                )
-                if loss > most[key]:
-                    most[key] = loss
-        ratios = {key: _quotient(most[key], near[key].about) for key in near if most[key] > 0}
-        looked = len(near) * len(contexts)
+        most = [part.most(near) for part in parts]
+        sums = {key: math.fsum(known[key] for known in most) for key in near}
+        ratios = {key: _quotient(sums[key], near[key].about) for key in near if sums[key] > 0}
         if not ratios:
             return Tightest(Fraction(0), Fraction(0), None, looked)
         limit = max(ratios.values()) * (1 - MARGIN)
         keep = [key for key, r in ratios.items() if r >= limit or r == math.inf]
-        return self.decide(keep, near, most, contexts, looked)
+        return self._decide(keep, near, list(zip(parts, most, strict=True)), looked)
 
-    def decide(
+    def _decide(
         self,
         keep: Sequence[tuple[int, int]],
         near: "dict[tuple[int, int], Near]",
-        most: dict[tuple[int, int], float],
-        contexts: Sequence[Sequence[int]],
+        parts: Sequence[tuple[Part, dict[tuple[int, int], float]]],
         looked: int,
     ) -> Tightest:
         """Among the pairs that may be the largest, in fractions."""
         low: Exact = Fraction(-1)
         high: Exact = Fraction(-1)
         pair = (0, 0)
-        worst: dict[tuple[int, int], tuple[Exact, Sequence[int]]] = {}
-        for context in contexts:
-            columns: dict[int, Column] = {}
-            for key in keep:
-                for c in key if not self.wide else ():
-                    if c not in columns:
-                        columns[c] = self.column(context, self.members[c])
-                if self.wide and self.about(context, key) < most[key] * (1 - MARGIN):
-                    continue
-                a, b = self.sides(context, key) if self.wide else (columns[key[0]], columns[key[1]])
-                if self.loss.about(a, b) >= most[key] * (1 - MARGIN):
-                    exact = self.loss.exact(a, b)
-                    if key not in worst or exact > worst[key][0]:
-                        worst[key] = exact, context
+        found = [(part, part.largest(keep, most)) for part, most in parts]
         for key in keep:
-            loss, context = worst[key]
+            loss: Exact = sum((largest[key][0] for _, largest in found), Fraction(0))
+            record = [0] * len(self.loss.universe.shape)
+            for part, largest in found:
+                part.put(record, largest[key][1])
             for u, v, _ in near[key].pairs:
                 bounds = ratio(loss, *self.metric.between(u, v))
                 if bounds[0] > low:
-                    low, pair = bounds[0], (self.cell(context, u), self.cell(context, v))
+                    low, pair = bounds[0], (self.cell(record, u), self.cell(record, v))
                 high = max(high, bounds[1])
         return Tightest(low, high, (min(pair), max(pair)), looked)
 
@@ -240,6 +204,16 @@ class Along(Direction):
 
         return walk(self)
 
+    def parts(self) -> list[Part] | None:
+        """Blocks that share no other attribute with the rest."""
+        out: list[Part] = []
+        for blocks in separate(self.loss.summands(self.touching), self.axis):
+            found = contexts(self.loss, blocks, self.axis)
+            if found is None:
+                return None
+            out.append(OfBlocks(self.loss, found, blocks, self.axis, self.members))
+        return out
+
     def contexts(self) -> Sequence[Sequence[int]] | None:
         """Every combination of values that can change the loss of a move."""
         return contexts(self.loss, self.touching, self.axis)
@@ -250,28 +224,6 @@ class Along(Direction):
     def column(self, context: Sequence[int], value: int) -> Column:
         """Of the blocks that this attribute concerns."""
         return self.loss.column(self._record(context, value), self.touching)
-
-    @property
-    def wide(self) -> bool:
-        return sum(block.rows for block in self.touching) > _WIDE
-
-    def about(self, context: Sequence[int], key: tuple[int, int]) -> float:
-        if self.loss.choices:
-            return super().about(context, key)
-        a, b = (self._record(context, self.members[c]) for c in key)
-        total = 0.0
-        for block in self.touching:
-            shown = block.shown(a, b, self.loss.weights)
-            total += self.loss.about(*block.apart(a, b)) if shown is None else shown
-        return total
-
-    def sides(self, context: Sequence[int], key: tuple[int, int]) -> tuple[Column, Column]:
-        records = [self._record(context, self.members[c]) for c in key]
-        a, b = Column(), Column()
-        for block in self.touching:
-            for column, more in zip((a, b), block.apart(*records), strict=True):
-                column.update(more)
-        return a, b
 
     def cell(self, context: Sequence[int], value: int) -> int:
         return self.loss.universe.cell(self._record(context, value))
@@ -334,11 +286,8 @@ class Anywhere(Direction):
         self._columns: list[Column] = [loss.at(cell) for cell in cells]
         self.number(frozenset(column.items()) for column in self._columns)
 
-    def contexts(self) -> Sequence[Sequence[int]]:
-        return [()]
-
-    def column(self, context: Sequence[int], value: int) -> Column:  # noqa: ARG002
-        return self._columns[value]
+    def parts(self) -> list[Part]:
+        return [OfCells(self.loss, [self._columns[value] for value in self.members])]
 
     def cell(self, context: Sequence[int], value: int) -> int:  # noqa: ARG002
         return self.cells[value]

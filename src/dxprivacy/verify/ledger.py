@@ -84,8 +84,11 @@ class Book:
         return check_budget(self.entries, self.versions, mine, self.where)
 
 
-def verify_entry(data: dict[str, Any], spent: Spent, kept: Kept, book: Book) -> Iterator[Check]:
-    """The entry of a release or choice is in the ledger, with this content, and nothing there exceeds the policy."""
+def verify_entry(data: dict[str, Any], spent: Spent, kept: Kept, book: Book, *, written: str = "") -> Iterator[Check]:
+    """The entry of a release or choice is in the ledger, with this content, and nothing there exceeds the policy.
+
+    `written` is the digest of the text that the data was read from, where that is known.
+    """
     yield book.chain
     book.require_dataset(spent.policy.dataset)
     number, word = data["ledger"]["entry"], spent.word
@@ -94,7 +97,7 @@ def verify_entry(data: dict[str, Any], spent: Spent, kept: Kept, book: Book) -> 
     entry = book.entries[number - 1]
     if entry.loss.scales == spent.loss.scales and bool(entry.loss.choices) == bool(spent.loss.choices):
         entry.found[mine.number] = kept.tightest  # its questions are compared next
-    _check_entry(entry, data, spent, book)
+    _check_entry(entry, data, spent, book, written)
     found = f"{number} of {len(book.entries)}, reserved {data['ledger']['at']}; the stored {word} is this one"
     yield Check("entry", found)
     book.check_shares()
@@ -103,7 +106,7 @@ def verify_entry(data: dict[str, Any], spent: Spent, kept: Kept, book: Book) -> 
     yield book.budget(mine)
 
 
-def _check_entry(entry: Entry, data: dict[str, Any], spent: Spent, book: Book) -> None:
+def _check_entry(entry: Entry, data: dict[str, Any], spent: Spent, book: Book, written: str) -> None:
     """The entry says what the file says, and the file is stored under it."""
     facts, number = data["ledger"], data["ledger"]["entry"]
     content = json_object(entry.row, book.where)
@@ -117,8 +120,11 @@ def _check_entry(entry: Entry, data: dict[str, Any], spent: Spent, book: Book) -
     ):
         if stated != found:
             raise refuse(f"entry {number} has other {name} than the {spent.word}", book.where)
+    stored = book.stored(number, spent.word)
+    if "repeated" not in data and written == reading.text_digest(stored):
+        return  # the same text, so the same content
     shown = {name: value for name, value in data.items() if name != "repeated"}
-    if reading.canonical(reading.parse(book.stored(number, spent.word))) != reading.canonical(shown):
+    if reading.digest(reading.parse(stored)) != reading.digest(shown):
         raise refuse(f"holds another {spent.word} under this entry", book.where)
 
 

@@ -51,7 +51,8 @@ class Itself(Way):
     """What was asked is what is counted."""
 
     def laws(self) -> list[Law]:
-        return [Laplace(s) for s in self.scales]
+        law = {s: Laplace(s) for s in set(self.scales)}  # very many rows have few scales
+        return [law[s] for s in self.scales]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:  # noqa: ARG002
         return list(noisy)
@@ -65,7 +66,7 @@ class RowForRow(Way):
 
     def _steps(self) -> list[Fraction]:
         units = [[b.unit for b in side.blocks for _ in range(b.rows)] for side in (self.counted, self.asked)]
-        if len(units[0]) != len(units[1]) or any(a.recipe.count is not None for a in self.asked.answers):
+        if len(units[0]) != len(units[1]) or any(r.ratio for kind in self.asked.kinds for r in kind.recipes):
             raise refuse("counts not one row for each that was asked for", "measured")
         return [mine / theirs for mine, theirs in zip(*units, strict=True)]
 

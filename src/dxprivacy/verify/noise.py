@@ -112,9 +112,9 @@ def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) ->
     r = answer.recipe
     hidden = float(max(r.below, r.above))
     u, b = float(r.unit), float(r.bias)
-    if r.count is not None:
+    if answer.count is not None:
         b += hidden
-        one, two = laws[r.row], laws[r.count]
+        one, two = laws[answer.row], laws[answer.count]
         m, reach = max(float(records * r.part), 1.0), float(r.high - r.low) / 2
         return (
             math.sqrt(one.variance * u * u + two.variance * reach * reach) / m + b,
@@ -127,7 +127,7 @@ def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) ->
     else:
         b, hidden = b * records, hidden * records
     b += hidden
-    law = laws[r.row]
+    law = laws[answer.row]
     spread = math.sqrt(law.variance) * u
     return math.hypot(spread, b), law.mean_absolute * u + b, [float(h) * u + b for h in law.widths(COVERAGE)]
 
@@ -137,23 +137,28 @@ def released(
 ) -> list[tuple[float, float, float, bool]]:
     """Value, both ends of its interval, and whether it says nothing; several where floats cannot tell the width."""
     r = answer.recipe
-    if r.count is None:
-        divisor = max(records, 1) if r.over_all else 1
-        value = r.unit * Fraction(rows[r.row]) / divisor
-        bias = (r.bias + Fraction(shift) * r.unit) * (1 if r.over_all else records)
-        times = 1 if r.over_all else records
-        widths = [r.unit * h / divisor + bias for h in laws[r.row].widths(COVERAGE)]
-        found = [(value, value - w - r.below * times, value + w + r.above * times) for w in widths]
+    if answer.count is None:
+        factor, ends = spans(r, laws[answer.row], records, shift)
+        value = factor * Fraction(rows[answer.row])
+        found = [(value, value - down, value + up) for down, up in ends]
         if r.ended:
             found = [(_inside(r, a), _inside(r, b), _inside(r, c)) for a, b, c in found]
         return [(float(a), float(b), float(c), False) for a, b, c in found]
     out = []
-    for h1 in laws[r.row].widths(EACH):
-        for h2 in laws[r.count].widths(EACH):
-            value, low, high = _mean(answer, Fraction(rows[r.row]), h1, Fraction(rows[r.count]), h2)
+    for h1 in laws[answer.row].widths(EACH):
+        for h2 in laws[answer.count].widths(EACH):
+            value, low, high = _mean(answer, Fraction(rows[answer.row]), h1, Fraction(rows[answer.count]), h2)
             vague = float(low) <= float(r.low) and float(high) >= float(r.high)
             out.append((float(value), float(low), float(high), vague))
     return out
+
+
+def spans(r: Recipe, law: Law, records: int, shift: float) -> tuple[Fraction, list[tuple[Fraction, Fraction]]]:
+    """Of an answer that is one row times a factor: the factor, and how far its interval reaches down and up."""
+    divisor, times = (max(records, 1), 1) if r.over_all else (1, records)
+    bias = (r.bias + Fraction(shift) * r.unit) * times
+    widths = [r.unit * h / divisor + bias for h in law.widths(COVERAGE)]
+    return r.unit / divisor, [(w + r.below * times, w + r.above * times) for w in widths]
 
 
 def _inside(r: Recipe, x: Fraction) -> Fraction:
@@ -163,7 +168,7 @@ def _inside(r: Recipe, x: Fraction) -> Fraction:
 def moved(answer: Answer, records: int) -> float:
     """How far a step of its rows moves an answer, at most; of a mean, where it says anything."""
     r = answer.recipe
-    if r.count is not None:
+    if r.ratio:
         return float(r.unit + r.high - r.low)
     return float(r.unit) / (max(records, 1) if r.over_all else 1)
 

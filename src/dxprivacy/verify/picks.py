@@ -54,7 +54,7 @@ class _OfQuestions(Pick):
         self.questions = reading.items(self.data["questions"], _WHERE)
         asked = ask(self.questions, self.universe, edition=self.edition)
         recipes = [a.recipe for a in asked.answers]
-        if any(r.count is not None for r in recipes) or len({(r.unit, r.over_all) for r in recipes}) > 1:
+        if any(r.ratio for r in recipes) or len({(r.unit, r.over_all) for r in recipes}) > 1:
             raise refuse("compares answers in different units, or ratios", _WHERE)
         self.unit = recipes[0].unit
         return asked

@@ -1,8 +1,9 @@
 """Checking a plan, and the part that a release has in common with it (docs/formats.md, section 8)."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from dxprivacy.verify import noise, reading
@@ -11,7 +12,6 @@ from dxprivacy.verify.combined import WithAbsent
 from dxprivacy.verify.distances import Distance
 from dxprivacy.verify.loss import Loss
 from dxprivacy.verify.measured import Way, read_measured
-from dxprivacy.verify.noise import Law
 from dxprivacy.verify.privacy import (
     Check,
     Spent,
@@ -27,6 +27,7 @@ from dxprivacy.verify.privacy import (
 )
 from dxprivacy.verify.questions import Answer, Asked, ask
 from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.stated import Stated
 
 PLANS = {"dxprivacy-plan/2": 2, "dxprivacy-plan/3": 3, "dxprivacy-plan/4": 4}  # their editions
 COMMON = (
@@ -79,7 +80,7 @@ def claim_checks(claim: Claim) -> Iterator[Check]:
     yield Check("digests", f"universe, metric, workload and request {claim.name}")
     silent = sum(s == 0 for s in claim.loss.scales)
     rows = f"{len(claim.loss.scales):,} rows" + (f" ({silent:,} of them exact)" if silent else "")
-    found = f"{len(claim.asked.answers):,} answers from {rows} over {claim.policy.universe.size:,} possible records"
+    found = f"{claim.asked.number:,} answers from {rows} over {claim.policy.universe.size:,} possible records"
     yield Check("questions", found + (f", {claim.way.words}" if claim.way.words else ""))
 
 
@@ -94,8 +95,8 @@ def verify_plan(data: Any) -> Iterator[Check]:
     reading.text(data["about"], "about")
     claim = read_claim(data, edition, file_allowed=True)
     yield from claim_checks(claim)
-    _check_errors(_each_answer(reading.items(data["answers"], "answers"), claim), claim)
-    yield Check("errors", f"of {len(claim.asked.answers):,} answers, from the law of the noise")
+    _check_errors(reading.items(data["answers"], "answers"), claim)
+    yield Check("errors", f"of {claim.asked.number:,} answers, from the law of the noise")
     yield from check_privacy(data, claim)
     if edition < 3:
         _check_strict_epsilon(data["strict_epsilon"], claim)
@@ -113,10 +114,7 @@ def _check_strict_epsilon(data: Any, claim: Claim) -> None:
 
 def _read_gains(data: Any, claim: Claim) -> None:
     """One for each question, and possible; that they are right is not checked: it would take a planner."""
-    titles, answers = [], claim.asked.answers
-    while answers:
-        titles.append(answers[0].title)
-        answers = answers[answers[0].siblings :]
+    titles = [kind.title for kind in claim.asked.kinds]
     if len(reading.items(data, "gains")) != len(titles):
         raise refuse(f"{len(data):,} instead of {len(titles):,}", "gains")
     for k, (given, title) in enumerate(zip(data, titles, strict=True)):
@@ -143,52 +141,53 @@ def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str)
             raise refuse(f"{name} is not {str(wanted)[:60]!r}", where)
 
 
-def is_exact(answer: Answer, laws: Sequence[Law], shifts: Sequence[float], edition: int) -> bool:
-    """Whether no row of an answer has noise, or is moved, no cell hides a part of it, and nothing was rounded.
-
-    In edition 2 rounding was passed over.
-    """
-    recipe = answer.recipe
-    moved = recipe.below or recipe.above or (recipe.bias if edition > 2 else 0)
-    return not moved and all(laws[row].variance == 0 and not shifts[row] for row in recipe.rows)
-
-
-def _each_answer(given: list[Any], claim: Claim) -> list[Any]:
+def _check_errors(given: list[Any], claim: Claim) -> None:
     """Facts for each answer: of very many, what follows one another and is alike is written once, without names."""
-    answers = claim.asked.answers
-    if len(answers) <= MANY_ANSWERS:
-        return given
-    out: list[Any] = []
+    number = claim.asked.number
+    may_be = Stated(claim.way.laws(), claim.way.shifts(), claim.records or 0, claim.edition)
+    if number > MANY_ANSWERS:
+        _check_runs(given, claim, may_be)
+        return
+    if len(given) != number:
+        raise refuse(f"{len(given):,} instead of {number:,}", "answers")
+    for k, (facts, answer) in enumerate(zip(given, claim.asked.make(0), strict=True)):
+        _check_error(facts, answer, claim, may_be, f"answer {k + 1}")
+
+
+def _check_runs(given: list[Any], claim: Claim, may_be: Stated) -> None:
+    answers, wanted, done = iter(claim.asked.make(0)), claim.asked.number, 0
     for k, facts in enumerate(given):
         where = f"answers {k + 1}"
         if not isinstance(facts, dict) or "label" in facts:
             raise refuse("more than 10,000 answers have no labels", where)
-        number = reading.whole(facts.get("answers"), where, 1, len(answers) - len(out))
+        number = reading.whole(facts.get("answers"), where, 1, wanted - done)
         rest = {name: value for name, value in facts.items() if name != "answers"}
-        out += [{"label": answer.label, **rest} for answer in answers[len(out) : len(out) + number]]
-    return out
+        seen: set[tuple[object, ...]] = set()  # whatever the facts are compared with is the same for one kind
+        for at, answer in enumerate(islice(answers, number), done + 1):
+            kind = (*may_be.kind(answer), answer.title, answer.unit, answer.within)
+            if kind not in seen:
+                seen.add(kind)
+                _check_error({"label": answer.label, **rest}, answer, claim, may_be, f"answer {at}")
+        done += number
+    if done != wanted:
+        raise refuse(f"{done:,} instead of {wanted:,}", "answers")
 
 
-def _check_errors(given: list[Any], claim: Claim) -> None:
-    if len(given) != len(claim.asked.answers):
-        raise refuse(f"{len(given):,} instead of {len(claim.asked.answers):,}", "answers")
+def _check_error(data: Any, answer: Answer, claim: Claim, may_be: Stated, where: str) -> None:
     names = ("label", "question", "unit", "within", "rmse", "typical_error", "half_width_95", "exact")
     plain = ("gain",) if claim.edition < 3 else ("plain_as_strict_95", "plain_at_worst_case_95")
-    laws, shifts = claim.way.laws(), claim.way.shifts()
     tolerance = 1e-9 if claim.way.exact else LOOSELY
-    for k, (data, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
-        where = f"answer {k + 1}"
-        reading.members(data, where, (*names, *plain))
-        check_labels(data, answer, is_exact(answer, laws, shifts, claim.edition), where)
-        if data["within"] != (None if answer.within is None else str(answer.within)):
-            raise refuse("within is not the question's target", where)
-        for name in plain:  # for information only
-            infinite_as_null(data[name], f"{where} {name}")
-        rmse, typical, half_widths = noise.expected(answer, laws, claim.records or 0, shifts[answer.recipe.row])
-        stated = [reading.number(data[name], f"{where} {name}") for name in ("rmse", "typical_error", "half_width_95")]
-        if not close(stated[0], rmse, tolerance):
-            raise refuse(f"rmse is not {rmse:.6g}", where)
-        if not close(stated[1], typical, tolerance):
-            raise refuse(f"typical_error is not {typical:.6g}", where)
-        if not any(close(stated[2], width, tolerance) for width in half_widths):
-            raise refuse(f"half_width_95 is not {half_widths[0]:.6g}", where)
+    reading.members(data, where, (*names, *plain))
+    check_labels(data, answer, may_be.exact(answer), where)
+    if data["within"] != (None if answer.within is None else str(answer.within)):
+        raise refuse("within is not the question's target", where)
+    for name in plain:  # for information only
+        infinite_as_null(data[name], f"{where} {name}")
+    rmse, typical, half_widths = noise.expected(answer, may_be.laws, may_be.records, may_be.shifts[answer.row])
+    stated = [reading.number(data[name], f"{where} {name}") for name in ("rmse", "typical_error", "half_width_95")]
+    if not close(stated[0], rmse, tolerance):
+        raise refuse(f"rmse is not {rmse:.6g}", where)
+    if not close(stated[1], typical, tolerance):
+        raise refuse(f"typical_error is not {typical:.6g}", where)
+    if not any(close(stated[2], width, tolerance) for width in half_widths):
+        raise refuse(f"half_width_95 is not {half_widths[0]:.6g}", where)

@@ -7,10 +7,11 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, islice
+from json.encoder import encode_basestring as _quoted
 from typing import Any, TypeVar
 
 from dxprivacy.errors import NotVerified
@@ -27,8 +28,10 @@ _DECIMAL = re.compile(
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LARGEST_WHOLE = 1 << 4096  # records of many attributes have long numbers
+_SHORT_WHOLE = 1_200  # digits; 2^4096 has 1,234
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _MANY = 16
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_AT_ONCE, _PIECE = 1_000, 1 << 20
 _texts = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -52,13 +55,20 @@ def parse(text: str) -> Any:
             raise refuse(f"{written[:40]} is no float64", "format")
         return value
 
+    def whole(written: str) -> int:
+        value = int(written)
+        if len(written) > _SHORT_WHOLE:
+            canonical(value)  # which refuses what is too large
+        return value
+
     def constant(written: str) -> float:
         raise refuse(f"{written} is no JSON", "format")
 
     try:
-        data = json.loads(text, object_pairs_hook=members, parse_float=number, parse_constant=constant)
         text.encode("utf-8")
-        canonical(data).encode("utf-8")
+        data = json.loads(text, object_pairs_hook=members, parse_int=whole, parse_float=number, parse_constant=constant)
+        if _SURROGATE.search(text):  # only what is written so can come to half a character
+            canonical(data).encode("utf-8")
     except (ValueError, RecursionError):
         raise refuse("not JSON in UTF-8", "format") from None
     return data
@@ -70,22 +80,39 @@ def canonical(data: Any) -> str:
     >>> canonical({"b": [1.0, 1e21, 1.5e-9], "a": "\\u00e9"})
     '{"a":"é","b":[1,1e+21,1.5e-9]}'
     """
-    match data:
-        case bool() | None:
-            return {True: "true", False: "false", None: "null"}[data]
-        case int():
-            if abs(data) > _LARGEST_WHOLE:
-                raise refuse("a whole number beyond 2^4096", "format")
-            return str(data)
-        case float():
-            return _ecmascript(data)
-        case str():
-            return _quoted(data)
-        case list():
-            return _texts(data) if _only_texts(data) else "[" + ",".join([canonical(x) for x in data]) + "]"
-        case dict():
-            return "{" + ",".join([f"{name}{canonical(data[k])}" for k, name in _members(tuple(data))]) + "}"
-    raise refuse(f"{type(data).__name__} is no JSON", "format")
+    kind = type(data)  # of very many values: the frequent kinds first, and nothing that is called for each
+    if kind is str:
+        return _quoted(data)
+    if kind is float:
+        return _ecmascript(data)
+    if kind is dict:
+        return "{" + ",".join([name + canonical(data[k]) for k, name in _members(tuple(data))]) + "}"
+    if kind is list:
+        return _texts(data) if _only_texts(data) else "[" + ",".join([canonical(x) for x in data]) + "]"
+    if data is None or kind is bool:
+        return "null" if data is None else "true" if data else "false"
+    if kind is int:
+        if abs(data) > _LARGEST_WHOLE:
+            raise refuse("a whole number beyond 2^4096", "format")
+        return str(data)
+    raise refuse(f"{kind.__name__} is no JSON", "format")
+
+
+def _pieces(data: Any) -> Iterator[str]:
+    """The canonical form piece by piece: that of hundreds of thousands of answers is not held at once."""
+    if type(data) is dict:
+        begin = "{"
+        for k, name in _members(tuple(data)):
+            yield begin + name
+            yield from _pieces(data[k])
+            begin = ","
+        yield "}" if data else "{}"
+    elif type(data) is list and len(data) > _AT_ONCE:
+        for start in range(0, len(data), _AT_ONCE):
+            yield ("," if start else "[") + canonical(data[start : start + _AT_ONCE])[1:-1]
+        yield "]"
+    else:
+        yield canonical(data)
 
 
 def _only_texts(data: list[Any]) -> bool:
@@ -134,7 +161,18 @@ def _shortest(x: float) -> tuple[str, str, int]:
 
 def digest(data: Any) -> str:
     """SHA-256 of the canonical form."""
-    return hashlib.sha256(canonical(data).encode("utf-8")).hexdigest()
+    out = hashlib.sha256()
+    for piece in _pieces(data):
+        out.update(piece.encode("utf-8"))
+    return out.hexdigest()
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text as it is written."""
+    out = hashlib.sha256()
+    for start in range(0, len(text), _PIECE):
+        out.update(text[start : start + _PIECE].encode("utf-8"))
+    return out.hexdigest()
 
 
 def seal_of(data: dict[str, Any]) -> str:

@@ -11,15 +11,18 @@ from dxprivacy.verify.plan import (
     Claim,
     check_labels,
     claim_checks,
-    is_exact,
     read_claim,
 )
 from dxprivacy.verify.privacy import Check, Kept, check_privacy, check_seal
 from dxprivacy.verify.promise import check_ledger_facts, check_promise, read_records
+from dxprivacy.verify.questions import Answer
 from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.stated import Option, Stated
 from dxprivacy.verify.words import three_digits
 
 RELEASES = {"dxprivacy-release/2": 2, "dxprivacy-release/3": 3, "dxprivacy-release/4": 4}  # their editions
+_ANSWER = ("label", "value", "low", "high", "unit", "question", "exact", "vague", "groups")
+_MEMBERS = frozenset(_ANSWER)
 _LAST_DIGIT = 2e-9  # estimates have nine digits behind the point, and either neighbour may be stated
 
 
@@ -40,7 +43,7 @@ def verify_release(data: Any) -> Generator[Check, None, tuple[Claim, Kept]]:
     yield from claim_checks(claim)
     records = read_records(data["records"], claim.policy.universe)
     _check_answers(data, claim, records)
-    yield Check("answers", f"{len(claim.asked.answers):,} values and intervals follow from the noisy rows")
+    yield Check("answers", f"{claim.asked.number:,} values and intervals follow from the noisy rows")
     _check_notes(data["notes"], claim)
     check_ledger_facts(data["ledger"], claim.request)
     kept = yield from check_privacy(data, claim)
@@ -55,25 +58,48 @@ def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
         raise refuse(f"{len(noisy):,} numbers for {len(claim.loss.scales):,} rows", "noisy")
     _check_constant_rows(noisy, claim, records)
     given = reading.items(data["answers"], "answers")
-    if len(given) != len(claim.asked.answers):
-        raise refuse(f"{len(given):,} instead of {len(claim.asked.answers):,}", "answers")
-    names = ("label", "value", "low", "high", "unit", "question", "exact", "vague", "groups")
-    laws, shifts, rows = claim.way.laws(), claim.way.shifts(), claim.way.rows(noisy, records)
-    for k, (stated, answer) in enumerate(zip(given, claim.asked.answers, strict=True)):
-        where = f"answer {k + 1}"
-        reading.members(stated, where, names)
-        check_labels(stated, answer, is_exact(answer, laws, shifts, claim.edition), where)
-        if stated["groups"] != answer.groups:
-            raise refuse("groups are not those of its label", where)
-        numbers = tuple(reading.number(stated[name], f"{where} {name}") for name in ("value", "low", "high"))
-        vague = reading.flag(stated["vague"], f"{where} vague")
-        options = noise.released(answer, laws, rows, records, shifts[answer.recipe.row])
-        grain = 0.0 if claim.way.exact else noise.moved(answer, records) * _LAST_DIGIT
-        # what is worked out without rounding is the number that it is; only its ends come from floats
-        told = options if claim.way.rounded else [option for option in options if option[0] == numbers[0]]
-        if not any(_same((*numbers, vague), option, grain) for option in told):
-            at = next((n for n, x, y in zip(names[1:4], numbers, options[0], strict=False) if x != y), "vague")
-            raise refuse(f"{at} does not follow from the noisy rows", where)
+    if len(given) != claim.asked.number:
+        raise refuse(f"{len(given):,} instead of {claim.asked.number:,}", "answers")
+    may_be = Stated(claim.way.laws(), claim.way.shifts(), records, claim.edition)
+    rows = claim.way.rows(noisy, records)
+    for k, (stated, answer) in enumerate(zip(given, claim.asked.make(0), strict=True)):
+        exact, options = may_be.exact(answer), may_be.options(answer, rows)
+        if not _as_worked_out(stated, answer, exact, options):
+            _check_answer(stated, answer, exact, options, claim, records, f"answer {k + 1}")
+
+
+def _as_worked_out(stated: Any, answer: Answer, exact: bool, options: list[Option]) -> bool:
+    """Whether an answer is, to the last bit, what was worked out: so is almost every one, and that is quickly seen."""
+    return (
+        type(stated) is dict
+        and stated.keys() == _MEMBERS
+        and stated["label"] == answer.label
+        and stated["question"] == answer.title
+        and stated["unit"] == answer.unit
+        and stated["exact"] is exact
+        and stated["groups"] == answer.groups
+        and type(stated["value"]) is type(stated["low"]) is type(stated["high"]) is float
+        and type(stated["vague"]) is bool
+        and (stated["value"], stated["low"], stated["high"], stated["vague"]) in options
+    )
+
+
+def _check_answer(
+    stated: Any, answer: Answer, exact: bool, options: list[Option], claim: Claim, records: int, where: str
+) -> None:
+    """One thing after the other, with what may differ where rows were rounded."""
+    reading.members(stated, where, _ANSWER)
+    check_labels(stated, answer, exact, where)
+    if stated["groups"] != answer.groups:
+        raise refuse("groups are not those of its label", where)
+    numbers = tuple(reading.number(stated[name], f"{where} {name}") for name in ("value", "low", "high"))
+    vague = reading.flag(stated["vague"], f"{where} vague")
+    grain = 0.0 if claim.way.exact else noise.moved(answer, records) * _LAST_DIGIT
+    # what is worked out without rounding is the number that it is; only its ends come from floats
+    told = options if claim.way.rounded else [option for option in options if option[0] == numbers[0]]
+    if not any(_same((*numbers, vague), option, grain) for option in told):
+        at = next((n for n, x, y in zip(_ANSWER[1:4], numbers, options[0], strict=False) if x != y), "vague")
+        raise refuse(f"{at} does not follow from the noisy rows", where)
 
 
 def _same(stated: tuple[float, ...], found: tuple[float, ...], grain: float) -> bool:
@@ -105,12 +131,13 @@ def _check_constant_rows(noisy: list[int], claim: Claim, records: int) -> None:
 def _check_notes(data: Any, claim: Claim) -> None:
     wanted = list(claim.asked.notes)
     private = claim.policy.universe.absent is not None
-    for answer in claim.asked.answers if claim.edition > 2 else ():
-        if answer.recipe.bias:
-            most = f"{three_digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
-            known = claim.records or answer.recipe.count is not None or answer.recipe.over_all
+    recipes = [(kind, recipe) for kind in claim.asked.kinds for recipe in kind.recipes]
+    for kind, recipe in recipes if claim.edition > 2 else ():
+        if recipe.bias:
+            most = f"{three_digits(float(recipe.bias))} {kind.unit}".rstrip()
+            known = claim.records or recipe.ratio or recipe.over_all
             included = "errors include it" if known else _NOT_INCLUDED
-            note = f"{answer.title}: numbers are rounded to steps, by at most {most} per record; {included}"
+            note = f"{kind.title}: numbers are rounded to steps, by at most {most} per record; {included}"
             wanted += [note] if note not in wanted else []
     wanted += (_sizes_2 if claim.edition == 2 else _sizes)(claim)
     if private:
@@ -128,7 +155,7 @@ def _sizes(claim: Claim) -> list[str]:
     """For how many records the errors of means are."""
     if not claim.records:
         return []
-    parts = {a.title: a.recipe.part for a in claim.asked.answers if a.recipe.count is not None}
+    parts = {kind.title: r.part for kind in claim.asked.kinds for r in kind.recipes if r.ratio}
     sizes: dict[int, list[str]] = {}
     for title, part in parts.items():
         if part != 1:
@@ -145,7 +172,7 @@ def _sizes(claim: Claim) -> list[str]:
 
 def _sizes_2(claim: Claim) -> list[str]:
     """The same as edition 2 said it."""
-    sizes = [a.siblings for a in claim.asked.answers if a.recipe.count is not None]
+    sizes = [kind.number for kind in claim.asked.kinds if any(r.ratio for r in kind.recipes)]
     if not sizes or not claim.records:
         return []
     records = f"{claim.records // max(sizes):,} records"

@@ -1,6 +1,6 @@
 """What questions ask for (docs/formats.md, sections 4 and 5): rows in blocks, labels, words, recipes, notes."""
 
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 from dxprivacy.verify import reading
@@ -26,22 +26,24 @@ def ask(data: Any, universe: Universe, *, edition: int = 3, units: bool = True) 
     if not given:
         raise refuse("nothing is asked", "questions")
     blocks: list[Block] = []
-    answers: list[Answer] = []
+    parts: list[tuple[int, Asked]] = []  # with the numbers of their first rows
+    start = 0
     words: list[str] = []
     names: list[str] = []
     notes: dict[str, None] = {}
     for k, question in enumerate(given):
         where = f"question {k + 1}"
         one = read_question(question, universe, where, _KINDS, edition=edition, units=units).bound()
-        start = sum(block.rows for block in blocks)
+        parts.append((start, one))
         for block in one.blocks:
-            blocks.append(block.starting_at(sum(b.rows for b in blocks)))
-        for a in one.answers:
-            moved = replace(
-                a.recipe, row=a.recipe.row + start, count=None if a.recipe.count is None else a.recipe.count + start
-            )
-            answers.append(replace(a, recipe=moved, siblings=len(one.answers)))
+            blocks.append(block.starting_at(start))
+            start += block.rows
         words += one.words
         names += one.names
         notes |= dict.fromkeys(one.notes)
-    return Asked(blocks, answers, words, list(notes), names)
+
+    def make(first: int) -> Iterator[Answer]:
+        for at, one in parts:
+            yield from one.make(first + at)
+
+    return Asked(blocks, [kind for _, one in parts for kind in one.kinds], make, words, list(notes), names)

@@ -1,20 +1,29 @@
 """What questions come to: answers, each with the recipe by which it follows from rows (docs/formats.md, 4 and 7)."""
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Generic, TypeVar
 
 from dxprivacy.verify.blocks import Block
 
+T = TypeVar("T")
+Groups = tuple[tuple[str, str], ...]
+"""What is grouped, and in which group: names and labels."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
-    """How an answer comes from rows: one row, or for means over groups a sum and a count."""
+    """How answers come from rows: each from one row, or for means over groups from a sum and a count.
 
-    row: int
+    Hundreds of thousands of answers have one in common.
+    """
+
     unit: Fraction
     bias: Fraction
     over_all: bool = False  # a mean over all records
-    count: int | None = None  # the row of the count
+    ratio: bool = False  # a sum over a count
     centre: Fraction = Fraction(0)
     low: Fraction = Fraction(0)
     high: Fraction = Fraction(0)
@@ -23,23 +32,67 @@ class Recipe:
     ended: bool = False  # a mean over all that lies between low and high
     part: Fraction = Fraction(1)  # of all records, if all groups and all values of conditions are equally frequent
 
-    @property
-    def rows(self) -> tuple[int, ...]:
-        """The rows it uses."""
-        return (self.row,) if self.count is None else (self.row, self.count)
+
+Source = tuple[Recipe, int, int | None]
+"""How an answer comes from rows, from which one, and of a ratio the row of the count."""
 
 
 @dataclass(frozen=True)
+class Sources:
+    """Those of a question: its recipes, and the answers' sources, given the number of the first row."""
+
+    recipes: Sequence[Recipe]
+    make: Callable[[int], Iterable[Source]]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: label, title of its question, unit, target, recipe, groups; and how many answers the question has."""
+    """One answer: label, title of its question, unit, target, groups, recipe."""
 
     label: str
     title: str
     unit: str
     within: Fraction | None
+    named: Groups
     recipe: Recipe
-    groups: dict[str, str]
-    siblings: int = 1
+    row: int
+    count: int | None = None  # the row of the count, of a ratio
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The rows it uses."""
+        return (self.row,) if self.count is None else (self.row, self.count)
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group that it is about, by what is grouped."""
+        return dict(self.named)
+
+
+class Each(Collection[T], Generic[T]):
+    """So many things, made whenever they are gone through: the labels of very many answers are not held."""
+
+    def __init__(self, number: int, make: Callable[[], Iterable[T]]) -> None:
+        self._number, self._make = number, make
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._make())
+
+    def __contains__(self, thing: object) -> bool:
+        return any(one == thing for one in self)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the answers of a question have in common: its title, their unit, their number, and their recipes."""
+
+    title: str
+    unit: str
+    number: int
+    recipes: Sequence[Recipe]
 
 
 @dataclass(frozen=True)
@@ -47,10 +100,21 @@ class Asked:
     """All questions: blocks of rows, answers, the questions' words, notes."""
 
     blocks: list[Block]
-    answers: list[Answer]
+    kinds: list[Kind]  # one for each question
+    make: Callable[[int], Iterable[Answer]]  # given the number of the first row
     words: list[str]
     notes: list[str]
     names: list[str]  # title, or words without target and weight
+
+    @property
+    def number(self) -> int:
+        """How many answers."""
+        return sum(kind.number for kind in self.kinds)
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """All of them at once.  Whoever goes through them once has them made, and whoever needs rows alone has not."""
+        return list(self.make(0))
 
     @property
     def rows(self) -> int:

@@ -1,13 +1,13 @@
 """What every question has: a target, a weight, perhaps a title, and rows with recipes (docs/formats.md, section 4)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import Block
-from dxprivacy.verify.questions.answers import Answer, Asked, Recipe
+from dxprivacy.verify.questions.answers import Answer, Asked, Groups, Kind, Recipe, Source, Sources
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 
@@ -44,9 +44,9 @@ class Question(ABC):
     def asked(
         self,
         blocks: list[Block],
-        labels: Sequence[str],
-        groups: Iterable[dict[str, str]],
-        recipes: Sequence[Recipe],
+        labels: Collection[str],
+        groups: Iterable[Groups],
+        sources: Sources,
         *,
         unit: str = "",
         notes: Sequence[str] = (),
@@ -56,11 +56,33 @@ class Question(ABC):
         title = self.title or words
         if self.title and len(labels) == 1:
             labels = [self.title]
-        parts = zip(labels, groups, recipes, strict=True)
-        answers = [Answer(label, title, unit, self.within, recipe, named) for label, named, recipe in parts]
-        return Asked(blocks, answers, [words], list(notes), [self.title or self.words(goals=False)])
+        within, many = self.within, len(labels)
+
+        def make(first: int) -> Iterator[Answer]:
+            for label, named, source in zip(labels, groups, sources.make(first), strict=True):
+                yield Answer(label, title, unit, within, named, *source)
+
+        kinds = [Kind(title, unit, many, sources.recipes)]
+        return Asked(blocks, kinds, make, [words], list(notes), [self.title or self.words(goals=False)])
 
 
-def each_row(block: Block, *, over_all: bool = False) -> list[Recipe]:
+def each_row(*blocks: Block) -> Sources:
     """Every row is an answer."""
-    return [Recipe(k, block.unit, block.bias, over_all) for k in range(block.rows)]
+    recipes = [Recipe(block.unit, block.bias) for block in blocks]
+
+    def sources(first: int) -> Iterator[Source]:
+        for block, recipe in zip(blocks, recipes, strict=True):
+            for row in range(first, first + block.rows):
+                yield recipe, row, None
+            first += block.rows
+
+    return Sources(recipes, sources)
+
+
+def by_recipe(recipe: Recipe, rows: int) -> Sources:
+    """So many rows by one recipe; behind those of ratios come as many counts."""
+
+    def sources(first: int) -> Iterator[Source]:
+        return ((recipe, row, row + rows if recipe.ratio else None) for row in range(first, first + rows))
+
+    return Sources([recipe], sources)

@@ -24,7 +24,7 @@ class _Counted(Question):
     def bound(self) -> Asked:
         block = self.block()
         labels = [f"row {k + 1}" for k in range(block.rows)]
-        return self.asked([block], labels, [{} for _ in labels], each_row(block))
+        return self.asked([block], labels, [() for _ in labels], each_row(block))
 
     def axis(self, name: Any) -> int:
         """Which attribute it is."""

@@ -40,4 +40,4 @@ class ExplicitRows(Question):
             for cell, column in columns.items():
                 ((groups[cell], weights[cell]),) = column.items()
             block = Table({0: groups}, {0: weights}, {0: shape[0]}, unit, bias)
-        return self.asked([block], labels, [{"row": label} for label in labels], each_row(block))
+        return self.asked([block], labels, [(("row", label),) for label in labels], each_row(block))

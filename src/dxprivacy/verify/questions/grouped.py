@@ -1,7 +1,7 @@
 """Counts, sums and means, by groups and under conditions (docs/formats.md, section 4)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import Table
 from dxprivacy.verify.grouping import Grouping, Named, fulfil, group, resolve
-from dxprivacy.verify.questions.answers import Asked, Recipe
-from dxprivacy.verify.questions.base import MOST_ROWS, each_row
+from dxprivacy.verify.questions.answers import Asked, Each, Groups, Recipe
+from dxprivacy.verify.questions.base import MOST_ROWS, by_recipe, each_row
 from dxprivacy.verify.questions.grid import ends_of, grid
 from dxprivacy.verify.questions.notes import (
     clamped,
@@ -27,13 +27,13 @@ from dxprivacy.verify.universe import Universe
 
 
 @dataclass(frozen=True)
-class _Groups:
+class Grouped:
     """The group of each value, per attribute that matters, how many there are, and what the answers are called."""
 
     groups: dict[int, list[int]]
     sizes: dict[int, int]
-    labels: list[str]
-    named: list[dict[str, str]]
+    labels: Collection[str]
+    named: Collection[Groups]
     part: Fraction  # of all records, if all groups and all values of conditions are equally frequent
 
     @property
@@ -41,11 +41,15 @@ class _Groups:
         """Everybody counts once."""
         return {axis: [1] * len(g) for axis, g in self.groups.items()}
 
+    def counts(self) -> Table:
+        """How many are in each."""
+        return Table(self.groups, self.ones, self.sizes)
+
 
 class _Grouped(Worded):
     """By groups, where conditions hold."""
 
-    def grouped(self) -> _Groups:
+    def grouped(self) -> Grouped:
         """The groups, and who is in none."""
         universe = self.universe
         groupings = sorted(
@@ -66,16 +70,18 @@ class _Grouped(Worded):
             groups[axis] = [g if v in kept else -1 for v, g in enumerate(old)]
         if math.prod(sizes.values()) > MOST_ROWS:
             raise refuse("asks for too many rows", self.where)
-        named = [[(g.column, label) for label in g.labels] for g in groupings]
-        return _Groups(groups, sizes, self._labels(groupings), [dict(chosen) for chosen in product(*named)], part)
+        pairs = [[(g.column, label) for label in g.labels] for g in groupings]
+        named = Each(math.prod(map(len, pairs)), lambda: product(*pairs))
+        return Grouped(groups, sizes, self._labels(groupings), named, part)
 
-    def _labels(self, groupings: Sequence[Grouping]) -> list[str]:
+    def _labels(self, groupings: Sequence[Grouping]) -> Collection[str]:
         if not groupings:
             if not self.conditions:
                 return [f"{self.ask} {self.of}".strip()]
             return [self.words(goals=False, cells=self.edition > 2)]
-        labels = [", ".join(chosen) for chosen in product(*(g.labels for g in groupings))]
-        return [f"{self.ask} {self.of}, {label}" for label in labels] if self.of else labels
+        begin = f"{self.ask} {self.of}, " if self.of else ""
+        parts = [g.labels for g in groupings]
+        return Each(math.prod(map(len, parts)), lambda: (begin + ", ".join(chosen) for chosen in product(*parts)))
 
     def require_unit(self, unit: str) -> None:
         """A target is in the unit of the answer."""
@@ -93,7 +99,7 @@ class Count(_Grouped):
     def bound(self) -> Asked:
         found = self.grouped()
         self.require_unit("")
-        block = Table(found.groups, found.ones, found.sizes)
+        block = found.counts()
         notes = [*clamped(self), *left_out(self)]
         return self.asked([block], found.labels, found.named, each_row(block), notes=notes)
 
@@ -143,7 +149,7 @@ class _OfNumbers(_Grouped):
         """How missing numbers count."""
         return missing_in_both(of, value, unit, f"{self.ask} {self.of}")
 
-    def table(self, found: _Groups, axis: int, whole: list[int], unit: Fraction, bias: Fraction) -> Table:
+    def table(self, found: Grouped, axis: int, whole: list[int], unit: Fraction, bias: Fraction) -> Table:
         """Each record counts its number instead of 1."""
         groups = {axis: [0] * len(whole), **found.groups}
         return Table(groups, {**found.ones, axis: whole}, {axis: 1, **found.sizes}, unit, bias)
@@ -164,9 +170,9 @@ class Sum(_OfNumbers):
         counted = of.attribute.in_sums(numbers, zero=bool(self.missing))
         whole, step, bias = grid(counted)
         sums = self.table(found, of.axis, whole, step, bias)
-        recipes = [Recipe(k, step, bias, **self.hidden(of, numbers, counted)) for k in range(sums.rows)]
+        sources = by_recipe(Recipe(step, bias, **self.hidden(of, numbers, counted)), sums.rows)
         notes = self.said(of, counted[-1], unit)
-        return self.asked([sums], found.labels, found.named, recipes, unit=unit, notes=notes)
+        return self.asked([sums], found.labels, found.named, sources, unit=unit, notes=notes)
 
 
 class Mean(_OfNumbers):
@@ -192,20 +198,17 @@ class Mean(_OfNumbers):
         if not found.groups and self.universe.absent is None:
             whole, step, bias = grid(counted)
             sums = self.table(found, of.axis, whole, step, bias)
-            recipes = [Recipe(0, step, bias, over_all=True, ended=self.edition > 2, **hidden)]
-            return self.asked([sums], found.labels, found.named, recipes, unit=unit, notes=notes)
+            sources = by_recipe(Recipe(step, bias, over_all=True, ended=self.edition > 2, **hidden), 1)
+            return self.asked([sums], found.labels, found.named, sources, unit=unit, notes=notes)
         centre = sum(ends_of(counted), Fraction(0)) / 2
         moved = {x: x - centre for x in set(counted)}
         whole, step, bias = grid([*(moved[x] for x in counted), *none])
         sums = self.table(found, of.axis, whole, step, bias)
-        counts = Table(found.groups, found.ones, found.sizes)
-        recipes = [
-            Recipe(k, step, bias, count=sums.rows + k, centre=centre, part=found.part, **hidden)
-            for k in range(sums.rows)
-        ]
-        return self.asked([sums, counts], found.labels, found.named, recipes, unit=unit, notes=notes)
+        recipe = Recipe(step, bias, ratio=True, centre=centre, part=found.part, **hidden)
+        sources = by_recipe(recipe, sums.rows)
+        return self.asked([sums, found.counts()], found.labels, found.named, sources, unit=unit, notes=notes)
 
-    def _leave_out_other(self, found: _Groups, axis: int) -> None:
+    def _leave_out_other(self, found: Grouped, axis: int) -> None:
         """Invalid entries are in no group."""
         groups = found.groups.get(axis, [0] * self.universe.shape[axis])
         found.groups[axis] = [*groups[:-1], -1]

@@ -30,7 +30,7 @@ class _Intervals(Worded):
         spans = self.spans(len(grouping.labels))
         block = Along(grouping.axis, grouping.groups, spans)
         labels = [interval_label(grouping.labels[a], grouping.labels[b]) for a, b in spans]
-        named = [{grouping.column: label} for label in labels]
+        named = [((grouping.column, label),) for label in labels]
         return self.asked([block], labels, named, each_row(block), notes=clamped(self))
 
 

@@ -1,12 +1,13 @@
 """Contingency tables of every choice of so many attributes."""
 
 import re
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Iterator
+from itertools import chain, combinations
 
 from dxprivacy.verify.blocks import Block
-from dxprivacy.verify.questions.answers import Asked, Recipe
-from dxprivacy.verify.questions.grouped import Count
+from dxprivacy.verify.questions.answers import Asked, Each
+from dxprivacy.verify.questions.base import each_row
+from dxprivacy.verify.questions.grouped import Count, Grouped
 from dxprivacy.verify.questions.notes import clamped, left_out
 from dxprivacy.verify.questions.worded import Worded
 from dxprivacy.verify.reading import refuse
@@ -30,14 +31,17 @@ class Marginals(Worded):
         if not 1 <= order <= len(names):
             raise refuse(f"tables of {self.of[:20]!r} attributes", self.where)
         blocks: list[Block] = []
-        labels: list[str] = []
-        groups: list[dict[str, str]] = []
-        recipes: list[Recipe] = []
+        tables: list[tuple[str, Grouped]] = []
         for chosen in combinations(names, order):
-            table = Count({"ask": "count", "by": [*chosen]}, self.universe, self.where, edition=3, units=True).bound()
-            start = sum(b.rows for b in blocks)
-            blocks += table.blocks
-            labels += [f"{', '.join(chosen)}: {a.label}" for a in table.answers]
-            groups += [a.groups for a in table.answers]
-            recipes += [replace(a.recipe, row=a.recipe.row + start) for a in table.answers]
-        return self.asked(blocks, labels, groups, recipes, notes=[*clamped(self), *left_out(self)])
+            count = Count({"ask": "count", "by": [*chosen]}, self.universe, self.where, edition=3, units=True)
+            found = count.grouped()
+            blocks.append(found.counts())
+            tables.append((", ".join(chosen), found))
+        number = sum(block.rows for block in blocks)
+
+        def labels() -> Iterator[str]:
+            return (f"{name}: {label}" for name, found in tables for label in found.labels)
+
+        groups = Each(number, lambda: chain.from_iterable(found.named for _, found in tables))
+        notes = [*clamped(self), *left_out(self)]
+        return self.asked(blocks, Each(number, labels), groups, each_row(*blocks), notes=notes)

@@ -1,11 +1,10 @@
 """One row of another question."""
 
-from dataclasses import replace
 from typing import Any
 
 from dxprivacy.verify import reading
 from dxprivacy.verify.questions.answers import Asked
-from dxprivacy.verify.questions.base import Question, each_row
+from dxprivacy.verify.questions.base import Question, by_recipe, each_row
 from dxprivacy.verify.questions.kinds import KINDS, read_question
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
@@ -36,8 +35,7 @@ class OneRow(Question):
                 break
             start += block.rows
         one = block.row(k - start)
-        alone = next((a for a in whole.answers if a.recipe.rows == (k,)), None)
+        alone = next((a for a in whole.answers if a.rows == (k,)), None)
         if alone is None:
-            return self.asked([one], [f"row {k + 1}"], [{}], each_row(one))
-        recipe = replace(alone.recipe, row=0)
-        return self.asked([one], [alone.label], [alone.groups], [recipe], unit=alone.unit)
+            return self.asked([one], [f"row {k + 1}"], [()], each_row(one))
+        return self.asked([one], [alone.label], [alone.named], by_recipe(alone.recipe, 1), unit=alone.unit)

@@ -142,7 +142,7 @@ class Mwem(Run):
             laws[row] = Laplace(max(one.scale for one in several))
         return [
             [option[:3] for option in noise.released(answer, laws, rows, self.records, 0.0)]
-            if all(row in found for row in answer.recipe.rows)
+            if all(row in found for row in answer.rows)
             else []
             for answer in asked.answers
         ]

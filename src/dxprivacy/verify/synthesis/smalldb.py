@@ -123,7 +123,7 @@ class SmallDb(Run):
         c = self.scale if any(spans) else 0.0
         off = self.alpha * max(spans) * n + 2 * c * (candidates + math.log(1 / self.beta))
         for k, answer in enumerate(asked.answers):
-            row = answer.recipe.row
+            row = answer.row
             found = rows.bias[row] * n + (off * float(rows.units[row]) / self.weights[row] if spans[row] else 0.0)
             found /= n if answer.recipe.over_all else 1
             same_number(self.bounds[k], found, f"plan bounds, answer {k + 1}")
@@ -159,7 +159,7 @@ class SmallDb(Run):
                 found[row] += count * x
         out = []
         for answer, bound in zip(asked.answers, self.bounds, strict=True):
-            row = answer.recipe.row
+            row = answer.row
             value = float(found[row] * rows.units[row] * self.records / self.size)
             value /= self.records if answer.recipe.over_all else 1
             out.append([(value, value - bound, value + bound)])

@@ -1,0 +1,118 @@
+"""Parts of a loss that share no attribute have each its own worst context: compared with all pairs, in fractions."""
+
+import json
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dxprivacy as dx
+from contracts.random_models import random_metric, random_questions, random_scales
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.model.universe import Universe
+from dxprivacy.questions.asking import gather
+from dxprivacy.verify import parts, reading
+from dxprivacy.verify.blocks import Table
+from dxprivacy.verify.certificate import tightest
+from dxprivacy.verify.directions import Along
+from dxprivacy.verify.loss import Loss, ratio_of
+from dxprivacy.verify.metric import distance
+from dxprivacy.verify.parts import separate
+from dxprivacy.verify.questions import ask
+from dxprivacy.verify.universe import Universe as Read
+
+
+def read_back(data):
+    return reading.parse(json.dumps(data))
+
+
+def read(questions, metric, scales, *, choose=False):
+    universe = Read(read_back(metric.universe.to_dict()))
+    blocks = ask(read_back(questions.to_dict()), universe).blocks
+    first = blocks[len(blocks) // 2].first
+    choices = [range(first), range(first, len(scales))] if choose else []
+    return Loss(universe, blocks, list(scales), [c for c in choices if c]), distance(
+        read_back(metric.spec()), universe.size
+    )
+
+
+def over_all_pairs(loss, metric):
+    pairs = combinations(range(loss.universe.size), 2)
+    found = [ratio_of(loss, metric, i, j) for i, j in pairs]
+    return max(low for low, _ in found), max(high for _, high in found)
+
+
+def check(loss, metric):
+    low, high = over_all_pairs(loss, metric)
+    found = tightest(loss, metric)
+    assert found.exact
+    assert (found.low, found.high) == (low, high)
+    if found.pair is not None and low:
+        assert ratio_of(loss, metric, *found.pair)[0] == low
+
+
+@pytest.mark.parametrize("choose", [False, True])
+@pytest.mark.parametrize("wide", [2_000, 0])
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_largest_ratio_is_that_of_all_pairs_in_fractions(choose, wide, rng):
+    metric = random_metric(rng, axes=3, plain=True)
+    questions = random_questions(rng, metric.universe)
+    scales = random_scales(rng, questions.on(metric.universe))
+    if rng.random() < 0.2:
+        scales[rng.randrange(len(scales))] = 0.0
+    with pytest.MonkeyPatch.context() as narrow:
+        narrow.setattr(parts, "_WIDE", wide)
+        check(*read(questions, metric, scales, choose=choose))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_tables_of_two_of_four_attributes_with_any_scales_are_exact(rng):
+    universe = Universe([Integers(name=f"x{k}", low=0, high=2, has_other=False) for k in range(4)])
+    metric = dx.metrics.attributes(universe, {f"x{k}": {"epsilon": 1, "per": k + 1} for k in range(4)})
+    asked = [dx.marginals(2), dx.sum_of("x0", by="x1"), dx.sum_of("x2", by=("x1", "x3"))]
+    questions = gather(*asked[: rng.randint(1, 3)])
+    rows = sum(block.rows for block in questions.on(universe).blocks)
+    scales = [math.ldexp(rng.randint(1, 40), rng.randint(-3, 3)) for _ in range(rows)]
+    check(*read(questions, metric, scales))
+
+
+def test_blocks_are_separate_only_where_nothing_but_the_moving_attribute_links_them():
+    def table(*axes):
+        return Table({a: [0, 1] for a in axes}, {a: [1, 1] for a in axes}, dict.fromkeys(axes, 2))
+
+    ab, ac, cd, ae, alone = table(0, 1), table(0, 2), table(0, 2, 3), table(0, 4), table(0)
+    found = separate([[ab], [ac], [cd], [ae], [alone]], 0)
+    assert sorted(map(len, found)) == [1, 1, 1, 2]
+    assert {frozenset(map(id, blocks)) for blocks in found} >= {frozenset(map(id, (ac, cd)))}
+    assert sorted(map(len, separate([[ab, ae], [ac], [cd]], 0))) == [2, 2], "the blocks of a choice stay together"
+    assert sorted(map(len, separate([[ab], [ac], [table(1, 2)]], 0))) == [3], "one links two that were apart"
+
+
+def test_linked_tables_are_not_given_contexts_that_exclude_one_another():
+    """Two tables that share x1 are precise beside different values of it: no record is in both places."""
+    universe = Universe([Integers(name=f"x{k}", low=0, high=1, has_other=False) for k in range(3)])
+    metric = dx.metrics.attributes(universe, {f"x{k}": {"epsilon": 1, "per": 1} for k in range(3)})
+    questions = gather(dx.table("x0", "x1"), dx.sum_of("x0", by=("x1", "x2")))
+    scales = [1.0, 64.0, 1.0, 64.0, 64.0, 64.0, 1.0, 1.0]
+    loss, read_metric = read(questions, metric, scales)
+    check(loss, read_metric)
+    along = Along(loss, read_metric.axes[0], 0)
+    assert len(along.parts()) == 1
+    assert along.search().low == Fraction(2) + Fraction(1, 64)
+
+
+def test_many_attributes_have_few_contexts():
+    universe = Universe([Integers(name=f"x{k}", low=0, high=9, has_other=False) for k in range(12)])
+    metric = dx.metrics.attributes(universe, {f"x{k}": {"epsilon": 1, "per": 1} for k in range(12)})
+    questions = gather(dx.marginals(2))
+    scales = [8.0 + k % 7 for k in range(6_600)]
+    loss, read_metric = read(questions, metric, scales)
+    found = tightest(loss, read_metric)
+    assert found.exact
+    assert found.pairs <= 12 * 11 * 9 * 10
+    assert ratio_of(loss, read_metric, *found.pair)[0] == found.low == found.high
