@@ -155,12 +155,13 @@ class _Files:
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
         """All of them, the page last: it takes the longest to make."""
         from dxprivacy.files.writing import ANSWERS, PAGE, RELEASE
-        from dxprivacy.plots import release_page
 
         if self.folder is None:
             return []
         written = [self._put(".json", release.to_json(), RELEASE), self._put(".csv", release.to_csv(), ANSWERS)]
         if self.as_page:
+            from dxprivacy.plots import release_page
+
             written.append(self._put(".html", release_page(release, plan, policy=policy), PAGE))
         return written
 
