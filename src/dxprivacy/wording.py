@@ -10,8 +10,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from dxprivacy.errors import STEERING, one_line
 
@@ -63,31 +63,68 @@ def _bytes_of(found: re.Match[str]) -> str:
 def json_text(data: Any, *, allow_nan: bool = True, indent: int | None = 1) -> str:
     """JSON for people and machines: letters as they are, whatever could steer a screen as its number.
 
+    In a very long text a few letters beyond Latin-1 are numbers as well: Python would hold all of it in twice the room.
+
     >>> json_text({"name": "é\\u202e"})
     '{\\n "name": "é\\\\u202e"\\n}'
     """
-    text = _dumped(data, allow_nan=allow_nan, indent=indent)
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    pieces = [_ESCAPED.sub(_as_number, piece) for piece in _dumped(data, allow_nan=allow_nan, indent=indent)]
+    length, wide = sum(map(len, pieces)), sum(len(_WIDE.findall(p)) for p in pieces if not p.isascii())
+    if length > _LONG_TEXT and wide * _FEW < length:
+        pieces = [p if p.isascii() else _WIDE.sub(_as_number, p) for p in pieces]
+    return "".join(pieces)
 
 
-def _dumped(data: Any, *, allow_nan: bool, indent: int | None) -> str:
+def _as_number(found: re.Match[str]) -> str:
+    return json.dumps(found.group())[1:-1]
+
+
+@runtime_checkable
+class Written(Protocol):
+    """A long list that writes itself, as `json_text` would: each item on one line."""
+
+    def written_pieces(self, before: str) -> Iterator[str]:
+        """Its text in pieces; `before` is what a member of an object is indented by."""
+
+
+def _dumped(data: Any, *, allow_nan: bool, indent: int | None) -> Iterator[str]:
     """Indented, but of a very long list each item on one line: the indenting encoder is ten times as slow."""
-    if indent is None or not isinstance(data, dict):
-        return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
-    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=allow_nan).encode
-    before, members = " " * indent, []
+    if indent is None or not isinstance(data, dict) or not data:
+        yield json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
+        return
+    before, start = " " * indent, "{"
     for name, value in data.items():
-        if isinstance(value, list) and len(value) > _LONG:
-            text = "[\n" + ",\n".join([f"{before * 2}{encode(item)}" for item in value]) + f"\n{before}]"
+        yield f"{start}\n{before}{json.dumps(name, ensure_ascii=False)}: "
+        start = ","
+        if isinstance(value, Written):
+            yield from value.written_pieces(before)
+        elif isinstance(value, list) and len(value) > LONG_LIST:
+            yield from _line_by_line(value, before, allow_nan=allow_nan)
         else:
-            text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan).replace(
-                "\n", "\n" + before
-            )
-        members.append(f"{before}{encode(name)}: {text}")
-    return "{\n" + ",\n".join(members) + "\n}" if members else "{}"
+            text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
+            yield text.replace("\n", "\n" + before)
+    yield "\n}"
 
 
-_LONG = 2_000
+def _line_by_line(items: list[Any], before: str, *, allow_nan: bool) -> Iterator[str]:
+    start, between = f"[\n{before * 2}", f",\n{before * 2}"
+    scalars = {str, int, float, bool, type(None)}
+    for at in range(0, len(items), LONG_LIST):
+        part = items[at : at + LONG_LIST]
+        if scalars.issuperset(map(type, part)):  # nothing inside has commas of its own: all at once
+            text = json.dumps(part, ensure_ascii=False, allow_nan=allow_nan, separators=(between, ": "))[1:-1]
+        else:
+            encode = json.JSONEncoder(ensure_ascii=False, allow_nan=allow_nan).encode
+            text = between.join(map(encode, part))
+        yield (between if at else start) + text
+    yield f"\n{before}]"
+
+
+_LONG_TEXT = 1 << 20
+_FEW = 1_000  # one letter among so many
+_WIDE = re.compile("[\u0100-\U0010ffff]")
+LONG_LIST = 2_000
+"""Items, of which each has a line of its own."""
 _ESCAPED = re.compile(STEERING.pattern.replace("\x00-\x1f", ""))  # those are escaped already, but for our line feeds
 
 

@@ -56,13 +56,22 @@ def here(tmp_path, monkeypatch):
     monkeypatch.undo()
 
 
+def _held_still(child, here):
+    """What a count has spilled, looked at while it stands still: its files come and go, and its folder is renamed."""
+    child.send_signal(signal.SIGSTOP)
+    seen = os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    assert seen is not None
+    assert seen.si_code == os.CLD_STOPPED
+    return [f for f in here.rglob("duckdb_temp*") if f.stat().st_size]
+
+
 def test_what_a_killed_count_leaves_is_private_and_swept_at_the_next_start(many, here):
     child = subprocess.Popen([sys.executable, "-c", COUNT, many])
     try:
         deadline = time.monotonic() + 60
-        while not (files := [f for f in here.rglob("duckdb_temp*") if f.stat().st_size]):
-            assert child.poll() is None
+        while not (files := _held_still(child, here)):
             assert time.monotonic() < deadline
+            child.send_signal(signal.SIGCONT)
             time.sleep(0.005)
         [folder] = here.iterdir()
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700

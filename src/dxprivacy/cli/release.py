@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dxprivacy.release.release import Release
 
 
+_SILENT = 0.5  # seconds, of each part: a long release has several, and no two together are silent for two
+
+
 @click.command("release")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
@@ -64,17 +67,18 @@ def command(
               dxp release plan-7f3a.json --data people.csv --ledger ledger.db --out published/
               dxp release plan-7f3a.json --data "waves/*.parquet" --policy policy.toml
     """
-    from dxprivacy.cli.deciding import decide
-    from dxprivacy.cli.folders import require_folder, stem
-    from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.cli.worth import left_line, require_worth
-    from dxprivacy.screens.release import release_lines
-    from dxprivacy.screens.worth import plan_warning
-    from dxprivacy.session import read_json, read_plan
 
     folder = None if as_json and out is None else out or Path()
-    with working("reading the plan"):
+    with working("reading the plan", after=_SILENT):
+        from dxprivacy.cli.deciding import decide  # what takes a second to load is loaded in here
+        from dxprivacy.cli.folders import require_folder, stem
+        from dxprivacy.cli.inputs import command_files
+        from dxprivacy.cli.worth import left_line, require_worth
+        from dxprivacy.screens.release import release_lines
+        from dxprivacy.screens.worth import plan_warning
+        from dxprivacy.session import read_json, read_plan
+
         deciding = decide(policy, ledger, new_ledger=new_ledger)
         if folder is not None:
             require_folder(folder)
@@ -88,18 +92,21 @@ def command(
     files = _Files(folder, stem("release", planned.name, request), as_page, read)
     files.require()
     with deciding.open(data, Counting(pace, spill=not no_spill)) as session:
-        useless, whole = plan_warning(planned, session.rows)
+        with working("comparing with a guess", after=_SILENT):
+            useless, whole = plan_warning(planned, session.rows)
         require_worth(
             useless if whole else "",
             "plan",
             anyway=anyway,
             recorded=lambda: session.is_recorded(planned, request=request),
         )
-        with working("releasing"):
+        with working("releasing", after=_SILENT):
             outcome = session.answer(planned, request=request)
         counted, left = session.source.name, session.left
     release = outcome.release
-    written = files.write(release, planned, deciding.policy)
+    with working("writing", after=_SILENT):
+        written = files.write(release, planned, deciding.policy)
+        lines = [] if as_json else release_lines(release, everything=everything, file=str(written[1]))
     if as_json:
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return
@@ -114,7 +121,6 @@ def command(
             + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
         ]
     head += [f"{good} written   {' · '.join(str(w) for w in written)}", left_line(left)]
-    lines = release_lines(release, everything=everything, file=str(written[1]))
     check = next_step("dxp verify", written[0], "--ledger", book)
     show([*head, "", *lines, "", check, next_step("dxp ledger", book, *deciding.options)])
 
@@ -155,12 +161,13 @@ class _Files:
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
         """All of them, the page last: it takes the longest to make."""
         from dxprivacy.files.writing import ANSWERS, PAGE, RELEASE
-        from dxprivacy.plots import release_page
 
         if self.folder is None:
             return []
         written = [self._put(".json", release.to_json(), RELEASE), self._put(".csv", release.to_csv(), ANSWERS)]
         if self.as_page:
+            from dxprivacy.plots import release_page
+
             written.append(self._put(".html", release_page(release, plan, policy=policy), PAGE))
         return written
 

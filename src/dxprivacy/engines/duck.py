@@ -140,9 +140,11 @@ class DuckSource:
 
 def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
     """The listed texts with their positions; as bytes, since text in the data need not be UTF-8."""
-    domain = "SELECT encode(unnest($texts::VARCHAR[])) AS listed, unnest(range($size)) AS position"
     for name, listed in domains(reads):
         texts = list(listed)
+        small = "UTINYINT" if len(texts) < 1 << 8 else "USMALLINT" if len(texts) < 1 << 16 else "UINTEGER"
+        position = f"CAST(unnest(range($size)) AS {small}) AS position"  # what is grouped by had better be small
+        domain = f"SELECT encode(unnest($texts::VARCHAR[])) AS listed, {position}"
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {domain}", {"texts": texts, "size": len(texts)})
 
 

@@ -15,6 +15,7 @@ from dxprivacy.engines.placement import TEXTS, Read, inside, parsed, place, shor
 from dxprivacy.engines.source import Column, Kind
 
 Reads = Sequence[Read]
+_FEW = 4  # attributes that are faster grouped by as they are than as one number
 
 
 def count_sql(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
@@ -36,6 +37,8 @@ def count_sql(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
     groups = f"""
         SELECT {begun}, {"".join(f"{name}, " for name in names)}count(*) AS n
         FROM ({_steps(_shortened(rows, raw, placed), placed, names)}) {_joins(placed)} GROUP BY ALL"""
+    if not raw and len(reads) <= _FEW:
+        return _by_places(rows, packing, reads)
     if not raw:
         return f"SELECT {', '.join(f'p{k} AS c{k}' for k in range(len(packed)))}, n FROM ({groups})"
     sums = [" + ".join([p, *(terms[a] for a in axes if late[a])]) for p, axes in zip(places, packed, strict=True)]
@@ -45,6 +48,27 @@ def count_sql(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
         SELECT {", ".join(f"CAST({sum_} AS BIGINT) AS {c}" for sum_, c in zip(sums, cells, strict=True))},
             CAST(sum(n) AS BIGINT) AS n
         FROM ({_steps("FROM groups", raw, [*places, "n"])}) GROUP BY {", ".join(cells)}"""
+
+
+def _by_places(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
+    """The same for few attributes: grouped by the place in each, and packed afterwards, a sum for a cell and not a row.
+
+    The groups are the cells, as before: NULL is `other`, and no place is called that otherwise.
+    """
+    attributes = packing.universe.attributes
+    flat = [read for mine in reads for read in mine]
+    at = [
+        f"{_domain(mine[0])}.position" if mine[0].is_joined else f"({_index(attribute, mine)})"
+        for attribute, mine in zip(attributes, reads, strict=True)
+    ]
+    groups = ", ".join(f"{index} AS i{axis}" for axis, index in enumerate(at))
+    cells = [
+        " + ".join(f"{stride} * coalesce(CAST(i{axis} AS BIGINT), {attributes[axis].listed})" for axis, stride in held)
+        for held in packing.numbers
+    ]
+    return f"""
+        SELECT {", ".join(f"CAST({sum_} AS BIGINT) AS c{k}" for k, sum_ in enumerate(cells))}, n
+        FROM (SELECT {groups}, count(*) AS n FROM ({_steps(rows, flat, [])}) {_joins(flat)} GROUP BY ALL)"""
 
 
 def _shortened(rows: str, raw: Reads, others: Reads) -> str:
@@ -90,7 +114,7 @@ def _joins(reads: Reads) -> str:
 def _index(attribute: Attribute, reads: Reads) -> str:
     """The attribute's index from the places of its entries, NULL where one of them has none."""
     if reads[0].is_joined:
-        return f"{_domain(reads[0])}.position"
+        return f"CAST({_domain(reads[0])}.position AS BIGINT)"
     index = _name("x", reads[0])
     for read in reads[1:]:  # of a series
         index = f"({index}) * {attribute.each_entry.listed} + {_name('x', read)}"

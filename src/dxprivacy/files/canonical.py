@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from dxprivacy.errors import UsageError
 
@@ -28,17 +28,17 @@ def canonical(data: object) -> str:
     """
     if isinstance(data, float):
         return _number(data)
-    if isinstance(data, Mapping):
-        return "{" + ",".join([f"{name}{canonical(data[key])}" for key, name in _in_order(tuple(data))]) + "}"
     if isinstance(data, str):
         return _quoted(data)
+    if isinstance(data, (dict, Mapping)):  # asking an abstract class takes its time
+        return "{" + ",".join([f"{name}{canonical(data[key])}" for key, name in in_order(tuple(data))]) + "}"
     if isinstance(data, (list, tuple)) and not _flat(data):
         return "[" + ",".join(map(canonical, data)) + "]"
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 @lru_cache(maxsize=1024)
-def _in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """The members of an object in their order, each with its name as it is written: many objects have the same."""
     ordered = sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return tuple((key, f"{_quoted(key)}:") for key in ordered)
@@ -102,6 +102,14 @@ def parse(text: str) -> Any:
     return data
 
 
+@runtime_checkable
+class Pieces(Protocol):
+    """A part of a file that is too long to be held as a value and as text: it writes itself, for `digest_of`."""
+
+    def canonical_pieces(self) -> Iterator[str]:
+        """The canonical form, in pieces."""
+
+
 def digest_of(data: object) -> str:
     """SHA-256 of the canonical form, which is not held as a whole: an object may have very many members' parts."""
     found = hashlib.sha256()
@@ -112,9 +120,11 @@ def digest_of(data: object) -> str:
 
 def _pieces(data: object) -> Iterator[str]:
     """The canonical form in pieces: the members of an object one by one, long lists item by item."""
-    if isinstance(data, Mapping):
+    if isinstance(data, Pieces):
+        yield from data.canonical_pieces()
+    elif isinstance(data, Mapping):
         start = "{"
-        for key, name in _in_order(tuple(data)):
+        for key, name in in_order(tuple(data)):
             yield start + name
             yield from _pieces(data[key])
             start = ","

@@ -127,7 +127,9 @@ def write_file(
 ) -> Path:
     """Write a whole file; see `file_to_write`."""
     with file_to_write(path, kind, inputs=inputs, overwrite=overwrite, private=private, note=note) as file:
-        file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)
+        for start in range(0, len(content), _BLOCK):
+            part = content[start : start + _BLOCK]
+            file.write(part.encode("utf-8", "replace") if isinstance(part, str) else part)
     return Path(path)
 
 

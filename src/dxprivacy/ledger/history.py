@@ -140,12 +140,19 @@ class History:
 
     def rows_of(self, questions: list[dict[str, Any]], universe: Universe) -> Workload:
         """Rows as the journal describes them; those of the last few descriptions are kept at hand."""
-        key = (json.dumps(questions), universe.digest)
+        key = (json.dumps(questions, sort_keys=True), universe.digest)  # the journal sorts what it keeps
         if key not in self._rows:
             while len(self._rows) >= _BOUND:
                 self._rows.pop(next(iter(self._rows)))
             self._rows[key] = rows_of(questions, universe)
         return self._rows[key]
+
+    def remember(self, body: str, cost: RowsCost) -> None:
+        """A cost of the current version, whose rows its questions describe: not to be made again of what it wrote.
+
+        What is read is still compared with the body, which covers the digest of the rows and every scale.
+        """
+        self._costs[body, len(self.versions)] = cost
 
     def entries(self, rows: Sequence[Row]) -> list[Entry]:
         """All costs, oldest first; `rows` are the reserve rows."""

@@ -173,7 +173,10 @@ class Ledger:
             number = len(before) + 1
 
         outcome = self._journal.reserve(request, body, text, decide)
-        return outcome.content if isinstance(outcome, Replay) else self._history.entry(outcome, number)
+        if isinstance(outcome, Replay):
+            return outcome.content
+        self._history.remember(body, cost)
+        return self._history.entry(outcome, number)
 
     def _shares_of(self, entries: Sequence[Entry]) -> Fraction:
         """The sum of all shares: entries are only ever added, so that only new ones have to be."""

@@ -62,6 +62,8 @@ class Recipe(ABC):
     `above` what was counted for it by so much, where it was counted as a cell.
     """
 
+    __slots__ = ()
+
     factor: Fraction
     bias: Fraction
     below: Fraction
@@ -120,7 +122,7 @@ class Recipe(ABC):
         return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there may be hundreds of thousands
 class Linear(Recipe):
     """An answer that is one row times `factor`, for a mean also divided by the public number of records.
 
@@ -211,7 +213,7 @@ class Linear(Recipe):
         return float(spread[self.row]) * float(self.factor) / 2 * number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ratio(Recipe):
     """A mean over a group whose size is private: centre + factor * row[top] / row[bottom], within [low, high].
 

@@ -21,7 +21,7 @@ from dxprivacy.model.recipes import Linear, Recipe
 from dxprivacy.model.universe import Universe
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there may be hundreds of thousands
 class Answer:
     """One number that the user gets: what it is called, its recipe, unit, target, weight and groups."""
 

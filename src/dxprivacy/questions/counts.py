@@ -1,9 +1,9 @@
 """Counts: how many records are in each group."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dxprivacy.exact.values import changed
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
@@ -21,6 +21,14 @@ class Count(Question):
     def rows_on(self, universe: Universe) -> Workload:
         found = Grouped.of(self, universe)
         found.require_unit("")
-        first = Answer("", 0, Linear(0, Fraction(1)), "", self.within)
-        answers = [changed(first, label=label, recipe=first.recipe.moved(k)) for k, label in enumerate(found.labels)]
-        return Workload(universe, (found.block(),), found.in_groups(answers), (str(self),))
+        return Workload(universe, (found.block(),), tuple(answers_of(found)), (str(self),))
+
+
+def answers_of(found: Grouped, *, first: int = 0, called: str = "") -> Iterator[Answer]:
+    """A count for each group; its rows begin with `first` among others, its labels with what they are `called`.
+
+    Each is made once, as it will be: a table may have hundreds of thousands.
+    """
+    one, within = Fraction(1), found.question.within
+    for row, (label, groups) in enumerate(zip(found.labels, found.places, strict=True), first):
+        yield Answer(called + label, 0, Linear(row, one), "", within, one, groups)

@@ -1,9 +1,11 @@
 """What counts, sums and means share: groups and conditions as rows, and what answers are called."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from dxprivacy.questions.grouping import Grouping, group, selected, told
 from dxprivacy.questions.question import Question
 
 MAX_ROWS = 2_000_000
+Groups: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass
@@ -87,6 +90,11 @@ class Grouped:
             factors[weighted] = Factor(placed, weights.copy())
         return OneHot(self.universe, factors, self.sizes, unit=unit, bias=bias)
 
+    @property
+    def places(self) -> Iterator[Groups]:
+        """The groups that each row stands for, in the order of the labels."""
+        return places(self.groupings, self.universe)
+
     def in_groups(self, answers: list[Answer]) -> tuple[Answer, ...]:
         """The answers with the group that each stands for; their order is that of the labels."""
         return in_groups(answers, self.groupings, self.universe)
@@ -104,9 +112,14 @@ class Grouped:
 
 def in_groups(answers: list[Answer], groupings: list[Grouping], universe: Universe) -> tuple[Answer, ...]:
     """The answers with the group that each stands for; their order is that of the labels."""
+    placed = zip(answers, places(groupings, universe), strict=True)
+    return tuple(changed(a, groups=groups) for a, groups in placed)
+
+
+def places(groupings: list[Grouping], universe: Universe) -> Iterator[Groups]:
+    """All combinations of groups, by what they are grouped and as what: attributes in the universe's order."""
     ordered = sorted(groupings, key=lambda g: g.axis)
-    named = [[(_column(g.name, universe), label) for label in g.labels] for g in ordered]
-    return tuple(changed(a, groups=groups) for a, groups in zip(answers, product(*named), strict=True))
+    return product(*([(_column(g.name, universe), label) for label in g.labels] for g in ordered))
 
 
 def _column(name: str, universe: Universe) -> str:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from dxprivacy.errors import QuestionError
-from dxprivacy.exact.values import changed
+from dxprivacy.model.blocks import Block
 from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Workload, stack
-from dxprivacy.questions.counts import Count
+from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.questions.counts import Count, answers_of
+from dxprivacy.questions.grouped import Grouped
 from dxprivacy.questions.question import Question
 
 
@@ -31,10 +32,12 @@ class Marginals(Question):
                 f"{self.of}-way tables of {len(among)} attributes do not exist",
                 where=f"question “{self}”",
             )
-        chosen = list(combinations(among, order))
-        tables = [Count(by=names, within=self.within).rows_on(universe) for names in chosen]
-        whole = stack(tables)
-        answers = tuple(
-            changed(a, question=0, label=f"{', '.join(chosen[a.question])}: {a.label}") for a in whole.answers
-        )
-        return Workload(universe, whole.blocks, answers, (str(self),))
+        answers: list[Answer] = []
+        blocks: list[Block] = []
+        rows = 0
+        for names in combinations(among, order):
+            table = Grouped.of(Count(by=names, within=self.within), universe)
+            blocks.append(table.block())
+            answers += answers_of(table, first=rows, called=f"{', '.join(names)}: ")
+            rows += blocks[-1].rows
+        return Workload(universe, tuple(blocks), tuple(answers), (str(self),))

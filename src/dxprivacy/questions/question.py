@@ -215,7 +215,7 @@ def placed(question: Asked) -> Iterator[None]:
 def announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
     """The rows of one question under its title, with its weight; `label` names a single answer."""
     answers = bound.answers
-    if any(_HALF.search(text) for text in (title, *(a.label for a in answers))):
+    if _HALF.search("".join((title, *(a.label for a in answers)))):  # halves of two texts stay halves
         raise QuestionError(
             "a title or label has half of a character (a lone surrogate), which no file can hold",
             hints=["write the title or the labels anew"],

@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from dxprivacy.errors import UsageError
 from dxprivacy.files.formats import RELEASE
 from dxprivacy.files.writing import ANSWERS, write_file
 from dxprivacy.files.writing import RELEASE as RELEASE_FILE
+from dxprivacy.release.answers_text import AnswersText
 from dxprivacy.release.released import Released, common_of
+from dxprivacy.wording import LONG_LIST
 
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
@@ -24,7 +27,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there may be hundreds of thousands
 class Row:
     """One released answer with its 95 % interval; `Release.covered` says what of."""
 
@@ -71,16 +74,17 @@ class Release(Released):
         The label says what was counted, where that is more than the question says.  Where an answer is not grouped by
         something, its field is empty.  The note is “too few to say”, “exact” or empty.
         """
-        return list(self._lines())
-
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        """The rows of the table, one after the other."""
-        names = dict.fromkeys(name for r in self.answers for name, _ in r.groups)
-        columns = _columns(list(names))
+        columns = _columns(self._names())
         empty = dict.fromkeys(columns.values(), "")
+        out = []
         for r in self.answers:
             groups = empty | {columns[name]: text for name, text in r.groups}
-            yield {"label": r.label, **groups, **_numbers(r), "note": r.note}
+            out.append({"label": r.label, **groups, **_numbers(r), "note": r.note})
+        return out
+
+    def _names(self) -> list[str]:
+        """Everything that any answer is grouped by."""
+        return list(dict.fromkeys(name for r in self.answers for name, _ in r.groups))
 
     def to_pandas(self) -> Any:
         """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""
@@ -98,12 +102,31 @@ class Release(Released):
             "answers": [row | {"exact": r.exact, "vague": r.vague} for row, r in answers],
         }
 
+    def written_content(self) -> dict[str, Any]:
+        """Of very many answers no dictionary is made."""
+        if len(self.answers) <= LONG_LIST:
+            return self.content()
+        return {"records": self.records, "answers": AnswersText(self.answers)}
+
     def to_csv(self) -> str:
         """The answers as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
+        names = self._names()
+        place = {name: k for k, name in enumerate(names, 1)}
+        defused = cache(_defused)  # but for labels, the same few texts again and again
+        empty = ["", *([""] * len(names))]
+
+        def line(r: Row) -> list[Any]:
+            cells = empty.copy()
+            cells[0] = _defused(r.label)
+            for name, text in r.groups:
+                cells[place[name]] = defused(text)
+            return [*cells, r.value, r.low, r.high, defused(r.unit), defused(r.question), r.note]
+
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(map(_defused, next(self._lines(), _OURS)))
-        writer.writerows(map(_defused, line.values()) for line in self._lines())
+        columns = _columns(names)
+        writer.writerow(map(_defused, ("label", *columns.values(), *_OURS[1:])))
+        writer.writerows(map(line, self.answers))
         return out.getvalue()
 
     def save(self, path: str | Path) -> Path:

@@ -26,9 +26,16 @@ class Released(ABC):
     def content(self) -> dict[str, Any]:
         """For JSON: what was released."""
 
+    def written_content(self) -> dict[str, Any]:
+        """The same for its text, where long parts may be such that write themselves."""
+        return self.content()
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON, sealed."""
-        head = {"format": self.format, "name": self.name, **self.content()}
+        return self._sealed(self.content())
+
+    def _sealed(self, content: dict[str, Any]) -> dict[str, Any]:
+        head = {"format": self.format, "name": self.name, **content}
         return sealed({**head, "promise": list(self.promise), **self.facts})
 
     def to_json(self) -> str:
@@ -37,7 +44,7 @@ class Released(ABC):
 
     @cached_property
     def _text(self) -> str:
-        return json_text(self.to_dict())
+        return json_text(self._sealed(self.written_content()))
 
     def remember(self, text: str) -> None:
         """The text that it was read from: a long one is not made again."""

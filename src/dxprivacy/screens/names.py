@@ -5,7 +5,7 @@ screen has no such columns, so there the attribute is named where it is needed. 
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Protocol
 
 from dxprivacy.wording import short, tag
@@ -27,8 +27,10 @@ class Labelled(Protocol):
         """By what it is grouped, and its label there."""
 
 
-def names(answers: Sequence[Labelled]) -> list[str]:
+def names(answers: Sequence[Labelled], first: int | None = None) -> list[str]:
     """Labels with the attribute before numbers, and before all that several questions would call the same.
+
+    Of the `first` few only, where no more are shown: what they are called depends on all.
 
     >>> from dxprivacy.model.workload import Answer
     >>> from dxprivacy.model.recipes import Linear
@@ -37,18 +39,28 @@ def names(answers: Sequence[Labelled]) -> list[str]:
     ['month 1, M', 'mean age']
     """
     texts: dict[tuple[Hashable, str], set[str]] = {}
-    kinds: dict[str, set[tuple[str, ...]]] = {}
+    labels: dict[tuple[Hashable, tuple[str, ...]], set[str]] = {}  # by question and what they are grouped by
     for answer in answers:
-        kinds.setdefault(answer.label, set()).add(_columns(answer))
+        columns = tuple([column for column, _ in answer.groups])
+        labels.setdefault((answer.question, columns), set()).add(answer.label)
         for column, text in answer.groups:
             texts.setdefault((answer.question, column), set()).add(text)
-    several = {answer.question for answer in answers if len(kinds[answer.label]) > 1}
+    several = _grouped_otherwise(labels)
     named = {key for key, found in texts.items() if key[0] in several or _are_numbers(found)}
-    return [_name(answer, named) for answer in answers]
+    return [_name(answer, named) for answer in islice(answers, first)]
 
 
-def _columns(answer: Labelled) -> tuple[str, ...]:
-    return tuple(column for column, _ in answer.groups)
+def _grouped_otherwise(labels: dict[tuple[Hashable, tuple[str, ...]], set[str]]) -> set[Hashable]:
+    """The questions with a label that also stands for an answer which is grouped by something else."""
+    by_columns: dict[tuple[str, ...], set[str]] = {}
+    for (_, columns), found in labels.items():
+        by_columns.setdefault(columns, set()).update(found)
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for found in by_columns.values():
+        twice |= seen & found
+        seen |= found
+    return {question for (question, _), found in labels.items() if not twice.isdisjoint(found)} if twice else set()
 
 
 def _are_numbers(texts: Iterable[str]) -> bool:

@@ -31,7 +31,7 @@ def number(value: float, low: float, high: float) -> str:
 def release_lines(release: Release, *, everything: bool = False, file: str = "") -> list[str]:
     """Answers with intervals, then the promise; `file` is where all answers stand."""
     shown = release.answers if everything or len(release.answers) <= SHOWN + 3 else release.answers[:SHOWN]
-    called = [short(name, 48) for name in names(release.answers)[: len(shown)]]
+    called = [short(name, 48) for name in names(release.answers, len(shown))]
     table = [[tag("dim", t) for t in ("", "released", "95 % interval")]]
     table += under_headings(
         [(r.question, name, (tag("accent", _value(r)), _interval(r))) for r, name in zip(shown, called, strict=True)]

@@ -1,6 +1,6 @@
 """Building a release from noisy integers: post-processing only."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,33 +19,36 @@ _FAR_TAIL = 1000  # scales; noise beyond it has probability e^-1000
 _FARTHEST = 2.0**61  # what counts may reach, see `require_room`; with as much again for the noise they stay in 64 bits
 
 
-def build_release(
-    plan: PlanFacts, z: Ints, records: int, booking: Booking, answers: Iterable[Answer] | None = None
+def build_release(plan: PlanFacts, z: Ints, records: int, booking: Booking) -> Release:
+    """Answers, intervals and the promise."""
+    return _release(plan, z, records, booking, plan.workload.answers, _facts(plan))
+
+
+def _facts(plan: PlanFacts) -> dict[str, Any]:
+    """What a release says of its plan, whatever came out."""
+    return {key: value for key, value in plan.essence().items() if key != "name"} | {"notes": notes(plan)}
+
+
+def _release(
+    plan: PlanFacts, z: Ints, records: int, booking: Booking, answers: Iterable[Answer], facts: Mapping[str, Any]
 ) -> Release:
-    """Answers, intervals and the promise; of all answers, unless only some are to be tried."""
-    noisy = [int(v) for v in z]
-    estimated = plan.estimate(z, records)
+    """Of these answers, which are all or some to be tried."""
+    estimated, titles = plan.estimate(z, records), plan.workload.titles
     rows = []
-    for answer in plan.workload.answers if answers is None else answers:
+    for answer in answers:
         value, low, high = plan.interval(answer, estimated, records)
         exact = plan.is_exact(answer)
         vague = answer.recipe.vague(low, high)
-        title = plan.workload.titles[answer.question]
+        title = titles[answer.question]
         rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
-    facts: dict[str, Any] = {
-        **{key: value for key, value in plan.essence().items() if key != "name"},
-        "noisy": noisy,
-        "ledger": booking.to_dict(),
-        "notes": notes(plan),
-        "software": software(),
-    }
-    public = records if plan.metric.universe.absent is None else None
+    essence = {key: value for key, value in facts.items() if key != "notes"}
+    more = {"noisy": z.tolist(), "ledger": booking.to_dict(), "notes": facts["notes"], "software": software()}
     return Release(
         name=plan.name,
         answers=tuple(rows),
         promise=promise(plan, records, booking),
-        records=public,
-        facts=facts,
+        records=records if plan.metric.universe.absent is None else None,
+        facts=essence | more,
         format=plan.format(RELEASE),
     )
 
@@ -60,9 +63,9 @@ def rehearse(plan: PlanFacts, records: int, booking: Booking) -> None:
     scales = np.array(plan.scales)
     most = plan.counted.largest * max(records, 1)
     far = np.where(scales > 0, np.minimum(most + _FAR_TAIL * scales, _FARTHEST), 0).astype(np.int64)
-    answers = _different(plan)
+    answers, facts = _different(plan), _facts(plan)
     for z in (counts, counts + far, counts - far):
-        made = build_release(plan, z, records, booking, answers)
+        made = _release(plan, z, records, booking, answers, facts)
         made.to_json()
         made.to_csv()
 

@@ -177,6 +177,12 @@ class PlanFacts(Facts):
         return np.array([_times(theirs, ours) for theirs, ours in zip(self.baselines.strict, self.errors, strict=True)])
 
     @cached_property
+    def written_scales(self) -> list[str]:
+        """The scales as files and digests have them; equal ones are one text."""
+        known: dict[str, str] = {}
+        return [known.setdefault(text, text) for text in map(float.hex, self.scales)]
+
+    @cached_property
     def request(self) -> str:
         """The plan's own name: a digest of everything that matters to a release."""
         return digest_of(
@@ -186,7 +192,7 @@ class PlanFacts(Facts):
                 # A question called otherwise is the same question: its answer is not paid for twice.
                 "questions": [{k: v for k, v in q.items() if k != "title"} for q in self.questions.to_dict()],
                 "workload": self.workload.digest,
-                "scales": [s.hex() for s in self.scales],
+                "scales": self.written_scales,
                 "share": str(self.share),
                 "rows": self.records,
                 **({} if self.measured.as_asked else {"measured": [self.measured.how, self.measured.workload.digest]}),
@@ -203,7 +209,7 @@ class PlanFacts(Facts):
             "workload": self.workload.digest,
             "rows": self.records,
             "share": str(self.share),
-            "scales": [s.hex() for s in self.scales],
+            "scales": self.written_scales,
             "certificate": self.certificate.to_dict(),
             "worst_case_epsilon": finite(self.worst_epsilon),
             **({} if self.measured.as_asked else {"measured": self.measured.to_dict() | self._carried()}),

@@ -1,7 +1,7 @@
 """Discrete Laplace noise: exact, one scale per element, in numpy integers.
 
 `discrete_laplace(scales)` returns Z with P(Z = z) proportional to exp(-|z|/s), where s is exactly the float64 that was
-given.  No float takes part in the sampling, all randomness comes from the operating system, and nothing is kept
+given.  No float decides anything in the sampling, all randomness comes from the operating system, and nothing is kept
 between calls, so that forks and threads need no guard.  It is Algorithm 2 of Canonne, Kamath and Steinke, *The
 Discrete Gaussian for Differential Privacy* (2020), rearranged so that whole arrays take the same steps.
 
@@ -17,6 +17,10 @@ Why the law is exact.  All draws are independent.
 4.  G counts the g >= 1 with u < exp(-g/B), u uniform on [0, 1).  The first 63 bits w of u are compared with
     T_g = floor(2^63 exp(-g/B)): w < T_g says yes and w > T_g says no, both for certain.  When w = T_g (once in 10^16)
     more bits of u are drawn until rational bounds of exp(-g/B) decide; they do, because it is irrational.
+    Which T_g there are to compare with, a table tells: numbers are put into buckets by the leading bits of 1 + w as a
+    float64.  Rounding to nearest never puts a larger number before a smaller one, so a T_g in a later bucket than w is
+    above w and one in an earlier bucket below it; a bucket holds at most one value of T_g, which is compared with w in
+    whole numbers (`_guide` refuses to be built otherwise).
 5.  U is drawn uniformly (60 bits modulo t, the incomplete last block rejected) and kept with probability
     exp(-U/(B t)).  For that coin let A_k ~ Bernoulli(U/(B t k)) and K the first k with A_k = 0.  Then
     P(K odd) = sum_k (-1)^k (U/(B t))^k / k! = exp(-U/(B t)).  A_k is the event that a draw below B k is 0 and a draw
@@ -34,7 +38,8 @@ Why nothing overflows in uint64.
 -   Blocks: w - (w mod t) <= w < 2^64, compared with 2^60 - t or 2^64 - t: no term is negative or reaches 2^64.
 
 Why time tells nothing: every round runs at least 1,024 trials, however few elements were asked for, and a lane passes
-through the same steps whatever it holds (step 5 beyond A_1, and step 4 when w = T_g, touch a few lanes of a round).
+through the same steps whatever it holds: one look into the table, one comparison (step 5 beyond A_1, and step 4 when
+w = T_g, touch a few lanes of a round).
 """
 
 import os
@@ -56,6 +61,7 @@ _G_FAST = 1022  # the largest G that stays in uint64, by the proof above
 _MIN_LANES = 1 << 10
 _CHUNK = 1 << 14  # a chunk's arrays stay in the processor's cache
 _SCALE_END = 2.0**53
+_DROPPED = 47  # of the 52 bits of a float64's fraction: buckets are 1/32 wide or less, thresholds 1/16 apart or more
 
 
 def discrete_laplace(scales: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -91,11 +97,26 @@ def _decode(scales: NDArray[np.float64]) -> tuple[Words, Words]:
 def _sample(scales: NDArray[np.float64], entropy: Entropy = os.urandom) -> NDArray[np.int64]:
     """One accepted value for each scale: passes over those that have none yet, a chunk at a time."""
     noise = np.empty(scales.size, dtype=np.int64)
-    pending = np.arange(scales.size)
+    starts = range(0, scales.size, _CHUNK)
+    failed = [_first_attempt(noise, scales, start, min(start + _CHUNK, scales.size), entropy) for start in starts]
+    pending: Lanes = np.concatenate(failed) if failed else np.zeros(0, dtype=np.intp)
     while pending.size:
         chunks = (pending[start : start + _CHUNK] for start in range(0, pending.size, _CHUNK))
         pending = np.concatenate([_attempt(noise, chunk, scales, entropy) for chunk in chunks])
     return noise
+
+
+def _first_attempt(
+    noise: NDArray[np.int64], scales: NDArray[np.float64], start: int, stop: int, entropy: Entropy
+) -> Lanes:
+    """A trial for each of many elements in a row, whose places need not be looked up; see `_attempt`.
+
+    Also what is not accepted is written: it is drawn again, as a whole, and written over.
+    """
+    if stop - start < _MIN_LANES:
+        return _attempt(noise, np.arange(start, stop), scales, entropy)
+    noise[start:stop], accepted = _trials(*_decode(scales[start:stop]), entropy)
+    return np.flatnonzero(~accepted) + start
 
 
 def _attempt(noise: NDArray[np.int64], chunk: Lanes, scales: NDArray[np.float64], entropy: Entropy) -> Lanes:
@@ -167,12 +188,38 @@ def _below(n: Words, entropy: Entropy) -> Words:
 
 def _geometric(w: Words, entropy: Entropy) -> Words:
     """G with P(G >= g) = exp(-g/B), from 63 uniform bits w per lane and further entropy where they do not decide."""
-    thresholds = _thresholds()
-    at_most = np.searchsorted(thresholds, w, side="right")  # the T_g <= w; never none, since the last T_g is 0
-    G = (thresholds.size - at_most).astype(np.uint64)  # the T_g > w, where u < exp(-g/B) for certain
-    for i in np.flatnonzero(thresholds[at_most - 1] == w):
+    own, above = _guide()
+    bucket = _bucket(w)
+    near = own[bucket]
+    G = above[bucket] + (w < near)  # the T_g > w, where u < exp(-g/B) for certain
+    for i in np.flatnonzero(near == w):
         G[i] = _resolve(int(w[i]), int(G[i]), entropy)
     return G
+
+
+def _bucket(w: Words) -> NDArray[np.int64]:
+    """The binade of 1 + w and its next bits, counted from those of 1; never falling as w < 2^63 rises."""
+    near = w.view(np.int64).astype(np.float64)
+    near += 1.0
+    return (near.view(np.int64) >> _DROPPED) - (1023 << 52 - _DROPPED)
+
+
+@cache
+def _guide() -> tuple[Words, Words]:
+    """Per bucket the T_g in it, 0 if none is (no w but 0 is that, whose bucket holds T_L = 0), and how many are above.
+
+    Two different T_g in one bucket could not both be compared with; that there are none is checked, not believed.
+    """
+    thresholds = _thresholds()
+    places = _bucket(thresholds)
+    size = int(_bucket(np.array([(1 << 63) - 1], dtype=np.uint64))[0]) + 1
+    own = np.zeros(size, dtype=np.uint64)
+    own[places] = thresholds
+    if (own[places] != thresholds).any():
+        raise AssertionError("two thresholds in one bucket")
+    above = (thresholds.size - np.searchsorted(places, np.arange(size), side="right")).astype(np.uint64)
+    own.flags.writeable = above.flags.writeable = False
+    return own, above
 
 
 def _resolve(w: int, g: int, entropy: Entropy) -> int:

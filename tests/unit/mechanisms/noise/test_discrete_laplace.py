@@ -126,6 +126,36 @@ def test_a_decided_word_draws_no_further_entropy():
     assert sampler._geometric(words, scripted()).tolist() == expected
 
 
+def test_the_table_of_buckets_finds_what_a_search_through_all_thresholds_finds():
+    thresholds = sampler._thresholds()
+    near = [
+        thresholds[1:] - np.uint64(1),
+        thresholds + np.uint64(1),
+        *(np.arange(1 << k, 65 << k, 1 << k) for k in range(57)),
+    ]
+    edges = [(np.uint64(1) << np.arange(63, dtype=np.uint64)) - np.uint64(d) for d in (0, 1)]
+    random = np.random.default_rng(5).integers(0, 1 << 63, 200_000, dtype=np.uint64)
+    words = np.concatenate([*near, *edges, random, random >> np.uint64(40), lane(2**63 - 1)]).astype(np.uint64)
+    words = words[(words < 1 << 63) & ~np.isin(words, thresholds)]
+    expected = thresholds.size - np.searchsorted(thresholds, words, side="right")
+    assert sampler._geometric(words, scripted()).tolist() == expected.tolist()
+
+
+def test_buckets_never_fall_as_words_rise():
+    ends = [x for k in range(1, 63) for x in range((1 << k) - 3, (1 << k) + 4) if x >= 0]
+    words = np.array(sorted({*ends, *range(5000), 2**63 - 1, 2**63 - 2, 2**63 - 600}), dtype=np.uint64)
+    buckets = sampler._bucket(words)
+    assert (np.diff(buckets) >= 0).all()
+    assert buckets[0] == 0
+    assert buckets[-1] == sampler._guide()[0].size - 1
+
+
+def test_two_thresholds_in_one_bucket_are_refused(monkeypatch):
+    monkeypatch.setattr(sampler, "_DROPPED", 51)
+    with pytest.raises(AssertionError, match="one bucket"):
+        sampler._guide.__wrapped__()
+
+
 @pytest.mark.parametrize("g", [1, 2, 16, 100, 500, 640])
 @pytest.mark.parametrize("further", [1, 2, 3])
 def test_a_word_on_a_threshold_is_settled_by_the_bits_that_follow(g, further):
