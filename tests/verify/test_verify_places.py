@@ -6,7 +6,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from dxprivacy.verify import directions, moves, spaces, walks
+from dxprivacy.verify import directions, moves, parts, spaces, walks
 from dxprivacy.verify.blocks import Along, Inside, Stepped, Table
 from dxprivacy.verify.certificate import tightest
 from dxprivacy.verify.combined import Joined, Product, Scaled, WithAbsent, WithOther
@@ -213,9 +213,9 @@ def test_differences_of_spans_tell_what_their_columns_tell(seed, monkeypatch):
     block = Along(0, groups, spans)
     scales = [rng.choice([0.5, 1.0, 7.25, 100.0, *([0.0] if seed % 7 == 0 else [])]) for _ in spans]
     metric = WithOther(Line(range(n - 1), F(1, 3)), rng.choice([F(1, 10), F(50), math.inf]))
-    monkeypatch.setattr(directions, "_WIDE", 10**9)
+    monkeypatch.setattr(parts, "_WIDE", 10**9)
     slow = tightest(Loss(universe([n]), [block], scales), metric)
-    monkeypatch.setattr(directions, "_WIDE", 0)
+    monkeypatch.setattr(parts, "_WIDE", 0)
     fast = tightest(Loss(universe([n]), [block.starting_at(0)], scales), metric)
     assert (slow.low, slow.high) == (fast.low, fast.high)
     dense = [int(a <= g <= b) for a, b in spans for g in groups]
