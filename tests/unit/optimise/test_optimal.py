@@ -7,11 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import dxprivacy as dx
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import DxError, SeparatesIdentical, UsageError
 from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.optimise import barrier
 from dxprivacy.optimise.barrier import loss_of, lower_bound, optimise
 from dxprivacy.optimise.pairs import SparsePairs
 
@@ -126,3 +128,19 @@ def test_what_separates_identical_records_is_refused_with_its_pair():
     d = dx.metrics.from_matrix([[0, 0, 1], [0, 0, 1], [1, 1, 0]])
     with pytest.raises(DxError, match="identical"):
         make_plan([[1, 0, 0]], d, method="optimal")
+
+
+@pytest.mark.parametrize("power", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_short_way_and_the_one_that_always_arrives_agree(seed, power, monkeypatch):
+    rng = np.random.default_rng(seed)
+    variables, pairs = int(rng.integers(2, 40)), int(rng.integers(40, 200))
+    loads = csr_array(rng.uniform(0, 1, (pairs, variables)) * (rng.uniform(size=(pairs, variables)) < 0.3) + 1e-6)
+    problem = SparsePairs(loads, rng.uniform(0.1, 10, pairs))
+    a, caps = rng.uniform(0.1, 3, variables), np.where(rng.uniform(size=variables) < 0.2, 0.3, np.inf)
+    short = optimise(problem, a, power, caps)
+    monkeypatch.setattr(barrier, "_PRIMAL_DUAL", 0)
+    long = optimise(problem, a, power, caps)
+    assert short.gap <= 1e-8
+    assert long.gap <= 1e-8
+    assert short.loss == pytest.approx(long.loss, rel=1e-7, abs=1e-7)
