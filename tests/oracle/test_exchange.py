@@ -10,6 +10,9 @@ from dxprivacy.accounting import covering, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
+from dxprivacy.errors import BudgetExceeded
+from dxprivacy.ledger import Ledger
+from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import AttributeSum, alone
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
@@ -60,6 +63,34 @@ def test_pairs_that_stand_for_all_tell_the_largest_ratio(monkeypatch, seed):
     bound = max_ratio(loss, metric)
     assert bound.upper == brute(loss, metric)
     assert bound.lower == bound.upper
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_values_with_a_scale_of_their_own_are_pairs_like_any_others(monkeypatch, seed):
+    """Two single values in one row of some table were once left out, as if there were nothing to move between."""
+    monkeypatch.setattr(covering, "EXCHANGED_FROM", 1)
+    rng = random.Random(seed)
+    metric = model(rng)
+    listed = [f"z{k}" for k in range(metric.universe.shape[0] - metric.universe.attributes[0].has_other)]
+    several = [count(zip=rng.sample(listed, rng.randint(1, len(listed)))) for _ in range(rng.randint(1, 3))]
+    workload = gather(table("zip"), *several, *([table("sex")] if rng.random() < 0.3 else [])).on(metric.universe)
+    scales = [rng.choice([1.0, 1.01, 1000.0]) if rng.random() < 0.4 else 1000.0 for _ in range(workload.rows)]
+    loss = LaplaceCost(workload, scales)
+    assert max_ratio(loss, metric).upper == brute(loss, metric)
+
+
+def test_four_honest_questions_about_two_of_many_values_do_not_fit_one_budget(tmp_path):
+    zips = Values(name="zip", values=tuple(f"z{k}" for k in range(1_600)))
+    sex = Values(name="sex", values=("M", "F"))
+    axes = [alone.discrete(Universe([a]), Fraction(1)) for a in (zips, sex)]
+    metric = AttributeSum(Universe([zips, sex]), axes)
+    asked = [(table("zip"), "10%"), (count(zip=["z0", "z1"]), "1%"), (count(zip="z0"), "85%"), (count(zip="z1"), "85%")]
+    plans = [make_plan(question, metric, share=share, method="same-scale") for question, share in asked]
+    with Ledger.open(tmp_path / "l.db", metric, dataset="d") as ledger:
+        for k, plan in enumerate(plans[:3]):
+            ledger.reserve(plan.cost, plan.questions, request=str(k))
+        with pytest.raises(BudgetExceeded, match="z0 – z1"):
+            ledger.reserve(plans[3].cost, plans[3].questions, request="3")
 
 
 def test_tens_of_thousands_of_values_are_counted_by_a_few_pairs():

@@ -18,7 +18,9 @@ from dxprivacy.accounting.costs import LaplaceCost, SumCost
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import MetricError
+from dxprivacy.model.blocks import Factor, OneHot
 from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
 
 
@@ -188,3 +190,17 @@ def test_mixed_units_add_up_in_one_unit():
     d = metrics.attributes(u, {"age": 1})
     both = sensitivity(gather(sum_of("age"), mean_of("age", by="age")), d)
     assert both.exact
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_of_one_table_under_plain_dp_the_two_heaviest_rows_are_found(seed):
+    """The end of a row may lie in another row, whose weight was once taken for this one's."""
+    rng = np.random.default_rng(seed)
+    u = Universe([Integers(name="a", low=0, high=int(rng.integers(1, 8)), has_other=False)])
+    groups = int(rng.integers(1, u.cells + 1))
+    numbers = rng.choice([-500, -1, 0, 1, 2, 500, 1000], u.cells) if seed % 2 else rng.integers(1, 1001, u.cells)
+    placed = rng.integers(-1 if seed % 3 == 0 else 0, groups, u.cells)
+    block = OneHot(u, {0: Factor(placed, np.where(placed < 0, 0, numbers))}, {0: groups})
+    loss = LaplaceCost(Workload(u, (block,), ()), 1 / rng.choice([0.001, 0.5, 1, 10], groups))
+    metric = metrics.Constant(u, F(1))
+    assert max_ratio(loss, metric).upper == brute(loss, metric)

@@ -257,3 +257,19 @@ def test_very_many_equal_places_and_one_far_away_are_no_trouble(small_trees):
     bound = max_ratio(loss, metric)
     assert bound.upper == math.inf
     assert 7 in bound.witness
+
+
+@pytest.mark.parametrize("crowd", [95, 105])
+def test_a_crowd_closer_than_the_sphere_can_tell_is_never_taken_for_decided(crowd):
+    """More pairs came back than are kept, and what was left out was once not said."""
+    rng = np.random.default_rng(crowd)
+    degrees = np.column_stack([rng.uniform(-60, 60, 1_500), rng.uniform(-170, 170, 1_500)])
+    degrees[:crowd] = np.column_stack([np.zeros(crowd), np.arange(1, crowd + 1) * 1e-14])
+    degrees[crowd - 1] = degrees[crowd // 2] * [1, 1 + 1e-9]  # one pair is far closer than the others
+    order = rng.permutation(1_500)
+    u = Universe([Integers(name="home", low=0, high=1_499, has_other=False)])
+    metric = GreatCircle(u, degrees[order], F(10**20))
+    rows = OneHot(u, {0: Factor(np.arange(1_500), np.ones(1_500, dtype=np.int64))}, {0: 1_500})
+    loss = LaplaceCost(Workload(u, (rows,), ()), np.ones(1_500))
+    i, j = (int(np.flatnonzero(order == k)[0]) for k in (crowd - 1, crowd // 2))
+    assert max_ratio(loss, metric).upper >= loss.exact(i, j) / metric.exact(i, j)

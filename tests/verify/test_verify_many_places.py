@@ -3,12 +3,15 @@
 import copy
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 import dxprivacy as dx
+from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotVerified
+from dxprivacy.mechanisms.laplace.facts import Proof
 from dxprivacy.verify import reading, verify_data
 
 PLACES = 3_000
@@ -113,3 +116,29 @@ def test_it_is_the_certificate_that_refuses_it(plan, name):
     with pytest.raises(NotVerified) as refused:
         list(verify_data(sealed(edited)))
     assert refused.value.where.startswith("certificate")
+
+
+@pytest.fixture(scope="module")
+def public_other(tmp_path_factory):
+    """Places of one country, whose count is exact since only `other` differs, and that is public."""
+    folder = tmp_path_factory.mktemp("public")
+    rng = random.Random(3)
+    lines = [f"p{k},US,S{k % 3},{rng.uniform(30, 45):.4f},{rng.uniform(-120, -75):.4f}" for k in range(450)]
+    (folder / "places.csv").write_text("id,country,state,latitude,longitude\n" + "\n".join(lines) + "\n")
+    home = '[attributes.home]\npoints = "places.csv"\nepsilon = 1.0\nper = "100 km"\nother = { epsilon = inf }\n'
+    (folder / "policy.toml").write_text('title = "t"\ndataset = "d"\n' + home)
+    policy = dx.Policy.load(folder / "policy.toml")
+    return dx.plan(["count by home.country", "count by home.state"], policy.metric, rows=1000, share="25%")
+
+
+def test_an_exact_row_that_only_other_shows_hides_no_other_row(public_other):
+    assert public_other.scales[0] == 0
+    assert any(check.name == "certificate" and "25 %" in check.found for check in verify_data(written(public_other)))
+    scales = tuple(s / 1000 for s in public_other.scales)
+    proof = Proof(LaplaceCost(public_other.workload, scales), replace(public_other.certificate, ratio=Fraction(0)))
+    with pytest.raises(NotVerified, match="certificate"):
+        list(verify_data(written(replace(public_other, scales=scales, proof=proof))))
+
+
+def written(plan):
+    return json.loads(json.dumps(plan.to_dict()))

@@ -40,10 +40,12 @@ def standing_pairs(metric: Metric, axis: int, terms: Sequence[Term], moving: Int
     first, second = [], []
     for a, mine in enumerate(members):
         for theirs in members[a:]:
+            if not len(mine) or not len(theirs) or (mine is theirs and len(mine) == 1):
+                continue  # nothing to move between
             found = _apart(mine, theirs, rows)
+            if found is None and len(mine) == len(theirs) == 1:  # of different kinds: the only pair of these
+                found = int(mine[0]), int(theirs[0])
             if found is None:
-                if len(mine) == len(theirs) == 1 or not len(mine) or not len(theirs):
-                    continue  # one value, or none: nothing to move between
                 return None
             first.append(found[0])
             second.append(found[1])

@@ -152,9 +152,9 @@ def _primal_dual(
 ) -> tuple[float, Floats, Floats]:
     """The same problem with precisions and multipliers together: Newton's method on its conditions of optimality.
 
-    a f'(v) - mu / v + rows' y = 0 and y (1 - rows v) = mu, for mu that falls as fast as the steps are long; mu / v keeps
-    rows precise that hardly count beside the others.  Some tens of steps, where the barrier takes hundreds; nothing
-    proves that it ends, so that the best v so far comes back with its gap.
+    a f'(v) - mu / v + rows' y = 0 and y (1 - rows v) = mu, for mu that falls as fast as the steps are long; by mu / v
+    rows that hardly count beside the others are precise, too.  Some tens of steps, where the barrier takes hundreds;
+    nothing proves that it ends, so that the best v so far comes back with its gap.
     """
     a = a / (loss_of(v, a, p) if p else float(a.sum()))
     left = 1 - rows @ v

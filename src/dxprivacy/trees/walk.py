@@ -64,11 +64,11 @@ def largest_ratio(tree: PointTree, numerator: Numerator, keys: Keys | None = Non
             ceiling = max(ceiling, walk.floor * (1 + 2 * _TIE))
         elif again:
             ceiling = max(ceiling, walk.descend(again, tie=-walk.error, work=_TIES_WORK))
-        if walk.crowded:
+        i, j = walk.candidates()
+        if walk.crowded:  # known now: also what comes back may be too many, and some of it left out
             ceiling = max(ceiling, walk.most_kept)
         if walk.floor < 2 * _SMALLEST and len(tree.records) > 1:  # ratios so small are not told from nothing
             ceiling = max(ceiling, 2 * _SMALLEST)
-    i, j = walk.candidates()
     return Found(i, j, walk.floor, ceiling if ceiling > 0 else None)
 
 

@@ -98,7 +98,9 @@ def walk(moves: Moves) -> Tightest | None:
             return None
         if isinstance(seen, tuple):
             best.look(context, *seen)
-            return best.tightest()
+            return best.tightest() if best.high == math.inf else None
+        for value in sight.outside:
+            best.look(context, 0, value)
         if not seen:
             continue
         if points.outside:
@@ -221,10 +223,12 @@ class _Sight:
         self.moves, self.space = moves, space
         self.weights = np.array(moves.loss.weights)
         self._tables: dict[int, tuple[Ints, Any, int] | None] = {}
+        self.outside: set[int] = set()  # values behind the points that an exact row tells from all of these
 
     def seen(self, context: Sequence[int]) -> "list[Summand] | tuple[int, int] | None":
         """The summands of the loss; or two points that an exact row tells apart; or None: beyond floats."""
         loss, out = self.moves.loss, list[Summand]()
+        self.outside = set()
         for blocks in loss.summands(self.moves.touching):
             times = loss.chosen(blocks[0])
             features: list[Feature] = []
@@ -261,18 +265,28 @@ class _Sight:
         labels = np.where(counts, counted.rows, -1)
         weights = np.where(counts, self.weights[counted.rows], 0.0)
         exact = np.isinf(weights)
-        if exact.any():
-            one = int(np.flatnonzero(exact)[0])
-            other = np.flatnonzero((labels != labels[one]) | (counted.amounts != counted.amounts[one]))
-            return None if not len(other) else (one, int(other[0]))
+        for one in np.flatnonzero(exact)[:1].tolist():
+            apart = np.flatnonzero((labels != labels[one]) | (counted.amounts != counted.amounts[one]))
+            inside = apart[apart < self.space.size]
+            if one < self.space.size and len(inside):
+                return one, int(inside[0])
+            self.outside |= {int(value) for value in (one, *apart.tolist()) if value >= self.space.size}
+            if one < self.space.size:  # all points count alike
+                return []
+            weights = np.where(exact, 0.0, weights)
         return [Labels(self.space, labels, counted.amounts, weights, largest=largest)]
 
     def _lines(self, rows: Ints, values: Floats, *, largest: bool) -> "list[Feature] | tuple[int, int]":
         vary = (values != values[:, :1]).any(axis=1)
         rows, values = rows[vary], values[vary]
         weights = self.weights[rows]
-        for line in values[np.isinf(weights)]:
-            return 0, int(np.flatnonzero(line != line[0])[0])
+        exact = np.isinf(weights)
+        for line in values[exact]:
+            apart = np.flatnonzero(line != line[0])
+            if apart[0] < self.space.size:
+                return 0, int(apart[0])
+            self.outside |= set(apart.tolist())
+        rows, values, weights = rows[~exact], values[~exact], weights[~exact]
         return [Lines(self.space, values, weights, largest=largest)] if len(rows) else []
 
     def _counted(self, block: Table, context: Sequence[int]) -> _Counted | None:

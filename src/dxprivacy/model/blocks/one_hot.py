@@ -197,7 +197,7 @@ class OneHot(Block):
     def widest(self, weights: Floats, *, absent: bool) -> tuple[Ints, Ints] | None:
         """The ends of each row, and the farthest from nothing in the two rows where that weighs most."""
         low, high = self.ends(absent=absent)
-        (_, least), (_, most) = self.place(low), self.place(high)
+        least, most = self._entries(low), self._entries(high)
         alike = classes_of_rows(np.stack([_numbers(weights), least, most], axis=1))
         rows = _first_two(alike)
         peak = np.where(np.abs(least) > np.abs(most), low, high)[rows]
@@ -211,6 +211,11 @@ class OneHot(Block):
         first, second = np.triu_indices(len(top), 1)
         i, j = np.concatenate([low[rows], peak[top[first]]]), np.concatenate([high[rows], peak[top[second]]])
         return i, j
+
+    def _entries(self, cells: Ints) -> Ints:
+        """The entry of each row at a cell of its own: 0 where that is counted in another row."""
+        row, value = self.place(cells)
+        return np.where(row == np.arange(self.rows), value, 0)
 
     def answer(self, counts: Occupied) -> Ints:
         """Each cell to its row, with its weight."""
