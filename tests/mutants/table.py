@@ -153,6 +153,34 @@ METRICS = (
 # which pairs are looked at, and what they come to
 BOUNDS = (
     Mutant(
+        "accounting/exchange.py",
+        "if not len(mine) or not len(theirs) or (mine is theirs and len(mine) == 1):",
+        "if not len(mine) or not len(theirs) or len(mine) == len(theirs) == 1:",
+        "tests/oracle/test_exchange.py",
+        "test_values_with_a_scale_of_their_own_are_pairs_like_any_others",
+    ),
+    Mutant(
+        "model/blocks/one_hot.py",
+        "return np.where(row == np.arange(self.rows), value, 0)",
+        "return value",
+        "tests/oracle/test_max_ratio.py",
+        "test_of_one_table_under_plain_dp_the_two_heaviest_rows_are_found",
+    ),
+    Mutant(
+        "trees/walk.py",
+        "        if walk.crowded:  # known now",
+        "        if False and walk.crowded:  # known now",
+        "tests/oracle/test_trees.py",
+        "test_a_crowd_closer_than_the_sphere_can_tell_is_never_taken_for_decided",
+    ),
+    Mutant(
+        "verify/moves.py",
+        "            if apart[0] < self.space.size:",
+        "            if apart[0] >= 0:",
+        "tests/verify/test_verify_many_places.py",
+        "test_an_exact_row_that_only_other_shows_hides_no_other_row",
+    ),
+    Mutant(
         "accounting/covering.py",
         "        for part in term.parts:\n            alone = worst_contexts_of([Term((part,))], part.block.axes",
         "        for part in term.parts[:1]:\n            alone = worst_contexts_of([Term((part,))], part.block.axes",
