@@ -175,10 +175,10 @@ BOUNDS = (
     ),
     Mutant(
         "verify/moves.py",
-        "            if apart[0] < self.space.size:",
-        "            if apart[0] >= 0:",
+        "        for value in sight.outside:",
+        "        for value in ():",
         "tests/verify/test_verify_many_places.py",
-        "test_an_exact_row_that_only_other_shows_hides_no_other_row",
+        "test_an_exact_row_that_only_other_shows_is_refused_where_other_is_no_public_matter",
     ),
     Mutant(
         "accounting/covering.py",

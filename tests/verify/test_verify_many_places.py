@@ -118,27 +118,35 @@ def test_it_is_the_certificate_that_refuses_it(plan, name):
     assert refused.value.where.startswith("certificate")
 
 
-@pytest.fixture(scope="module")
-def public_other(tmp_path_factory):
-    """Places of one country, whose count is exact since only `other` differs, and that is public."""
-    folder = tmp_path_factory.mktemp("public")
+def of_one_country(folder, other, *asked):
+    """Places of one country, so that only `other` differs in its count."""
     rng = random.Random(3)
     lines = [f"p{k},US,S{k % 3},{rng.uniform(30, 45):.4f},{rng.uniform(-120, -75):.4f}" for k in range(450)]
     (folder / "places.csv").write_text("id,country,state,latitude,longitude\n" + "\n".join(lines) + "\n")
-    home = '[attributes.home]\npoints = "places.csv"\nepsilon = 1.0\nper = "100 km"\nother = { epsilon = inf }\n'
+    home = f'[attributes.home]\npoints = "places.csv"\nepsilon = 1.0\nper = "100 km"\nother = {{ epsilon = {other} }}\n'
     (folder / "policy.toml").write_text('title = "t"\ndataset = "d"\n' + home)
     policy = dx.Policy.load(folder / "policy.toml")
-    return dx.plan(["count by home.country", "count by home.state"], policy.metric, rows=1000, share="25%")
+    return dx.plan(["count by home.country", *asked], policy.metric, rows=1000, share="25%", method="optimal")
 
 
-def test_an_exact_row_that_only_other_shows_hides_no_other_row(public_other):
-    assert public_other.scales[0] == 0
-    assert any(check.name == "certificate" and "25 %" in check.found for check in verify_data(written(public_other)))
-    scales = tuple(s / 1000 for s in public_other.scales)
-    proof = Proof(LaplaceCost(public_other.workload, scales), replace(public_other.certificate, ratio=Fraction(0)))
+def forged(plan, scales, ratio, witness=None):
+    proof = Proof(LaplaceCost(plan.workload, scales), replace(plan.certificate, ratio=ratio, witness=witness))
+    return json.loads(json.dumps(replace(plan, scales=tuple(scales), proof=proof).to_dict()))
+
+
+def test_an_exact_row_that_only_other_shows_hides_no_other_row(tmp_path):
+    plan = of_one_country(tmp_path, "inf", "count by home.state")
+    assert plan.scales[0] == 0
+    honest = verify_data(json.loads(json.dumps(plan.to_dict())))
+    assert any(check.name == "certificate" and "25 %" in check.found for check in honest)
     with pytest.raises(NotVerified, match="certificate"):
-        list(verify_data(written(replace(public_other, scales=scales, proof=proof))))
+        list(verify_data(forged(plan, [s / 1000 for s in plan.scales], Fraction(0))))
 
 
-def written(plan):
-    return json.loads(json.dumps(plan.to_dict()))
+@pytest.mark.parametrize("asked", [(), ("count by home.state",)])
+def test_an_exact_row_that_only_other_shows_is_refused_where_other_is_no_public_matter(tmp_path, asked):
+    plan = of_one_country(tmp_path, "40", *asked)
+    assert plan.scales[0] > 0
+    ratio, witness = (plan.certificate.ratio, plan.certificate.witness) if asked else (Fraction(0), None)
+    with pytest.raises(NotVerified, match="without limit"):
+        list(verify_data(forged(plan, [0.0, *plan.scales[1:]], ratio, witness)))
