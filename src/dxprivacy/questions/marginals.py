@@ -1,6 +1,7 @@
 """Marginals: all tables of so many attributes, of all there are or of some that are named."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -9,7 +10,8 @@ from dxprivacy.model.blocks import Block
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.counts import Count, answers_of
-from dxprivacy.questions.grouped import Grouped
+from dxprivacy.questions.grouped import MAX_ROWS, Grouped
+from dxprivacy.questions.grouping import group
 from dxprivacy.questions.question import Question
 
 
@@ -32,6 +34,7 @@ class Marginals(Question):
                 f"{self.of}-way tables of {len(among)} attributes do not exist",
                 where=f"question “{self}”",
             )
+        self._require_few([len(group(name, universe).labels) for name in among], order)
         answers: list[Answer] = []
         blocks: list[Block] = []
         rows = 0
@@ -41,3 +44,18 @@ class Marginals(Question):
             answers += answers_of(table, first=rows, called=f"{', '.join(names)}: ")
             rows += blocks[-1].rows
         return Workload(universe, tuple(blocks), tuple(answers), (str(self),))
+
+    def _require_few(self, sizes: Sequence[int], order: int) -> None:
+        """Refuse more answers than one question may have, from the sizes alone."""
+        totals = [1, *[0] * order]  # of the tables of 0, 1, … of the attributes so far
+        for size in sizes:
+            for k in range(order, 0, -1):
+                totals[k] += totals[k - 1] * size
+        if totals[order] > MAX_ROWS:
+            raise QuestionError(
+                f"{totals[order]:,} answers are more than {MAX_ROWS:,}",
+                where=f"question “{self}”",
+                hints=[
+                    (f"marginals {self.of} of …", "names those that matter, in groups where that is enough: age/10")
+                ],
+            )

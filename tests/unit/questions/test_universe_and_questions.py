@@ -271,3 +271,12 @@ def test_exact_numbers_are_ascii_too(text):
 def test_intervals_with_an_open_end_are_labelled_by_their_start():
     u = Universe([Numbers(name="income", low=0, high=40, step=10)])
     assert [a.label for a in prefixes("income[0,10,30]").on(u).answers] == ["0 to 10", "0 to 30", "0+"]
+
+
+def test_marginals_of_more_answers_than_anybody_reads_are_refused_from_the_sizes_alone():
+    u = Universe([Integers(name=f"x{k}", low=0, high=99, has_other=False) for k in range(12)])
+    assert marginals(2).on(u).rows == 66 * 10_000
+    with pytest.raises(QuestionError, match="220,000,000 answers are more than 2,000,000") as caught:
+        marginals(3).on(u)
+    assert "marginals 3 of" in str(caught.value)
+    assert marginals(3, of=["x0/10", "x1/10", "x2/10", "x3/10"]).on(u).rows == 4 * 1_000
