@@ -221,3 +221,13 @@ def test_differences_of_spans_tell_what_their_columns_tell(seed, monkeypatch):
     dense = [int(a <= g <= b) for a, b in spans for g in groups]
     assert b"".join(Inside(spans, groups).bytes()) == b"".join(x.to_bytes(8, "little") for x in dense)
     assert list(Inside(spans, groups)) == dense
+
+
+@pytest.mark.parametrize("how", ["min", "max", "sum"])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_largest_of_joined_distances_is_that_of_all_pairs(how, seed):
+    rng = random.Random(seed)
+    line = Line([rng.randint(0, 30) for _ in range(9)], F(1, 3))
+    other = rng.choice([Constant(9, F(rng.randint(1, 40), 4)), Line([rng.randint(0, 9) for _ in range(9)], F(1))])
+    joined = Joined(how, [line, other])
+    assert joined.largest == pytest.approx(max(joined.about(i, j) for j in range(9) for i in range(j)))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
-from dxprivacy.verify.distances import Distance, Line
+from dxprivacy.verify.distances import Constant, Distance, Line
 from dxprivacy.verify.reading import Exact
 
 _ZERO = Fraction(0)
@@ -99,6 +99,13 @@ class Joined(Distance):
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
         ends = [p.between(i, j) for p in self.parts]
         return _join(self.how, [e[0] for e in ends]), _join(self.how, [e[1] for e in ends])
+
+    @cached_property
+    def largest(self) -> float:
+        """That of the parts, joined: the largest of all, or where one part alone varies and the rest is the same."""
+        if self.how == "max" or sum(not isinstance(p, Constant) for p in self.parts) <= 1:
+            return float(_join(self.how, [p.largest for p in self.parts]))
+        return super().largest
 
 
 def _join(how: str, values: Sequence[Exact]) -> Exact:
