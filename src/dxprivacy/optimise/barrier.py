@@ -1,7 +1,7 @@
 """The least noise: minimise the loss of w = 1/s under `sum_k w_k |A_ki - A_kj| <= limit(i, j)`, which is convex.
 
 The loss is sum_k a_k w_k^-p (p = 2: squared error, p = 1: absolute error) or -sum_k a_k log w_k (p = 0: the geometric
-mean).  A barrier method with damped Newton steps solves it on few pairs at a time; pairs that its solution violates
+mean).  A primal-dual method (a barrier where that gets stuck) solves it on few pairs at a time; pairs that it violates
 are added until none is left.  Any non-negative multipliers of the pairs give a lower bound on the loss (MATH 3a), so
 every answer comes with its distance from the optimum, whatever the solver did.  What it returns is a proposal: scaled
 to keep every pair in floats, and certified by nobody here.
@@ -166,7 +166,7 @@ def _primal_dual(
         if late >= _LATE or (watch is not None and watch.over):
             break
         mu = centring * float(left @ y) / len(left)
-        slope, bend = (-a / v, a / v**2) if p == 0 else (-p * a * v ** (-p - 1), p * (p + 1) * a * v ** (-p - 2))
+        slope, bend = _slopes(a, v, p)
         pull, weight = slope - mu / v + rows.T @ (mu / left), bend + mu / v**2
         step = _direction(rows, np.sqrt(left / y), np.sqrt(y / left), pull, weight)
         along = rows @ step
@@ -185,6 +185,11 @@ def _primal_dual(
         shorter = min(forward, upward)
         centring = 0.1 if shorter > 0.9 else 0.3 if shorter > 0.5 else 0.7
     return best
+
+
+def _slopes(a: Floats, v: Floats, p: int) -> tuple[Floats, Floats]:
+    """The first and the second derivatives of the loss."""
+    return (-a / v, a / v**2) if p == 0 else (-p * a * v ** (-p - 1), p * (p + 1) * a * v ** (-p - 2))
 
 
 def _room(x: Floats, step: Floats) -> float:
@@ -230,7 +235,7 @@ def _newton(rows: Rows, a: Floats, p: int, v: Floats, t: float) -> tuple[Floats,
     """One damped step, and whether it was small; None where none helps."""
     left = 1 - rows @ v
     push = 1 / left
-    slope, bend = (-a / v, a / v**2) if p == 0 else (-p * a * v ** (-p - 1), p * (p + 1) * a * v ** (-p - 2))
+    slope, bend = _slopes(a, v, p)
     gradient = t * slope + rows.T @ push - 1 / v
     diagonal = t * bend + 1 / v**2
     step = _direction(rows, left, push, gradient, diagonal)
