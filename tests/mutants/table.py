@@ -154,10 +154,45 @@ METRICS = (
 BOUNDS = (
     Mutant(
         "accounting/exchange.py",
-        "if not len(mine) or not len(theirs) or (mine is theirs and len(mine) == 1):",
-        "if not len(mine) or not len(theirs) or len(mine) == len(theirs) == 1:",
+        "if mine is theirs and len(mine) == 1:",
+        "if len(mine) == len(theirs) == 1:",
         "tests/oracle/test_exchange.py",
         "test_values_with_a_scale_of_their_own_are_pairs_like_any_others",
+    ),
+    Mutant(
+        "accounting/exchange.py",
+        "len(theirs) == 1 and kinds.whole[a] and kinds.whole[b]:",
+        "len(theirs) == 1:",
+        "tests/oracle/test_exchange.py",
+        "test_ends_in_one_row_do_not_stand_for_those_between_them",
+    ),
+    Mutant(
+        "accounting/lines.py",
+        "~(alike[1:] & alike[:-1] & (",
+        "~((",
+        "tests/oracle/test_lines.py",
+        "test_along_attributes_of_one_distance",
+    ),
+    Mutant(
+        "model/blocks/one_hot.py",
+        "return factor.groups, None if factor.weighs_alike else factor.values",
+        "return factor.groups, None",
+        "tests/oracle/test_lines.py",
+        "test_under_one_distance_for_all_records",
+    ),
+    Mutant(
+        "verify/lines.py",
+        "if step is None or step != before:",
+        "if step != before:",
+        "tests/verify/test_verify_lines.py",
+        "test_under_one_distance_for_all_records",
+    ),
+    Mutant(
+        "verify/exchange.py",
+        "return all(x is None or x != y for x, y in zip(a, b, strict=True))",
+        "return a != b",
+        "tests/verify/test_verify_lines.py",
+        "test_values_for_which_others_stand",
     ),
     Mutant(
         "model/blocks/one_hot.py",

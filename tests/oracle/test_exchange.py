@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from contracts.line_models import towns
 from contracts.oracle_brute import brute
 from dxprivacy.accounting import covering, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
@@ -77,6 +78,19 @@ def test_values_with_a_scale_of_their_own_are_pairs_like_any_others(monkeypatch,
     scales = [rng.choice([1.0, 1.01, 1000.0]) if rng.random() < 0.4 else 1000.0 for _ in range(workload.rows)]
     loss = LaplaceCost(workload, scales)
     assert max_ratio(loss, metric).upper == brute(loss, metric)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ends_in_one_row_do_not_stand_for_those_between_them(monkeypatch, seed):
+    """Towns of one height each: the lowest and the highest may be in one state, and others between them not."""
+    monkeypatch.setattr(covering, "EXCHANGED_FROM", 1)
+    rng = random.Random(seed)
+    metric, questions = towns(rng)
+    workload = questions.on(metric.universe)
+    scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
+    loss = LaplaceCost(workload, [scales[b] for b in workload.block_of.tolist()])
+    bound = max_ratio(loss, metric)
+    assert bound.upper == bound.lower == brute(loss, metric)
 
 
 def test_four_honest_questions_about_two_of_many_values_do_not_fit_one_budget(tmp_path):

@@ -6,6 +6,7 @@ set small, and the evaluation on it is the same for all metrics and losses:
 *one attribute*       the metric's own generators (neighbours on a line, otherwise all pairs);
 *sum of attributes*   pairs that differ in ONE attribute, which on a full product generate the sum;
 *classes*             values that no question tells apart are one; of a class pair only the closest pair matters;
+*lines*               of values that are all equally far apart, those that do not lie between two others;
 *contexts*            of the other attributes only what changes the effect of the move; of values that change it alike,
                       only the strongest: what is moved beside a weaker one is moved at least as much beside it;
 *presence*            where records may be absent, also each different record against its absence;
@@ -21,9 +22,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dxprivacy.accounting.closest import closest_between, in_space, reducible, representatives
+from dxprivacy.accounting.closest import closest_between, in_space, reducible
 from dxprivacy.accounting.contexts import worst_contexts_of
 from dxprivacy.accounting.exchange import standing_pairs
+from dxprivacy.accounting.lines import equally_far, line_ends, pairs_of_ends
 from dxprivacy.accounting.moves import Cover, Loose, Move, Own
 from dxprivacy.accounting.walks import MAX_WALKED, Walk, space_of
 from dxprivacy.errors import NotCertified
@@ -36,6 +38,7 @@ from dxprivacy.model.universe import Universe
 
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
+MAX_PAIRS_OF_ATTRIBUTE = 100_000_000  # which are held all at once
 _CONSTANT_COLUMNS = 2_500
 EXCHANGED_FROM = 1_500  # classes of values that are all equally far apart
 _FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
@@ -188,12 +191,12 @@ def _sum_of_attributes(
             if contexts is not None:
                 walked.append(Walk(axis, universe, space, contexts, tuple(touching)))
                 continue
-        if int(moving.max()) >= EXCHANGED_FROM and (found := standing_pairs(along, axis, touching, moving)) is not None:
-            values: tuple[Pairs, ...] = (found,)
-            exchanged.append(axis)
+        if (found := _equally_far(along, axis, touching, moving)) is not None:
+            values, exchanges = found
+            exchanged += [axis] if exchanges else []
         elif len(axes) == 1 and not reducible(moving):
             return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
-        elif not reducible(moving) and along.generator_count > MAX_ALL_PAIRS:
+        elif not reducible(moving) and along.generator_count > MAX_PAIRS_OF_ATTRIBUTE:
             if few is not None:
                 return None
             steep.append((along, tuple(touching)))
@@ -218,6 +221,20 @@ def _sum_of_attributes(
     return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked), exchanged=tuple(exchanged), steep=tuple(steep))
 
 
+def _equally_far(
+    along: Metric, axis: int, touching: Sequence[Term], moving: Ints
+) -> tuple[tuple[Pairs, ...], bool] | None:
+    """Of values that all have one distance those pairs that matter, and whether one stands for many rows."""
+    listed = equally_far(along)
+    if listed is None:
+        return None
+    ends = line_ends(touching, axis, listed)
+    if len(ends) < EXCHANGED_FROM:
+        return (pairs_of_ends(along, ends, moving),), False
+    found = standing_pairs(listed, axis, touching, moving)
+    return None if found is None else ((found,), True)
+
+
 def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -> Own:
     """Each part of a term in all its own contexts."""
     pairs = sum(len(u) for u, _ in values)
@@ -238,7 +255,7 @@ def _others(terms: Sequence[Term], axis: int) -> list[int]:
 
 
 def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
-    """The same distance everywhere: cells with equal columns are one, then all pairs of what is left."""
+    """The same distance everywhere: along each attribute the ends of lines, then all pairs of what is left."""
     universe = metric.universe
     if metric.epsilon == float("inf"):
         return Cover("constant")
@@ -248,8 +265,7 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
             return _at_one_place("constant", (ends,))
     offsets = universe.numbered([0])
     for axis in sorted({x for t in terms for x in t.axes}):
-        classes = [t.moving(axis) for t in terms if axis in t.axes]
-        chosen = universe.offsets(axis, representatives(joint_classes(classes, universe.shape[axis])))
+        chosen = universe.offsets(axis, line_ends(terms, axis, universe.shape[axis]))
         offsets = (offsets[:, None] + chosen).ravel()
         if few is not None and len(offsets) ** 2 > 2 * few:
             return None

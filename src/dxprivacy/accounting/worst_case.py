@@ -7,8 +7,9 @@ The plain-DP reading of what was spent.  A loss is a sum of terms, each of which
 *classes*      within a component, values that no term tells apart are one; the losses between all combinations of
                classes are a table, to which a further cost adds its own;
 *closed forms* where combinations are too many for a table, and a component has one term only: a table of counts, or
-               the largest of rows, has its largest loss between known records; otherwise it is bounded by the terms'
-               own reaches.
+               the largest of rows, has its largest loss between known records;
+*lines*        otherwise, of values that lie on a line the ends are enough (lines.py); where these are too many as well,
+               it is bounded by the terms' own reaches.
 
 For printing, so in floats: never below the true value by more than roundings.
 """
@@ -20,12 +21,15 @@ from functools import cached_property
 
 import numpy as np
 
+from dxprivacy.accounting.lines import line_ends
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.blocks import AlongAxis, OneHot, joint_classes
 from dxprivacy.model.terms import Part, Term
 from dxprivacy.model.universe import Universe
 
 MOST_COMBINATIONS = 2_500
+_MOST_ENDS = 2_500
+_MOST_LOSSES = 25_000_000  # between ends, to be worked out anew with every cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +63,28 @@ class _Component:
             at = at * (int(classes.max(initial=0)) + 1) + classes[self.universe.along(axis, of.cells)]
         return at
 
+    @cached_property
+    def _ends(self) -> Ints | None:
+        """Records of which two have the largest loss; None if they are too many."""
+        chosen = {axis: line_ends(self.terms, axis, self.universe.shape[axis]) for axis in self.classes}
+        count = math.prod(map(len, chosen.values()))
+        if count > _MOST_ENDS or count**2 * len(self.terms) > _MOST_LOSSES:
+            return None
+        out = self.universe.numbered([0])
+        for axis, values in chosen.items():
+            out = (out[:, None] + self.universe.offsets(axis, values)).ravel()
+        return out
+
     def most(self) -> tuple[float, tuple[int, int] | None]:
         """The largest loss among those who are there, and the pair; None where it is only bounded."""
         if self.table is not None:
             i, j = np.unravel_index(int(self.table.argmax()), self.table.shape)
             return float(self.table[i, j]), (int(self.cells[i]), int(self.cells[j]))
         pairs = _closed_form(self.terms, absent=False)
+        if pairs is None and self._ends is not None:
+            table = np.sum([_losses(term, self._ends) for term in self.terms], axis=0)
+            i, j = np.unravel_index(int(table.argmax()), table.shape)
+            return float(table[i, j]), (int(self._ends[i]), int(self._ends[j]))
         if pairs is None:
             return sum(term.reach() for term in self.terms), None
         loss = self.terms[0].pairwise(*pairs)
@@ -76,6 +96,10 @@ class _Component:
         if self.gone is not None:
             at = int(self.gone.argmax())
             return float(self.gone[at]), int(self.cells[at])
+        if self._ends is not None:
+            nobody = np.full(len(self._ends), self.universe.absent, dtype=self._ends.dtype)
+            gone = np.sum([term.pairwise(self._ends, nobody) for term in self.terms], axis=0)
+            return float(gone.max()), int(self._ends[gone.argmax()])
         return sum(term.reach() for term in self.terms), None
 
 

@@ -59,6 +59,10 @@ class Block(ABC):
     def moving(self, axis: int, value: int) -> object:
         """Equal for values that these rows do not tell apart, in any context."""
 
+    def line(self, axis: int, value: int) -> tuple[object, int]:
+        """A kind and a number x: the columns of values of one kind are A + x B, in every context."""
+        return self.moving(axis, value), 0
+
     @abstractmethod
     def context(self, axis: int, value: int, uniform: bool) -> object:
         """Equal for values that do not change the loss of a move along another attribute.
@@ -131,6 +135,10 @@ class Table(Block):
 
     def moving(self, axis: int, value: int) -> object:
         return (self.groups[axis][value], self.weights[axis][value]) if axis in self.groups else None
+
+    def line(self, axis: int, value: int) -> tuple[object, int]:
+        """Its group, and its weight there: 0 for who is not counted, so in a single group all are on one line."""
+        return None if self.sizes[axis] == 1 else self.groups[axis][value], self.weights[axis][value]
 
     def context(self, axis: int, value: int, uniform: bool) -> object:
         """The loss of a move is multiplied by |weight|; which rows it concerns matters only if their scales differ."""

@@ -18,6 +18,7 @@ from dxprivacy.verify.blocks import Block, Table
 from dxprivacy.verify.combined import WithAbsent
 from dxprivacy.verify.directions import NOTHING, Along, Anywhere, Direction, contexts
 from dxprivacy.verify.distances import Constant, Distance
+from dxprivacy.verify.lines import ends
 from dxprivacy.verify.loss import Loss, Tightest, ratio
 from dxprivacy.verify.parts import MARGIN
 from dxprivacy.verify.reading import Exact, refuse
@@ -97,20 +98,24 @@ def _added(parts: Sequence[Tightest]) -> Tightest:
     return Tightest(low, high, None, sum(p.pairs for p in parts), all(p.exact for p in parts))
 
 
-def _linked(loss: Loss, metric: Constant, *, tables: bool = True) -> Tightest:
+def _linked(loss: Loss, metric: Constant, *, closely: bool = True) -> Tightest:
     """One cell of each different column; the sum of the blocks' reaches if these are too many.
 
-    `tables` says that a single table is known to have its largest loss between certain rows.
+    `closely` says that a single table is known to have its largest loss between certain rows, and that of values that
+    lie on a line only the ends are looked at: earlier versions knew neither.
     """
     universe = loss.universe
     summands = loss.summands(loss.blocks)
     if loss.choices and len(summands) == 1:
         return _widest_row(loss, metric)
-    if tables and len(loss.blocks) == 1 and isinstance(table := loss.blocks[0], Table):
+    if closely and len(loss.blocks) == 1 and isinstance(table := loss.blocks[0], Table):
         return _widest_table(loss, table, metric)
     choices: list[list[int]] = []
     for axis, size in enumerate(universe.shape):
         blocks = [b for b in loss.blocks if axis in b.axes]
+        if closely:
+            choices.append(ends(blocks, axis, range(size)) if blocks else [0])
+            continue
         seen: dict[object, int] = {}
         for value in range(size if blocks else 1):
             seen.setdefault(tuple(b.moving(axis, value) for b in blocks), value)
@@ -253,4 +258,4 @@ def largest_loss(loss: Loss) -> float:
 def earlier_bound(loss: Loss) -> float:
     """What earlier versions stated as the largest loss: all attributes at once, bounded where these are too many."""
     one = Constant(loss.universe.size, Fraction(1))
-    return float(max((_linked(part, one, tables=False).high for part in loss.alternatives), default=Fraction(0)))
+    return float(max((_linked(part, one, closely=False).high for part in loss.alternatives), default=Fraction(0)))

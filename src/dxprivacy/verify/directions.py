@@ -7,20 +7,24 @@ may be the largest; fractions decide among them.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from fractions import Fraction
 from itertools import product
 
 from dxprivacy.errors import Undecided
 from dxprivacy.verify.blocks import Block, Column
 from dxprivacy.verify.distances import Distance
+from dxprivacy.verify.exchange import standing
+from dxprivacy.verify.lines import at_one_distance, ends
 from dxprivacy.verify.loss import Loss, Tightest, ratio
 from dxprivacy.verify.parts import MARGIN, OfBlocks, OfCells, Part, separate
 from dxprivacy.verify.reading import Exact
 
 MOST_PAIRS = 20_000_000
 MANY_PLACES = 400
+_MANY_VALUES = 1_500
 _MOST_COMPARED = 1_000
+NONE = -1  # the class of values that need not be looked at
 NOTHING = Tightest(Fraction(0), Fraction(0), None, 0)
 
 
@@ -75,10 +79,13 @@ class Direction(ABC):
         self.classes: list[int] = []
         self.members: list[int] = []  # one value of each class
 
-    def number(self, keys: Iterable[object]) -> None:
-        """Number the classes."""
+    def number(self, keys: Iterable[object], leave_out: Container[int] = ()) -> None:
+        """Number the classes; values that need not be looked at are in none."""
         seen: dict[object, int] = {}
         for value, key in enumerate(keys):
+            if value in leave_out:
+                self.classes.append(NONE)
+                continue
             if key not in seen:
                 seen[key] = len(seen)
                 self.members.append(value)
@@ -104,7 +111,7 @@ class Direction(ABC):
         classes, about = self.classes, self.metric.about
         for u, v in self.metric.pairs(classes):
             a, b = classes[u], classes[v]
-            if a == b:
+            if a == b or NONE in (a, b):
                 continue
             d = about(u, v)
             if d == math.inf:
@@ -196,7 +203,16 @@ class Along(Direction):
         super().__init__(loss, metric, metric.size)
         self.axis = axis
         self.touching = [b for b in loss.blocks if axis in b.axes]
-        self.number(tuple(b.moving(axis, v) for b in self.touching) for v in range(metric.size))
+        stood_for = self._stood_for() if self.touching else set[int]()
+        self.number((tuple(b.moving(axis, v) for b in self.touching) for v in range(metric.size)), stood_for)
+
+    def _stood_for(self) -> set[int]:
+        """Values for which others stand, where all are equally far from one another."""
+        values = range(at_one_distance(self.metric) or 0)
+        kept = ends(self.touching, self.axis, values)
+        if len(kept) > _MANY_VALUES:
+            kept = standing(self.loss, self.touching, self.axis, values) or kept
+        return {*values}.difference(kept)
 
     def walk(self) -> Tightest | None:
         """By a tree of places; numpy is loaded only here."""

@@ -52,6 +52,13 @@ class Rows(ABC):
         kinds = self.context(axis, uniform=uniform)
         return kinds, np.ones(len(kinds), dtype=np.int64)
 
+    def lines(self, axis: int) -> tuple[Ints, Ints | None]:
+        """A kind for each value along `axis`, and a whole number x: the columns of one kind are A + x B.
+
+        A and B depend on the other attributes, and are the same for all values of the kind; None where x is.
+        """
+        return self.moving(axis), None
+
     @abstractmethod
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
         """sum_k w_k |Q_ki - Q_kj| for each pair, each term rounded a few times at most."""

@@ -33,6 +33,12 @@ class Factor:
         """Whether every value counts once."""
         return bool((self.values == 1).all())
 
+    @cached_property
+    def weighs_alike(self) -> bool:
+        """Whether all values that are in a group have one weight."""
+        counted = self.values[self.groups >= 0]
+        return not len(counted) or bool((counted == counted[0]).all())
+
     @property
     def count(self) -> int:
         """How many groups there are."""
@@ -124,6 +130,15 @@ class OneHot(Block):
             return super().strengths(axis, uniform=uniform)
         factor = self.factors[axis]
         return np.zeros_like(factor.groups) if uniform else factor.groups, np.abs(factor.values)
+
+    def lines(self, axis: int) -> tuple[Ints, Ints | None]:
+        """The group, and the weight in it; in a single group who is not counted has weight 0."""
+        if axis not in self.factors:
+            return super().lines(axis)
+        factor = self.factors[axis]
+        if self.sizes[axis] == 1:
+            return np.zeros_like(factor.groups), factor.values
+        return factor.groups, None if factor.weighs_alike else factor.values
 
     def place(self, cells: Ints) -> tuple[Ints, Ints]:
         """Row and weight of each cell; weight 0 where the record is not counted."""

@@ -1,0 +1,99 @@
+"""Values on lines: the ends against all pairs, in exact fractions: certificate, worst case, plan."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from contracts.line_models import asked, one_distance_each, universe
+from contracts.oracle_brute import brute
+from dxprivacy.accounting import covering, max_ratio, worst_case
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.accounting.lines import ends_of
+from dxprivacy.accounting.ratio import largest_loss
+from dxprivacy.mechanisms.laplace.constraints import constraints
+from dxprivacy.metrics import Constant
+
+
+def some_loss(rng, whole):
+    costs = []
+    for _ in range(rng.randint(1, 2)):
+        workload = asked(rng).on(whole)
+        scales = [rng.choice([1.0, 2.0, 3.5, 40.0])] * workload.rows
+        if rng.random() < 0.6:
+            scales = [s * rng.choice([1.0, 0.25, 7.0]) for s in scales]
+        kind = SelectionCost if rng.random() < 0.2 else LaplaceCost
+        costs.append(kind(workload, scales))
+    return SumCost(whole, costs)
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+@pytest.mark.parametrize("seed", range(60))
+def test_along_attributes_of_one_distance(monkeypatch, seed, exchanged):
+    if exchanged:
+        monkeypatch.setattr(covering, "EXCHANGED_FROM", 1)
+    rng = random.Random(f"along {seed}")
+    metric = one_distance_each(rng)
+    loss = some_loss(rng, metric.universe)
+    bound = max_ratio(loss, metric)
+    assert bound.upper == bound.lower == brute(loss, metric)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_under_one_distance_for_all_records(seed):
+    rng = random.Random(f"everywhere {seed}")
+    metric = Constant(universe(rng), Fraction(rng.randint(1, 5), 3))
+    loss = some_loss(rng, metric.universe)
+    bound = max_ratio(loss, metric)
+    assert bound.upper == bound.lower == brute(loss, metric)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_worst_case_where_combinations_are_too_many_for_a_table(monkeypatch, seed):
+    rng = random.Random(f"worst {seed}")
+    whole = universe(rng)
+    loss = some_loss(rng, whole)
+    truth = float(brute(loss, Constant(whole, Fraction(1))))
+    monkeypatch.setattr(worst_case, "MOST_COMBINATIONS", 1)
+    assert largest_loss(loss)[0] == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_planned_on_the_ends_holds_everywhere(seed):
+    """The systems that planning solves: random precisions that keep to the ends' pairs keep to all."""
+    rng = random.Random(f"plan {seed}")
+    metric = one_distance_each(rng)
+    workload = asked(rng).on(metric.universe)
+    system = constraints(workload, metric, Fraction(1))
+    assert system is not None
+    for _ in range(5):
+        w = np.array([rng.random() * rng.choice([0.01, 1, 5]) for _ in range(system.count)])
+        used = float(system.pairs.used(w).max())
+        scales = (1 / w)[system.variable] * used
+        assert float(brute(LaplaceCost(workload, scales), metric)) == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ends_are_what_no_two_others_have_between_them(seed):
+    """Every point that is left out lies straight between two of its kind that are kept."""
+    rng = random.Random(f"ends {seed}")
+    many, width = rng.randint(1, 60), rng.randint(1, 3)
+    size = rng.choice([2, 5, 2**50])
+    x = [rng.randint(-size, size) for _ in range(many)]
+    bends = [[min(v, rng.choice([0, size // 2])) for v in x] for _ in range(width - 1)]
+    kinds = np.array([rng.randint(0, 2) for _ in range(many)])
+    numbers = [np.array(column, dtype=np.int64) for column in (x, *bends)]
+    kept = ends_of(kinds, numbers).tolist()
+    points = list(zip(kinds.tolist(), *(column.tolist() for column in numbers), strict=True))
+    remaining = {points[k] for k in kept}
+    assert len(remaining) == len(kept)
+    for point in set(points) - remaining:
+        assert any(_between(point, a, b) for a in remaining for b in remaining if a[0] == b[0] == point[0])
+
+
+def _between(point, a, b):
+    """Whether a point is a + t (b - a) for some t from 0 to 1."""
+    steps = [(y - x, z - x) for x, y, z in zip(a, b, point, strict=True)]
+    parts = {Fraction(there, whole) for whole, there in steps if whole}
+    return len(parts) == 1 and all(not there for whole, there in steps if not whole) and 0 <= parts.pop() <= 1
