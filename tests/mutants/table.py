@@ -154,17 +154,24 @@ METRICS = (
 BOUNDS = (
     Mutant(
         "accounting/exchange.py",
-        "if mine is theirs and len(mine) == 1:",
-        "if len(mine) == len(theirs) == 1:",
+        "if a == b and len(kinds.members[a]) == 1:",
+        "if len(kinds.members[a]) == len(kinds.members[b]) == 1:",
         "tests/oracle/test_exchange.py",
         "test_values_with_a_scale_of_their_own_are_pairs_like_any_others",
     ),
     Mutant(
         "accounting/exchange.py",
-        "len(theirs) == 1 and kinds.whole[a] and kinds.whole[b]:",
-        "len(theirs) == 1:",
+        "len(theirs) == 1 and self._whole[a] and self._whole[b]",
+        "len(theirs) == 1",
         "tests/oracle/test_exchange.py",
         "test_ends_in_one_row_do_not_stand_for_those_between_them",
+    ),
+    Mutant(
+        "accounting/exchange.py",
+        "product(range(len(kinds.members)), repeat=2)",
+        "combinations_with_replacement(range(len(kinds.members)), 2)",
+        "tests/oracle/test_lines.py",
+        "test_records_stand_for_all_whichever_of_two_attributes_is_at_which_end",
     ),
     Mutant(
         "accounting/lines.py",

@@ -6,14 +6,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from contracts.line_models import asked, one_distance_each, universe
+from contracts.line_models import asked, one_distance_each, towns, universe
 from contracts.oracle_brute import brute
 from dxprivacy.accounting import covering, max_ratio, worst_case
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.accounting.lines import ends_of
 from dxprivacy.accounting.ratio import largest_loss
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.laplace.constraints import constraints
 from dxprivacy.metrics import Constant
+from dxprivacy.model.universe import Universe
+from dxprivacy.questions.asking import count, gather, mean_of, sum_of
 
 
 def some_loss(rng, whole):
@@ -47,6 +51,34 @@ def test_under_one_distance_for_all_records(seed):
     loss = some_loss(rng, metric.universe)
     bound = max_ratio(loss, metric)
     assert bound.upper == bound.lower == brute(loss, metric)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_records_that_stand_for_all_under_one_distance(monkeypatch, seed):
+    monkeypatch.setattr(covering, "_FEW_COLUMNS", 1)
+    rng = random.Random(f"standing {seed}")
+    if seed % 2:
+        whole = universe(rng)
+        loss = some_loss(rng, whole)
+    else:
+        metric, questions = towns(rng)
+        whole, workload = metric.universe, questions.on(metric.universe)
+        scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
+        loss = LaplaceCost(workload, [scales[b] for b in workload.block_of.tolist()])
+    metric = Constant(whole, Fraction(rng.randint(1, 5), 3))
+    bound = max_ratio(loss, metric)
+    truth = brute(loss, metric)
+    assert bound.upper == bound.lower == truth
+
+
+def test_records_stand_for_all_whichever_of_two_attributes_is_at_which_end(monkeypatch):
+    """The most is shown between the tallest of group a and the smallest of group b, not between equal ends of both."""
+    monkeypatch.setattr(covering, "_FEW_COLUMNS", 1)
+    whole = Universe([Integers(name="height", low=0, high=3, has_other=False), Values(name="g", values=("a", "b"))])
+    workload = gather(sum_of("height"), sum_of("height", where={"g": "a"}), count(g="a")).on(whole)
+    loss, metric = LaplaceCost(workload, [1.0, 1.0, 1.0]), Constant(whole, Fraction(1))
+    bound = max_ratio(loss, metric)
+    assert bound.upper == bound.lower == brute(loss, metric) == 7
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -97,3 +129,18 @@ def _between(point, a, b):
     steps = [(y - x, z - x) for x, y, z in zip(a, b, point, strict=True)]
     parts = {Fraction(there, whole) for whole, there in steps if whole}
     return len(parts) == 1 and all(not there for whole, there in steps if not whole) and 0 <= parts.pop() <= 1
+
+
+def test_of_thousands_of_groups_two_stand_for_all_under_plain_dp():
+    """A mean by each of 4,043 aircraft: sums and counts get the noise that is best for means, not one scale."""
+    tail = Values(name="tail", values=tuple(f"t{k}" for k in range(4_043)))
+    delay = Integers(name="delay", low=-60, high=360)
+    whole = Universe([delay, tail])
+    workload = mean_of("delay", by="tail").on(whole)
+    metric = Constant(whole, Fraction(1))
+    sums, counts = (b.rows for b in workload.blocks)
+    loss = LaplaceCost(workload, [2.0] * sums + [5.0] * counts)
+    assert max_ratio(loss, metric).upper == 2 * (Fraction(workload.blocks[0].largest, 2) + Fraction(1, 5))
+    system = constraints(workload, metric, Fraction(1))
+    assert system is not None
+    assert system.count == 2

@@ -5,10 +5,17 @@ from fractions import Fraction
 
 import pytest
 
-from contracts.by_all_pairs import check, read
+from contracts.by_all_pairs import check, over_all_pairs, read, read_back
 from contracts.line_models import asked, one_distance_each, towns, universe
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
+from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Constant
-from dxprivacy.verify import directions
+from dxprivacy.model.universe import Universe
+from dxprivacy.questions.asking import gather, mean_of
+from dxprivacy.verify import certificate, directions, verify_data
+from dxprivacy.verify.certificate import tightest
+from dxprivacy.verify.exchange import never_more
 
 
 def scales_of(rng, rows):
@@ -44,3 +51,27 @@ def test_under_one_distance_for_all_records(seed):
     questions = asked(rng)
     scales = scales_of(rng, questions.on(metric.universe).rows)
     check(*read(questions, metric, scales))
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_of_too_many_records_a_bound_that_is_never_too_small_and_mostly_met(monkeypatch, seed):
+    monkeypatch.setattr(certificate, "_MOST_COLUMNS", 0)
+    rng = random.Random(f"bound {seed}")
+    sums, questions = towns(rng) if seed % 2 else (one_distance_each(rng), asked(rng))
+    metric = Constant(sums.universe, Fraction(rng.randint(1, 5), 3))
+    workload = questions.on(metric.universe)
+    scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
+    loss, distances = read(questions, metric, [scales[b] for b in workload.block_of.tolist()])
+    truth = over_all_pairs(loss, distances)[1]
+    assert truth <= tightest(loss, distances).high
+    bound = never_more(loss)
+    assert bound is not None
+    assert truth <= bound / Fraction(metric.epsilon)
+
+
+def test_a_plan_under_one_distance_with_thousands_of_groups_is_verified():
+    """Both signs: a sum over everybody changes by less than twice its largest number."""
+    tail = Values(name="tail", values=tuple(f"t{k}" for k in range(3_000)))
+    whole = Universe([Integers(name="delay", low=-60, high=360), tail])
+    plan = make_plan(gather(mean_of("delay"), mean_of("delay", by="tail")), Constant(whole, Fraction(1)), rows=10**6)
+    assert "certificate" in [found.name for found in verify_data(read_back(plan.to_dict()))]

@@ -111,7 +111,8 @@ def test_what_is_undecided_is_said_so_after_everything_that_holds(dxp, tmp_path)
     assert out.returncode == 9
     assert "✓ entry" in out.stdout
     assert "✓ verified" not in out.stdout
-    assert out.stderr.startswith("✗ ledger budget · 1 of 2 costs")
+    assert out.stderr.startswith("? ledger budget · 1 of 2 costs")
+    assert "undecided here: nothing was found to be wrong" in out.stderr
     assert "nothing is said about the sum of all costs" in out.stderr
 
 

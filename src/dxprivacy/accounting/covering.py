@@ -17,6 +17,7 @@ Where contexts multiply beyond what can be enumerated, each question takes its o
 labelled as such (the exact value is NP-hard there).
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -24,7 +25,7 @@ import numpy as np
 
 from dxprivacy.accounting.closest import closest_between, in_space, reducible
 from dxprivacy.accounting.contexts import worst_contexts_of
-from dxprivacy.accounting.exchange import standing_pairs
+from dxprivacy.accounting.exchange import standing_pairs, standing_records
 from dxprivacy.accounting.lines import equally_far, line_ends, pairs_of_ends
 from dxprivacy.accounting.moves import Cover, Loose, Move, Own
 from dxprivacy.accounting.walks import MAX_WALKED, Walk, space_of
@@ -39,6 +40,7 @@ from dxprivacy.model.universe import Universe
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
 MAX_PAIRS_OF_ATTRIBUTE = 100_000_000  # which are held all at once
+_FEW_COLUMNS = 300  # under one distance for all records; of more, it is tried whether some stand for all
 _CONSTANT_COLUMNS = 2_500
 EXCHANGED_FROM = 1_500  # classes of values that are all equally far apart
 _FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
@@ -263,19 +265,24 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
         ends = terms[0].parts[0].block.ends(absent=universe.absent is not None)
         if ends is not None:  # the largest loss of a row is that between its ends
             return _at_one_place("constant", (ends,))
-    offsets = universe.numbered([0])
-    for axis in sorted({x for t in terms for x in t.axes}):
-        chosen = universe.offsets(axis, line_ends(terms, axis, universe.shape[axis]))
-        offsets = (offsets[:, None] + chosen).ravel()
-        if few is not None and len(offsets) ** 2 > 2 * few:
-            return None
-        if len(offsets) > _CONSTANT_COLUMNS:
-            return Cover("constant, upper bound per question", apart=(terms,))
+    axes = sorted({x for t in terms for x in t.axes})
+    chosen = [line_ends(terms, axis, universe.shape[axis]) for axis in axes]
+    count = math.prod(map(len, chosen))
+    if count > _FEW_COLUMNS and universe.absent is None and (found := standing_records(terms, universe)) is not None:
+        alike = replace(_at_one_place("constant", (found,)), exchanged=tuple(axes))
+        return None if few is not None and alike.size > few else alike
+    if few is not None and count**2 > 2 * few:
+        return None
+    if count > _CONSTANT_COLUMNS:
+        return Cover("constant, upper bound per question", apart=(terms,))
+    cells = universe.numbered([0])
+    for axis, values in zip(axes, chosen, strict=True):
+        cells = (cells[:, None] + universe.offsets(axis, values)).ravel()
     if universe.absent is not None:
-        offsets = np.append(offsets, universe.absent)
-    if len(offsets) < 2:
+        cells = np.append(cells, universe.absent)
+    if len(cells) < 2:
         return Cover("constant")
-    return _at_one_place("constant", tuple((offsets[a], offsets[b]) for a, b in all_pairs(len(offsets))))
+    return _at_one_place("constant", tuple((cells[a], cells[b]) for a, b in all_pairs(len(cells))))
 
 
 def _at_one_place(rule: str, pairs: tuple[Pairs, ...]) -> Cover:

@@ -7,21 +7,26 @@ every table puts into different rows stand for all: no other two of these change
 
 Tables that put all values into one row, such as sums, change by |x_u - x_v|: values that differ in nothing else lie on
 lines (lines.py), of which the ends stand for all.
+
+Where all records have one distance, the same holds for all attributes at once: two records of given kinds of values
+change most if they lie in different rows of every table, which they do if they differ so in one of its attributes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
 from dxprivacy.accounting.lines import ends_of
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.metrics.base import Pairs
-from dxprivacy.model.blocks import OneHot
+from dxprivacy.model.blocks import OneHot, joint_classes
 from dxprivacy.model.blocks.base import classes_of_rows
 from dxprivacy.model.terms import Part, Term
+from dxprivacy.model.universe import Universe
 
 _MOST_KINDS = 60
+_MOST_RECORDS = 1_000_000  # pairs of them
 _TRIED = 12  # values of a kind, in different classes
 
 
@@ -30,65 +35,87 @@ def standing_pairs(listed: int, axis: int, terms: Sequence[Term], moving: Ints) 
 
     `moving` are the classes of values that no term tells apart; the first `listed` values have one distance.
     """
-    parts = [part for term in terms for part in term.parts if axis in part.block.axes]
-    if not all(_is_simple(part, axis) for part in parts):
-        return None
-    scattered = [_weighed(part, axis) for part in parts if not _in_one_row(part, axis)]
-    summed = [part.block.lines(axis)[1] for part in parts if _in_one_row(part, axis)]
-    kinds = _kinds(
-        [column for columns in scattered for column in columns[1:]], [x for x in summed if x is not None], listed
-    )
+    kinds = _Kinds.along(listed, axis, terms, moving)
     if kinds is None:
         return None
-    members = [_some(values, moving) for values in kinds.members]
-    rows = np.stack(
-        [
-            np.arange(len(moving)),
-            *(np.where(size > 0, group, -1 - np.arange(len(group))) for group, size, _ in scattered),
-        ],
-        axis=1,
-    )
     first, second = [], []
-    for a, mine in enumerate(members):
-        for b, theirs in enumerate(members[a:], a):
-            if mine is theirs and len(mine) == 1:
-                continue  # nothing to move between
-            found = _apart(mine, theirs, rows)
-            if found is None and len(mine) == len(theirs) == 1 and kinds.whole[a] and kinds.whole[b]:
-                found = int(mine[0]), int(theirs[0])  # of different kinds: the only pair of these
-            if found is None:
-                return None
-            first.append(found[0])
-            second.append(found[1])
+    for a, b in combinations_with_replacement(range(len(kinds.members)), 2):
+        if a == b and len(kinds.members[a]) == 1:
+            continue  # nothing to move between; and where others lie on its line, its ends are farther apart
+        found = kinds.between(a, b)
+        if found is None:
+            return None
+        first.append(found[0])
+        second.append(found[1])
     return np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
 
 
-@dataclass(frozen=True)
+def standing_records(terms: Sequence[Term], universe: Universe) -> Pairs | None:
+    """Pairs of records that stand for all, where all have one distance; None where nothing of the kind is known."""
+    i = j = universe.numbered([0])
+    for axis in sorted({axis for term in terms for axis in term.axes}):
+        size = universe.shape[axis]
+        touching = [term for term in terms if axis in term.axes]
+        moving = joint_classes([term.moving(axis) for term in touching], size)
+        kinds = _Kinds.along(size, axis, touching, moving)
+        if kinds is None:
+            return None
+        found = [kinds.between(a, b) for a, b in product(range(len(kinds.members)), repeat=2)]
+        pairs = [pair for pair in found if pair is not None]
+        if len(pairs) < len(found) or len(pairs) * len(i) > _MOST_RECORDS:
+            return None
+        u, v = (universe.offsets(axis, np.array(side, dtype=np.int64)) for side in zip(*pairs, strict=True))
+        i, j = (i[:, None] + u).ravel(), (j[:, None] + v).ravel()
+    differ = np.flatnonzero(i != j)
+    return i[differ], j[differ]
+
+
 class _Kinds:
-    """Values that change alike, kind by kind; `whole` says that no others of its line are left out."""
+    """Values of an attribute that change alike, kind by kind; of those on a line, its ends."""
 
-    members: Sequence[Ints]
-    whole: Sequence[bool]
+    def __init__(self, members: Sequence[Ints], whole: Sequence[bool], rows: Ints) -> None:
+        self.members = members  # some of each kind
+        self._whole = whole  # whether no others of its line are left out
+        self._rows = rows  # of each value, table by table; different where it counts in none
 
+    @classmethod
+    def along(cls, listed: int, axis: int, terms: Sequence[Term], moving: Ints) -> "_Kinds | None":
+        """None where a table is not known to change alike, or there are too many kinds.
 
-def _kinds(weights: Sequence[Ints], summed: Sequence[Ints], listed: int) -> _Kinds | None:
-    """Values with the same weights, and of these the ends of lines; None if they are too many.
+        Of `listed` values; one more, `other`, has a distance of its own and so is a kind of its own.
+        """
+        parts = [part for term in terms for part in term.parts if axis in part.block.axes]
+        if not all(_is_simple(part, axis) for part in parts):
+            return None
+        seen = [_weighed(part, axis) for part in parts if not _in_one_row(part, axis)]
+        weights = [column for _, *columns in seen for column in columns]
+        summed = [x for part in parts if _in_one_row(part, axis) and (x := part.block.lines(axis)[1]) is not None]
+        alike = classes_of_rows(np.stack(weights, axis=1)) if weights else np.zeros_like(moving)
+        alike[listed:] = alike.max() + 1
+        ends = ends_of(alike, summed)
+        if len(ends) > _MOST_KINDS:
+            return None
+        points = classes_of_rows(np.stack([alike, *summed], axis=1))
+        members = [np.flatnonzero(points == points[end]) for end in ends.tolist()]
+        kept, often = np.zeros(int(alike.max()) + 1, dtype=np.int64), np.bincount(alike)
+        for kind, values in zip(alike[ends].tolist(), members, strict=True):
+            kept[kind] += len(values)
+        rows = [np.where(size > 0, group, -1 - np.arange(len(group))) for group, size, _ in seen]
+        return cls(
+            [_some(values, moving) for values in members],
+            (kept == often)[alike[ends]].tolist(),
+            np.stack(rows, axis=1) if rows else np.zeros((len(moving), 0), dtype=np.int64),
+        )
 
-    `other` has a distance of its own, and so is a kind of its own.
-    """
-    size = len((*weights, *summed)[0])
-    alike = classes_of_rows(np.stack(weights, axis=1)) if weights else np.zeros(size, dtype=np.int64)
-    alike[listed:] = alike.max() + 1
-    ends = ends_of(alike, summed)
-    if len(ends) > _MOST_KINDS:
-        return None
-    points = classes_of_rows(np.stack([alike, *summed], axis=1))
-    often = np.bincount(alike)
-    kept = np.zeros_like(often)
-    members = [np.flatnonzero(points == points[end]) for end in ends.tolist()]
-    for end, values in zip(ends.tolist(), members, strict=True):
-        kept[alike[end]] += len(values)
-    return _Kinds(members, [bool(kept[alike[end]] == often[alike[end]]) for end in ends.tolist()])
+    def between(self, a: int, b: int) -> tuple[int, int] | None:
+        """Two values of two kinds that every table puts into different rows, or the only two there are."""
+        mine, theirs = self.members[a].tolist(), self.members[b].tolist()
+        for u in mine:
+            for v in theirs:
+                if bool((self._rows[u] != self._rows[v]).all()):
+                    return u, v
+        only = len(mine) == len(theirs) == 1 and self._whole[a] and self._whole[b]
+        return (mine[0], theirs[0]) if only else None
 
 
 def _is_simple(part: Part, axis: int) -> bool:
@@ -117,12 +144,3 @@ def _some(values: Ints, moving: Ints) -> Ints:
     """A few values, in as many different classes as there are."""
     order = np.unique(moving[values], return_index=True)[1]
     return np.concatenate([values[order[:_TRIED]], np.delete(values, order)[:1]])
-
-
-def _apart(mine: Ints, theirs: Ints, rows: Ints) -> tuple[int, int] | None:
-    """Two values that every table puts into different rows."""
-    for u in mine.tolist():
-        for v in theirs.tolist():
-            if u != v and bool((rows[u] != rows[v]).all()):
-                return u, v
-    return None

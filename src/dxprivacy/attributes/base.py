@@ -364,5 +364,5 @@ def refuse_duplicates(name: str, values: Sequence[str]) -> None:
     seen: set[str] = set()
     for value in values:
         if value in seen:
-            raise PolicyError(f"{name} lists {value[:60]!r} twice")
+            raise PolicyError(f"{name} lists {value[:60]!r} twice", hints=["leave one of them out"])
         seen.add(value)

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import click
 
-from dxprivacy.errors import DxError, one_line
+from dxprivacy.errors import DxError, Undecided, one_line
 from dxprivacy.wording import STYLES, TAG, digits, json_text, plain, quoted, tag, wrap
 
 _ANSI = dict(zip(STYLES, ("2", "1", "1;34", "32", "33", "1;31"), strict=True))
@@ -72,8 +72,10 @@ def show_error(error: DxError, *, as_json: bool) -> None:
         show_json(error.to_dict())
         return
     head, _, what = error.headline.partition(" · ")
-    first = f"{tag('bad', '✗ ' + head)}" + (f" · {what}" if what else "")
-    lines = [first]
+    mark = tag("warn", f"? {head}") if isinstance(error, Undecided) else tag("bad", f"✗ {head}")
+    lines = [mark + (f" · {what}" if what else "")]
+    if isinstance(error, Undecided):
+        lines.append("  undecided here: nothing was found to be wrong, and what stands above holds")
     for line in error.details:
         quotes = "│" in line  # a line of a file, shown as it is
         lines += [f"  {part}" for part in ([line] if quotes or len(line) <= 98 else wrap(line, 96, "  "))]

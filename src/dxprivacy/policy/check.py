@@ -8,6 +8,7 @@ import numpy as np
 
 from dxprivacy.attributes.base import OTHER, Attribute
 from dxprivacy.metrics import (
+    Capped,
     Constant,
     Extreme,
     Matrix,
@@ -332,6 +333,7 @@ def _identical_warning(attribute: Attribute, metric: Metric, count: int) -> Noti
 def _near_warning(attribute: Attribute, metric: Metric) -> list[Notice]:
     """Places that nearly coincide (`nearly_coinciding`): whatever tells them apart is ruined by their tiny ε."""
     base = metric.base if isinstance(metric, WithOther) else metric
+    base = base.base if isinstance(base, Capped) else base  # a cap leaves what is near as it is
     found = nearly_coinciding(base) if isinstance(base, Places) else []
     if not isinstance(base, Places) or not found:
         return []

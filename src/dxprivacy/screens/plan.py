@@ -413,6 +413,8 @@ def baseline_words(plan: Plan) -> str:
         "plain DP as strict: the same planner under one ε for all pairs, the least that the question tells apart, of "
         "which it gets the part that ours gets; ε, ± and how many times ours."
     )
+    if any(question.by_table for question in both.questions):
+        text += " Questions of very many answers are taken as they are asked, with one scale for each table."
     fewer = sum(float(plan.improvement[k]) < 0.995 for k in known)
     if fewer:
         text += f" {plural(fewer, 'answer')} came out wider than that: errors are made small together, not each."

@@ -18,6 +18,7 @@ from dxprivacy.verify.blocks import Block, Table
 from dxprivacy.verify.combined import WithAbsent
 from dxprivacy.verify.directions import NOTHING, Along, Anywhere, Direction, contexts
 from dxprivacy.verify.distances import Constant, Distance
+from dxprivacy.verify.exchange import never_more
 from dxprivacy.verify.lines import ends
 from dxprivacy.verify.loss import Loss, Tightest, ratio
 from dxprivacy.verify.parts import MARGIN
@@ -131,7 +132,10 @@ def _linked(loss: Loss, metric: Constant, *, closely: bool = True) -> Tightest:
     if math.isinf(reach) or metric.epsilon == 0:
         return Tightest(Fraction(0), math.inf, None, 0, False)
     rounding = 1 + Fraction(len(loss.scales) + 16, 1 << 52)  # one per row, and a few more
-    return Tightest(Fraction(0), Fraction(reach) * rounding / Fraction(metric.epsilon), None, 0, False)
+    most = Fraction(reach) * rounding
+    if closely and not absent and (less := never_more(loss)) is not None:
+        most = min(most, Fraction(less))
+    return Tightest(Fraction(0), most / Fraction(metric.epsilon), None, 0, False)
 
 
 def _reach(loss: Loss, blocks: Sequence[Block], *, absent: bool) -> float:

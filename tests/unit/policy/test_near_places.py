@@ -37,6 +37,11 @@ def test_a_pair_a_hundred_metres_apart_is_named_with_both_remedies(tmp_path):
     assert "near" in [w["kind"] for w in page.to_dict()["warnings"]]
 
 
+def test_a_cap_for_distant_places_does_not_end_the_warning(tmp_path):
+    page = checked(tmp_path, 'per = "100 km"\nat_most = 2\n')
+    assert [w.text[:21] for w in page.warnings if w.kind == "near"] == ["Here – Next door: 0.1"]
+
+
 def test_a_floor_or_merging_them_ends_the_warning(tmp_path):
     assert not [w for w in checked(tmp_path, 'metric = "smooth"\nwithin = "50 km"\n').warnings if w.kind == "near"]
     merged = "".join(line + "\n" for line in PLACES.splitlines() if "Next door" not in line)

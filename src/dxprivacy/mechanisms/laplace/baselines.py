@@ -4,10 +4,11 @@
                  apart*.  Nothing that the question does not touch can change it.
 *at our worst*   plain DP at the worst case of our release: it often answers better, and protects close pairs far less.
 
-Both are made by the same planner, for each question alone.  Plain DP has to share its epsilon among the questions as
-our plan does: of its least distance a question gets the part that our plan spends on it, the largest
-`L_q(i, j) / d(i, j)`; a question that reached its target, and so took no more than it needed, is granted the whole
-share.  Of our worst case each question gets the part that its own worst case has in the sum of all.
+Both are made by the same planner, for each question alone; large questions as they are asked, with the best scale for
+each table.  Plain DP has to share its epsilon among the questions as our plan does: of its least distance a question
+gets the part that our plan spends on it, the largest `L_q(i, j) / d(i, j)`; a question that reached its target, and so
+took no more than it needed, is granted the whole share.  Of our worst case each question gets the part that its own
+worst case has in the sum of all.
 
 Why the first gain of a question is not below 1.  Let e be the least distance that question q tells apart.  Whatever
 keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j) there: plain
@@ -30,6 +31,7 @@ import numpy as np
 from dxprivacy.accounting import closest_told_apart, largest_loss, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotCertified
+from dxprivacy.mechanisms.laplace.constraints import constraints_by_block
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.mechanisms.laplace.plain import plain_metric
@@ -39,8 +41,8 @@ from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
 
-MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that it counts with one scale
-MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each question counts with one scale
+MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that each table has one scale
+MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each table has one scale
 MOST_QUESTIONS = 40  # likewise
 
 
@@ -56,6 +58,7 @@ class PlainQuestion:
     gain: float
     rows: tuple[int, ...] = ()  # of the workload
     scales: tuple[float, ...] = ()  # of the rows asked for, as strict; empty where plain DP counts others
+    by_table: bool = False  # too large to be planned like ours: as it was asked, with one scale for each table
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def baselines(ours: Ours) -> Baselines:
             for k, error in zip(a.answers, plain.errors(loose / plain.epsilon), strict=True):
                 worst[k] = error
         scales = plain.found.scales if plain.found.measured.as_asked else ()
-        found[a.number] = PlainQuestion(plain.epsilon, near.pair, plain.gain, tuple(a.rows), scales)
+        found[a.number] = PlainQuestion(plain.epsilon, near.pair, plain.gain, tuple(a.rows), scales, plain.large)
     nothing = PlainQuestion(math.inf, None, math.inf)
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
 
@@ -211,8 +214,8 @@ class _Plain:
         self.ours, self.alone = ours, alone
         metric = plain_metric(alone.workload.universe, Fraction(epsilon))
         self.task = Task(alone.workload, metric, Fraction(1), ours.records)
-        large = quick or alone.workload.rows > MOST_ROWS
-        found = self._with_one_scale(epsilon) if large else self._planned()
+        self.large = quick or alone.workload.rows > MOST_ROWS
+        found = self._block_by_block(epsilon) if self.large else self._planned()
         ratio = math.sqrt(self._loss(found) / self._our_loss) if self._our_loss else math.inf
         self.gain, fair = max(ratio, 1.0), min(ratio, 1.0) or self._as_little(found)
         self.found, self.epsilon = found.times(1 / fair), epsilon * fair
@@ -242,20 +245,32 @@ class _Plain:
             return False
         return ours.as_asked or (theirs.shifts is not None and ours.shifts is None)
 
-    def _with_one_scale(self, epsilon: float) -> _Counted:
+    def _block_by_block(self, epsilon: float) -> _Counted:
         """The asked rows, or where our plan counts others for this question alone, the better of both."""
         ours = self.ours
         if self.alone.workload.universe.absent is not None:
             return self._simplest()
-        alike = np.array(self.task.even_scales)
-        most = largest_loss(LaplaceCost(self.alone.workload, alike))[0] / epsilon
-        simple = _Counted(tuple((alike * most).tolist()), self.task.as_asked)
+        simple = self._own_rows() or self._with_one_scale(epsilon)
         if ours.measured.as_asked or len(ours.questions.questions) > 1:
             return simple
         one = np.ones(ours.measured.workload.rows)
         most = largest_loss(LaplaceCost(ours.measured.workload, one))[0] / epsilon
         other = _Counted(tuple((one * most).tolist()), ours.measured)
         return other if most and self._loss(other) < self._loss(simple) else simple
+
+    def _own_rows(self) -> _Counted | None:
+        """The best scales for the asked rows, one for each table; None if the pairs are too many to find them."""
+        system = constraints_by_block(self.alone.workload, self.task.metric, self.task.share)
+        if system is None or system.count > MOST_ROWS:
+            return None
+        self.task.keep(system)
+        found = best_of_own_rows(self.task)[0]
+        return _Counted(found.scales, found.measured)
+
+    def _with_one_scale(self, epsilon: float) -> _Counted:
+        alike = np.array(self.task.even_scales)
+        most = largest_loss(LaplaceCost(self.alone.workload, alike))[0] / epsilon
+        return _Counted(tuple((alike * most).tolist()), self.task.as_asked)
 
     def _simplest(self) -> _Counted:
         return _Counted(simplest(self.task).scales, self.task.as_asked)

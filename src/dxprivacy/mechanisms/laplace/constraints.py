@@ -82,12 +82,22 @@ def constraints(workload: Workload, metric: Metric, share: Fraction, spent: Cost
         return build.searched(search, search.first(plan))
     if plan.tight and not plan.exchanged and (found := build.dense(plan) or build.sparse(plan, rows)) is not None:
         return found
-    tried = plan.size if plan.tight and not plan.exchanged else None
-    plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), spent), metric, walks=True)
+    return _by_block(build, plan.size if plan.tight and not plan.exchanged else None)
+
+
+def constraints_by_block(workload: Workload, metric: Metric, share: Fraction) -> Constraints | None:
+    """The system where each structured block has one scale, or None where it would be too large."""
+    return _by_block(_Building(workload, metric, share, None), None)
+
+
+def _by_block(build: "_Building", tried: int | None) -> Constraints | None:
+    """One variable for the rows of a block; unless each row has its own then too, for as many pairs as were tried."""
+    workload = build.workload
+    plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), build.spent), build.metric, walks=True)
     shared = _shared(workload, plan.exchanged)
-    if plan.size == tried and np.array_equal(shared, rows):  # the same once more
+    if not plan.tight or (plan.size == tried and len(np.unique(shared)) == workload.rows):
         return None
-    return build.sparse(plan, shared) if plan.tight else None
+    return build.sparse(plan, shared)
 
 
 def _shared(workload: Workload, exchanged: Sequence[int]) -> Ints:
