@@ -259,7 +259,7 @@ BOUNDS = (
     ),
     Mutant(
         "accounting/covering.py",
-        "offsets = np.append(offsets, universe.absent)",
+        "cells = np.append(cells, universe.absent)",
         "pass",
         "tests/oracle/test_loose_bounds.py",
         "test_the_largest_loss_where_it_can_only_be_bounded_is_not_below_any_pair",
