@@ -58,7 +58,7 @@ def test_absence_at_the_same_distance(seed):
     rng = random.Random(f"absent {seed}")
     whole = Universe(universe(rng).attributes, max_records=100)
     everybody = LaplaceCost(count().on(whole), [rng.choice([0.05, 1.0])])  # nothing but presence shows in it
-    loss, metric = SumCost(whole, [some_loss(rng, whole), everybody]), Constant(whole, Fraction(1, 2))
+    loss, metric = SumCost(whole, [*some_loss(rng, whole).costs, everybody]), Constant(whole, Fraction(1, 2))
     bound = max_ratio(loss, metric)
     assert bound.upper == bound.lower == brute(loss, metric)
 
