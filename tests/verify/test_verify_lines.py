@@ -7,12 +7,14 @@ import pytest
 
 from contracts.by_all_pairs import check, over_all_pairs, read, read_back
 from contracts.line_models import asked, one_distance_each, towns, universe
+from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
+from dxprivacy.errors import Undecided
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import Constant
+from dxprivacy.metrics import Constant, attributes
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather, mean_of
+from dxprivacy.questions.asking import gather, mean_of, table
 from dxprivacy.verify import certificate, directions, verify_data
 from dxprivacy.verify.certificate import tightest
 from dxprivacy.verify.exchange import never_more
@@ -67,6 +69,38 @@ def test_of_too_many_records_a_bound_that_is_never_too_small_and_mostly_met(monk
     bound = never_more(loss)
     assert bound is not None
     assert truth <= bound / Fraction(metric.epsilon)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_of_too_many_pairs_blocks_are_looked_at_by_themselves(monkeypatch, seed):
+    monkeypatch.setattr(directions, "MOST_PAIRS", seed % 20)
+    rng = random.Random(f"too many {seed}")
+    metric = one_distance_each(rng)
+    questions = asked(rng)
+    scales = scales_of(rng, questions.on(metric.universe).rows)
+    loss, distances = read(questions, metric, scales)
+    truth = over_all_pairs(loss, distances)[1]
+    try:
+        found = tightest(loss, distances)
+    except Undecided:  # a single block with more pairs than that
+        assert max(metric.universe.shape) > 2
+    else:
+        assert found.high >= truth
+
+
+def test_a_plan_of_more_pairs_than_can_be_looked_at_is_verified_table_by_table():
+    """Three facts of each of 7,000 places: no two of them stand for all."""
+    rng = random.Random(3)
+    names = ("elev", "area", "pop")
+    facts = tuple(Property(name, tuple(str(rng.randint(0, 5_000)) for _ in range(7_000))) for name in names)
+    place = Values(name="place", values=tuple(f"p{k}" for k in range(7_000)), facts=facts)
+    g = Values(name="g", values=("a", "b"))
+    metric = attributes(Universe([place, g]), {"place": 5, "g": 1})
+    questions = gather(*(mean_of(f"place.{name}") for name in names), table("place"), table("g"))
+    plan = make_plan(questions, metric, rows=100_000, method="by-table")
+    assert "upper bound" in plan.certificate.rule
+    told = {found.name: found.found for found in verify_data(read_back(plan.to_dict()))}
+    assert told["certificate"].startswith("uses at most 100 %")
 
 
 def test_a_plan_under_one_distance_with_thousands_of_groups_is_verified():

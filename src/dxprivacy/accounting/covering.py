@@ -40,6 +40,7 @@ from dxprivacy.model.universe import Universe
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
 MAX_PAIRS_OF_ATTRIBUTE = 100_000_000  # which are held all at once
+_MAX_EQUALLY_FAR = 4_000_000  # of one distance, where bounding each question loses little
 _FEW_COLUMNS = 300  # under one distance for all records; of more, it is tried whether some stand for all
 _CONSTANT_COLUMNS = 2_500
 EXCHANGED_FROM = 1_500  # classes of values that are all equally far apart
@@ -198,7 +199,7 @@ def _sum_of_attributes(
             exchanged += [axis] if exchanges else []
         elif len(axes) == 1 and not reducible(moving):
             return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
-        elif not reducible(moving) and along.generator_count > MAX_PAIRS_OF_ATTRIBUTE:
+        elif not reducible(moving) and along.generator_count > _most_pairs(along):
             if few is not None:
                 return None
             steep.append((along, tuple(touching)))
@@ -221,6 +222,10 @@ def _sum_of_attributes(
     else:
         rule = "one attribute at a time" + (", upper bound per question" if loose or steep else "")
     return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked), exchanged=tuple(exchanged), steep=tuple(steep))
+
+
+def _most_pairs(along: Metric) -> int:
+    return MAX_PAIRS_OF_ATTRIBUTE if equally_far(along) is None else _MAX_EQUALLY_FAR
 
 
 def _equally_far(

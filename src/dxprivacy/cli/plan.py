@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--method",
     default="auto",
     show_default=True,
-    help="auto (the best of all), optimal, matrix, biased, psa, fill, same-scale or equal-split.",
+    help="auto (the best of all), optimal, matrix, biased, psa, fill, by-table, same-scale or equal-split.",
 )
 @click.option("--compare", is_flag=True, help="All methods side by side; writes no plan.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Plan inside what this ledger has left on every pair.")

@@ -105,8 +105,6 @@ class Direction(ABC):
 
     def nearest(self) -> "dict[tuple[int, int], Near]":
         """For each two classes the closest pairs."""
-        if self.metric.pair_count(self.classes) > MOST_PAIRS:
-            raise Undecided("too many pairs of records to verify", where="certificate")
         near: dict[tuple[int, int], Near] = {}
         classes, about = self.classes, self.metric.about
         for u, v in self.metric.pairs(classes):
@@ -128,6 +126,10 @@ class Direction(ABC):
         """The largest ratio along this direction, if it leads over places; otherwise None."""
         return None
 
+    def of_too_many(self) -> Tightest:
+        """What is known where pairs are too many."""
+        raise Undecided("too many pairs of records to verify", where="certificate")
+
     def search(self) -> Tightest:
         """The largest ratio along this direction."""
         if len(self.members) < 2:
@@ -135,6 +137,8 @@ class Direction(ABC):
         walked = self.walk() if self.size >= MANY_PLACES else None
         if walked is not None:
             return walked
+        if self.metric.pair_count(self.classes) > MOST_PAIRS:
+            return self.of_too_many()
         near = self.nearest()
         if not near:
             return NOTHING
@@ -219,6 +223,15 @@ class Along(Direction):
         from dxprivacy.verify.moves import walk
 
         return walk(self)
+
+    def of_too_many(self) -> Tightest:
+        """The sum of what blocks show by themselves, which have fewer pairs: an upper bound."""
+        summands = self.loss.summands(self.touching)
+        if len(summands) < 2:
+            return super().of_too_many()
+        alone = [Along(self.loss.only(blocks), self.metric, self.axis).search() for blocks in summands]
+        high = sum((found.high for found in alone), Fraction(0))
+        return Tightest(Fraction(0), high, None, sum(found.pairs for found in alone), exact=False)
 
     def parts(self) -> list[Part] | None:
         """Blocks that share no other attribute with the rest."""

@@ -148,9 +148,10 @@ def _questions(ours: Ours) -> list[_Alone]:
     for number, asked in enumerate(ours.questions.questions):
         workload = ours.workload if len(ours.questions.questions) == 1 else asked.on(ours.workload.universe)
         members = tuple(k for k, a in enumerate(ours.workload.answers) if a.question == number)
-        untargeted = tuple(replace(a, within=None, weight=Fraction(1)) for a in workload.answers)
-        bare = Workload(workload.universe, workload.blocks, untargeted, workload.titles)
-        out.append(_Alone(number, bare, start, members))
+        if any(a.within is not None or a.weight != 1 for a in workload.answers):
+            untargeted = tuple(replace(a, within=None, weight=Fraction(1)) for a in workload.answers)
+            workload = Workload(workload.universe, workload.blocks, untargeted, workload.titles)
+        out.append(_Alone(number, workload, start, members))
         start += workload.rows
     return out
 

@@ -13,20 +13,21 @@ are then those of old and new costs together, because the generator lemma is abo
                the rest of the budget unspent.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.accounting import Cover, cover
+from dxprivacy.accounting import Cover, cover, max_ratio
 from dxprivacy.accounting.costs import Cost, LaplaceCost
 from dxprivacy.accounting.refusals import nothing_left, separates
 from dxprivacy.accounting.repair import together
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.limits import limits_of
 from dxprivacy.mechanisms.laplace.searching import Pool, Search, joined, pooled
-from dxprivacy.metrics import Metric
+from dxprivacy.metrics import AttributeSum, Constant, Metric, WithAbsent, present
 from dxprivacy.model.blocks import OneHot
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.pairs import DensePairs, Pairs, SparsePairs
@@ -98,6 +99,35 @@ def _by_block(build: "_Building", tried: int | None) -> Constraints | None:
     if not plan.tight or (plan.size == tried and len(np.unique(shared)) == workload.rows):
         return None
     return build.sparse(plan, shared)
+
+
+def constraints_by_direction(workload: Workload, metric: Metric, share: Fraction) -> Constraints:
+    """A stricter system that is always small: along each attribute, what every block needs by itself, added up."""
+    from scipy.sparse import csr_array
+
+    alone = [Workload(workload.universe, (block,), ()) for block in workload.blocks]
+    loads = [[_need(one, along, axes) for one in alone] for axes, along in _directions(metric)]
+    pairs = SparsePairs(csr_array(np.array(loads)), np.full(len(loads), float(share)))
+    return Constraints(pairs, workload.block_of, by_row=False)
+
+
+def _need(alone: Workload, along: Metric, axes: set[int]) -> float:
+    """The sensitivity of a block along some attributes."""
+    if not axes & {*alone.blocks[0].axes} and along.universe.absent is None:
+        return 0.0
+    return float(max_ratio(LaplaceCost(alone, np.ones(alone.rows)), along).upper)
+
+
+def _directions(metric: Metric) -> Iterator[tuple[set[int], Metric]]:
+    """Attributes, and the same metric with all others public: if these add up each by itself, otherwise all at once."""
+    base = present(metric)
+    if base.axes is None:
+        yield set(range(len(metric.universe.shape))), metric
+        return
+    public = [Constant(along.universe, math.inf) for along in base.axes]
+    for axis, along in enumerate(base.axes):
+        alone = AttributeSum(base.universe, [*public[:axis], along, *public[axis + 1 :]])
+        yield {axis}, WithAbsent(metric.universe, alone, metric.radius) if isinstance(metric, WithAbsent) else alone
 
 
 def _shared(workload: Workload, exchanged: Sequence[int]) -> Ints:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 from dxprivacy.mechanisms.laplace.laws import Laplace
 from dxprivacy.mechanisms.laplace.noise_law import scale_for
@@ -16,7 +17,8 @@ def all_expected(
 
     `shifts` is how far a plan may move the row of one record on purpose, in steps of its grid.
     """
-    given = tuple(Laplace(x) if isinstance(x, (int, float)) else x for x in laws)
+    of_scale = cache(Laplace)  # rows of one scale share the law
+    given = tuple(of_scale(x) if isinstance(x, (int, float)) else x for x in laws)
     law_of, block_of = _numbered(given), workload.block_of.tolist()
     known: dict[tuple[object, ...], ErrorOf] = {}
     out = []

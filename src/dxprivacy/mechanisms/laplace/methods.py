@@ -10,10 +10,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import round_up
-from dxprivacy.mechanisms.laplace.constraints import Constraints, fill, fixed, of_what_is_left
+from dxprivacy.mechanisms.laplace.constraints import (
+    Constraints,
+    constraints_by_direction,
+    fill,
+    fixed,
+    of_what_is_left,
+)
 from dxprivacy.mechanisms.laplace.other_rows import (
     by_shifting,
     by_strategy,
@@ -34,6 +42,7 @@ _SHORT = 1 + 1e-8  # of a pair's limit: not worth another search
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
 MAX_NEWTON = 30_000_000_000  # operations of one Newton step: about 2,000 rows
 MAX_NEWTON_AUTO = 1_000_000_000  # about 700 rows: some seconds in all
+MAX_TABLES = 500  # each of which is looked at by itself
 MAX_ROUNDS_WORK = 500_000_000  # loads looked at in all rounds of strategy 3, for auto
 
 
@@ -157,6 +166,15 @@ def _same_scale(task: Task) -> Iterator[Proposal]:
     scales = np.where(scales > 0, np.maximum(scales, task.targets), 0.0)
     alone = len(scales) == 1 and task.even_bound.exact and task.spent is None
     yield Proposal(scales, _just_below(task.loss_of(scales)) if alone else None)  # one row: the closed form
+
+
+def _table_by_table(task: Task) -> Iterator[Proposal]:
+    """One scale for each table, where pairs are too many: along each attribute what tables need alone adds up."""
+    system = constraints_by_direction(task.workload, task.metric, task.share)
+    w, _ = _least_loss(task, system)
+    scales = _as_scales(task, w, system)
+    together = float(max_ratio(LaplaceCost(task.workload, scales), task.metric).upper / task.share)
+    yield Proposal(np.where(scales > 0, np.maximum(scales * min(together * _SAFETY, 1.0), task.targets), 0.0))
 
 
 def _equal_split(task: Task) -> Iterator[Proposal]:
@@ -315,6 +333,14 @@ def _has_system(task: Task) -> bool:
     return task.system is not None
 
 
+def _has_several_tables(task: Task) -> bool:
+    return 1 < len(task.workload.blocks) <= MAX_TABLES
+
+
+def _has_no_system(task: Task) -> bool:
+    return task.system is None
+
+
 def _newton(task: Task) -> int:
     """What a Newton step takes: quadratic in the smaller of variables and pairs in play; none for the largest error."""
     pairs = _small_system(task).pairs
@@ -351,6 +377,7 @@ def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
 
 MAKERS: tuple[Maker, ...] = (
     Maker("same-scale", _any, _same_scale),
+    Maker("by-table", _has_several_tables, _table_by_table, in_auto=_has_no_system),
     Maker("optimal", _can_optimise, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
     Maker("fill", _has_system, _filled),
     Maker("psa", _has_system, _psa, in_auto=_few_rounds),

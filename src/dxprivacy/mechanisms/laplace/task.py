@@ -110,7 +110,8 @@ class Task:
 
         Weights compare questions with one another: where all are the same, there are none.
         """
-        weighed = {w: float(w) for w in {a.weight for a in self.workload.answers}}
+        objects = {id(a.weight): a.weight for a in self.workload.answers}  # fractions are slow to hash, and shared
+        weighed = {w: float(w) for w in objects.values()}
         if len(weighed) == 1:
             return np.ones(self.workload.rows)
         out = np.zeros(self.workload.rows)
@@ -189,11 +190,12 @@ class Task:
     @cached_property
     def even_scales(self) -> tuple[float, ...]:
         """Scales that are alike in the answers' units, the largest unit having 1; less by the cube root of a weight."""
-        noisy = {u for u, f in zip(self.workload.units, self.free.tolist(), strict=True) if not f}
-        smallest = min(noisy, default=Fraction(1))
-        by_unit = {u: round_up(smallest / u) for u in noisy}
-        rows = zip(self.workload.units, self.free.tolist(), self.importance.tolist(), strict=True)
-        return tuple(0.0 if f else by_unit[u] / pull for u, f, pull in rows)
+        units, free = self.workload.units, self.free.tolist()
+        noisy = {id(u): u for u, f in zip(units, free, strict=True) if not f}  # shared objects, slow to hash
+        smallest = min(noisy.values(), default=Fraction(1))
+        by_unit = {key: round_up(smallest / u) for key, u in noisy.items()}
+        rows = zip(units, free, self.importance.tolist(), strict=True)
+        return tuple(0.0 if f else by_unit[id(u)] / pull for u, f, pull in rows)
 
     @cached_property
     def even_bound(self) -> Bound:

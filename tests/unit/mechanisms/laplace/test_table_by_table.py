@@ -1,0 +1,63 @@
+"""Where pairs are too many: one scale for each table, from what tables need by themselves along each attribute."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from contracts.line_models import asked, one_distance_each
+from contracts.oracle_brute import brute
+from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.attributes.base import Property
+from dxprivacy.attributes.values import Values
+from dxprivacy.mechanisms.laplace.constraints import constraints_by_direction
+from dxprivacy.mechanisms.laplace.planner import make_plan, prepare
+from dxprivacy.metrics import attributes, with_absent
+from dxprivacy.model.universe import Universe
+from dxprivacy.questions.asking import gather, mean_of, table
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_keeps_to_the_directions_keeps_to_all_pairs(seed):
+    rng = random.Random(f"directions {seed}")
+    metric = one_distance_each(rng)
+    metric = with_absent(metric, Fraction(rng.randint(1, 8), 3), max_records=100) if rng.random() < 0.4 else metric
+    workload = asked(rng).on(metric.universe)
+    system = constraints_by_direction(workload, metric, Fraction(1))
+    w = np.array([rng.random() * rng.choice([0.01, 1, 5]) for _ in range(system.count)])
+    scales = (1 / w)[system.variable] * float(system.pairs.used(w).max())
+    assert float(brute(LaplaceCost(workload, scales), metric)) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_its_plans_are_certified_and_not_better_than_the_best(seed):
+    rng = random.Random(f"certified {seed}")
+    metric = one_distance_each(rng)
+    questions = gather(asked(rng), table("g"))
+    plan = make_plan(questions, metric, rows=1_000, method="by-table")
+    best = make_plan(questions, metric, rows=1_000, method="optimal")
+    assert plan.certificate.ratio <= 1
+    assert brute(plan.cost, metric) <= 1
+    _, task = prepare(questions, metric, rows=1_000)
+    assert task.loss_of(plan.scales) >= task.loss_of(best.scales) * (1 - 1e-6)
+
+
+def test_facts_of_very_many_values_do_not_ruin_one_another():
+    """No two of 7,000 places stand for all, so pairs are too many; one scale for everything would be hopeless."""
+    rng = random.Random(3)
+    facts = (
+        Property("people", tuple(str(rng.randint(0, 5_000_000)) for _ in range(7_000))),
+        Property("height", tuple(str(rng.randint(0, 5_000)) for _ in range(7_000))),
+    )
+    place = Values(name="place", values=tuple(f"p{k}" for k in range(7_000)), facts=facts)
+    g = Values(name="g", values=("a", "b"))
+    metric = attributes(Universe([place, g]), {"place": 5, "g": 1})
+    questions = gather(mean_of("place.people"), mean_of("place.height"), table("place.height"), table("g"))
+    one, by_table, auto = (
+        make_plan(questions, metric, rows=100_000, method=method) for method in ("same-scale", "by-table", "auto")
+    )
+    assert by_table.errors[1].half_width * 100 < one.errors[1].half_width
+    assert auto.errors[1].rmse <= by_table.errors[1].rmse * (1 + 1e-6)
+    alone = make_plan(table("g"), metric, rows=100_000, method="optimal")
+    assert by_table.errors[-1].half_width == alone.errors[-1].half_width  # nothing else moves along g
