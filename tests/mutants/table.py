@@ -168,10 +168,17 @@ BOUNDS = (
     ),
     Mutant(
         "accounting/exchange.py",
-        "product(range(len(kinds.members)), repeat=2)",
-        "combinations_with_replacement(range(len(kinds.members)), 2)",
+        "product(kinds.strongest(), repeat=2)",
+        "combinations_with_replacement(kinds.strongest(), 2)",
         "tests/oracle/test_lines.py",
         "test_records_stand_for_all_whichever_of_two_attributes_is_at_which_end",
+    ),
+    Mutant(
+        "accounting/exchange.py",
+        "return all(self._apart(mine, self.members[other].tolist()) is not None for other in others)",
+        "return True",
+        "tests/oracle/test_lines.py",
+        "test_records_that_stand_for_all_under_one_distance",
     ),
     Mutant(
         "accounting/lines.py",

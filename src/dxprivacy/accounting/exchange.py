@@ -13,6 +13,7 @@ change most if they lie in different rows of every table, which they do if they 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -60,7 +61,7 @@ def standing_records(terms: Sequence[Term], universe: Universe) -> Pairs | None:
         kinds = _Kinds.along(size, axis, touching, moving)
         if kinds is None:
             return None
-        found = [kinds.between(a, b) for a, b in product(range(len(kinds.members)), repeat=2)]
+        found = [kinds.between(a, b) for a, b in product(kinds.strongest(), repeat=2)]
         pairs = [pair for pair in found if pair is not None]
         if len(pairs) < len(found) or len(pairs) * len(i) > _MOST_RECORDS:
             return None
@@ -73,10 +74,11 @@ def standing_records(terms: Sequence[Term], universe: Universe) -> Pairs | None:
 class _Kinds:
     """Values of an attribute that change alike, kind by kind; of those on a line, its ends."""
 
-    def __init__(self, members: Sequence[Ints], whole: Sequence[bool], rows: Ints) -> None:
+    def __init__(self, members: Sequence[Ints], whole: Sequence[bool], rows: Ints, seen: "_Seen") -> None:
         self.members = members  # some of each kind
         self._whole = whole  # whether no others of its line are left out
         self._rows = rows  # of each value, table by table; different where it counts in none
+        self._seen = seen
 
     @classmethod
     def along(cls, listed: int, axis: int, terms: Sequence[Term], moving: Ints) -> "_Kinds | None":
@@ -87,35 +89,78 @@ class _Kinds:
         parts = [part for term in terms for part in term.parts if axis in part.block.axes]
         if not all(_is_simple(part, axis) for part in parts):
             return None
-        seen = [_weighed(part, axis) for part in parts if not _in_one_row(part, axis)]
-        weights = [column for _, *columns in seen for column in columns]
-        summed = [x for part in parts if _in_one_row(part, axis) and (x := part.block.lines(axis)[1]) is not None]
-        alike = classes_of_rows(np.stack(weights, axis=1)) if weights else np.zeros_like(moving)
+        seen = _Seen.of(parts, axis, len(moving))
+        alike = classes_of_rows(np.hstack([seen.sizes, seen.scales]))
         alike[listed:] = alike.max() + 1
-        ends = ends_of(alike, summed)
+        ends = ends_of(alike, list(seen.summed.T))
         if len(ends) > _MOST_KINDS:
             return None
-        points = classes_of_rows(np.stack([alike, *summed], axis=1))
+        points = classes_of_rows(np.column_stack([alike, seen.summed]))
         members = [np.flatnonzero(points == points[end]) for end in ends.tolist()]
         kept, often = np.zeros(int(alike.max()) + 1, dtype=np.int64), np.bincount(alike)
         for kind, values in zip(alike[ends].tolist(), members, strict=True):
             kept[kind] += len(values)
-        rows = [np.where(size > 0, group, -1 - np.arange(len(group))) for group, size, _ in seen]
-        return cls(
-            [_some(values, moving) for values in members],
-            (kept == often)[alike[ends]].tolist(),
-            np.stack(rows, axis=1) if rows else np.zeros((len(moving), 0), dtype=np.int64),
-        )
+        rows = np.where(seen.sizes > 0, seen.groups, -1 - np.arange(len(moving))[:, None])
+        some = [_some(values, moving) for values in members]
+        return cls(some, (kept == often)[alike[ends]].tolist(), rows, seen.among(ends))
 
     def between(self, a: int, b: int) -> tuple[int, int] | None:
         """Two values of two kinds that every table puts into different rows, or the only two there are."""
         mine, theirs = self.members[a].tolist(), self.members[b].tolist()
+        only = len(mine) == len(theirs) == 1 and self._whole[a] and self._whole[b]
+        return self._apart(mine, theirs) or ((mine[0], theirs[0]) if only else None)
+
+    def _apart(self, mine: list[int], theirs: list[int]) -> tuple[int, int] | None:
+        """Two values that every table puts into different rows."""
         for u in mine:
             for v in theirs:
                 if bool((self._rows[u] != self._rows[v]).all()):
                     return u, v
-        only = len(mine) == len(theirs) == 1 and self._whole[a] and self._whole[b]
-        return (mine[0], theirs[0]) if only else None
+        return None
+
+    def strongest(self) -> list[int]:
+        """Kinds without those that another one beats: no value of it changes more, whatever it is compared with."""
+        kept = list(range(len(self.members)))
+        for weak in kept.copy():
+            if any(self._beats(strong, weak, kept) for strong in kept if strong != weak):
+                kept.remove(weak)
+        return kept
+
+    def _beats(self, strong: int, weak: int, others: Sequence[int]) -> bool:
+        """Whether a kind weighs as much as another in every table, and lies in other rows than any that there is."""
+        if not self._seen.weaker(weak, strong):
+            return False
+        mine = self.members[strong].tolist()
+        return all(self._apart(mine, self.members[other].tolist()) is not None for other in others)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What tables see of each value: those that scatter values over rows, and those that put all into one."""
+
+    groups: Ints  # a column for each table that scatters
+    sizes: Ints  # of the weights there
+    scales: Ints  # numbers for the scales of the rows, -1 where it counts in none
+    summed: Ints  # weights, a column for each table of one row
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], axis: int, size: int) -> "_Seen":
+        """Along an attribute of so many values."""
+        scattered = [_weighed(part, axis) for part in parts if not _in_one_row(part, axis)]
+        summed = [x for part in parts if _in_one_row(part, axis) and (x := part.block.lines(axis)[1]) is not None]
+        groups, sizes, scales = ([columns[k] for columns in scattered] for k in range(3))
+        nothing = np.zeros((size, 0), dtype=np.int64)
+        return cls(*(np.stack(x, axis=1) if x else nothing for x in (groups, sizes, scales, summed)))
+
+    def among(self, values: Ints) -> "_Seen":
+        """Of some values."""
+        return _Seen(self.groups[values], self.sizes[values], self.scales[values], self.summed[values])
+
+    def weaker(self, weak: int, strong: int) -> bool:
+        """Whether every table that scatters changes less, or the same, by a value; and the others the same."""
+        sizes, scales = self.sizes, self.scales
+        less = (sizes[weak] == 0) | ((scales[weak] == scales[strong]) & (sizes[weak] <= sizes[strong]))
+        return bool(less.all() and (self.summed[weak] == self.summed[strong]).all())
 
 
 def _is_simple(part: Part, axis: int) -> bool:

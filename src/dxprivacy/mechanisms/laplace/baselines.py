@@ -216,7 +216,7 @@ class _Plain:
         metric = plain_metric(alone.workload.universe, Fraction(epsilon))
         self.task = Task(alone.workload, metric, Fraction(1), ours.records)
         self.large = quick or alone.workload.rows > MOST_ROWS
-        found = self._block_by_block(epsilon) if self.large else self._planned()
+        found = self._table_by_table(epsilon) if self.large else self._planned()
         ratio = math.sqrt(self._loss(found) / self._our_loss) if self._our_loss else math.inf
         self.gain, fair = max(ratio, 1.0), min(ratio, 1.0) or self._as_little(found)
         self.found, self.epsilon = found.times(1 / fair), epsilon * fair
@@ -246,32 +246,19 @@ class _Plain:
             return False
         return ours.as_asked or (theirs.shifts is not None and ours.shifts is None)
 
-    def _block_by_block(self, epsilon: float) -> _Counted:
+    def _table_by_table(self, epsilon: float) -> _Counted:
         """The asked rows, or where our plan counts others for this question alone, the better of both."""
         ours = self.ours
-        if self.alone.workload.universe.absent is not None:
-            return self._simplest()
-        simple = self._own_rows() or self._with_one_scale(epsilon)
+        system = constraints_by_block(self.alone.workload, self.task.metric, self.task.share)
+        self.task.keep(None if system is None or system.count > MOST_ROWS else system)
+        best = best_of_own_rows(self.task)[0]
+        own = _Counted(best.scales, best.measured)
         if ours.measured.as_asked or len(ours.questions.questions) > 1:
-            return simple
+            return own
         one = np.ones(ours.measured.workload.rows)
         most = largest_loss(LaplaceCost(ours.measured.workload, one))[0] / epsilon
         other = _Counted(tuple((one * most).tolist()), ours.measured)
-        return other if most and self._loss(other) < self._loss(simple) else simple
-
-    def _own_rows(self) -> _Counted | None:
-        """The best scales for the asked rows, one for each table; None if the pairs are too many to find them."""
-        system = constraints_by_block(self.alone.workload, self.task.metric, self.task.share)
-        if system is None or system.count > MOST_ROWS:
-            return None
-        self.task.keep(system)
-        found = best_of_own_rows(self.task)[0]
-        return _Counted(found.scales, found.measured)
-
-    def _with_one_scale(self, epsilon: float) -> _Counted:
-        alike = np.array(self.task.even_scales)
-        most = largest_loss(LaplaceCost(self.alone.workload, alike))[0] / epsilon
-        return _Counted(tuple((alike * most).tolist()), self.task.as_asked)
+        return other if most and self._loss(other) < self._loss(own) else own
 
     def _simplest(self) -> _Counted:
         return _Counted(simplest(self.task).scales, self.task.as_asked)

@@ -333,12 +333,12 @@ def _has_system(task: Task) -> bool:
     return task.system is not None
 
 
-def _has_several_tables(task: Task) -> bool:
-    return 1 < len(task.workload.blocks) <= MAX_TABLES
+def _has_few_tables(task: Task) -> bool:
+    return len(task.workload.blocks) <= MAX_TABLES
 
 
-def _has_no_system(task: Task) -> bool:
-    return task.system is None
+def _has_tables_only(task: Task) -> bool:
+    return task.system is None and len(task.workload.blocks) > 1
 
 
 def _newton(task: Task) -> int:
@@ -377,7 +377,7 @@ def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
 
 MAKERS: tuple[Maker, ...] = (
     Maker("same-scale", _any, _same_scale),
-    Maker("by-table", _has_several_tables, _table_by_table, in_auto=_has_no_system),
+    Maker("by-table", _has_few_tables, _table_by_table, in_auto=_has_tables_only),
     Maker("optimal", _can_optimise, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
     Maker("fill", _has_system, _filled),
     Maker("psa", _has_system, _psa, in_auto=_few_rounds),

@@ -175,8 +175,8 @@ class Task:
         """The covering pairs as linear constraints, where they are few enough."""
         return constraints(self.workload, self.metric, self.share, self.spent)
 
-    def keep(self, system: Constraints) -> None:
-        """Where pairs are searched for: those that one method found serve the others too."""
+    def keep(self, system: Constraints | None) -> None:
+        """Where pairs are searched for: those that one method found serve the others too; None for no system."""
         self.__dict__["system"] = system
 
     @cached_property
