@@ -170,6 +170,7 @@ def _same_scale(task: Task) -> Iterator[Proposal]:
 
 def _table_by_table(task: Task) -> Iterator[Proposal]:
     """One scale for each table, where pairs are too many: along each attribute what tables need alone adds up."""
+    next(_same_scale(task))  # refuses where nothing is left
     system = constraints_by_direction(task.workload, task.metric, task.share)
     w, _ = _least_loss(task, system)
     scales = _as_scales(task, w, system)
