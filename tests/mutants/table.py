@@ -181,6 +181,13 @@ BOUNDS = (
         "test_records_that_stand_for_all_under_one_distance",
     ),
     Mutant(
+        "accounting/ratio.py",
+        "if (told := _told_apart_at_zero(along, terms, metric)) is not None:",
+        "if (told := _told_apart_at_zero(along, terms[:0], metric)) is not None:",
+        "tests/oracle/test_lines.py",
+        "test_values_at_no_distance_stay_so_where_all_others_are_public",
+    ),
+    Mutant(
         "accounting/lines.py",
         "~(alike[1:] & alike[:-1] & (",
         "~((",

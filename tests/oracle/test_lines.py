@@ -1,23 +1,29 @@
 """Values on lines: the ends against all pairs, in exact fractions: certificate, worst case, plan."""
 
+import math
 import random
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from contracts.by_all_pairs import read
 from contracts.line_models import asked, one_distance_each, towns, universe
 from contracts.oracle_brute import brute
 from dxprivacy.accounting import covering, max_ratio, worst_case
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.accounting.exchange import never_more
 from dxprivacy.accounting.lines import ends_of
 from dxprivacy.accounting.ratio import largest_loss
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
+from dxprivacy.errors import SeparatesIdentical
 from dxprivacy.mechanisms.laplace.constraints import constraints
-from dxprivacy.metrics import Constant
+from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.metrics import AttributeSum, Constant, alone
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import count, gather, mean_of, sum_of
+from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
+from dxprivacy.verify.exchange import never_more as verified_bound
 
 
 def some_loss(rng, whole):
@@ -139,6 +145,37 @@ def _between(point, a, b):
     steps = [(y - x, z - x) for x, y, z in zip(a, b, point, strict=True)]
     parts = {Fraction(there, whole) for whole, there in steps if whole}
     return len(parts) == 1 and all(not there for whole, there in steps if not whole) and 0 <= parts.pop() <= 1
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_a_bound_on_what_any_two_records_show_is_that_of_the_verifier(seed):
+    rng = random.Random(f"never more {seed}")
+    metric, questions = towns(rng) if seed % 2 else (one_distance_each(rng), asked(rng))
+    workload = questions.on(metric.universe)
+    scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
+    each = [scales[b] for b in workload.block_of.tolist()]
+    loss, plain = LaplaceCost(workload, each), Constant(metric.universe, Fraction(1))
+    bound = never_more(loss.terms, metric.universe)
+    assert bound is not None
+    assert bound >= float(brute(loss, plain)) * (1 - 1e-12)
+    assert bound == pytest.approx(float(verified_bound(read(questions, metric, each)[0])), rel=1e-12)
+
+
+def test_values_at_no_distance_stay_so_where_all_others_are_public(monkeypatch):
+    """Distances 0 and infinity alone, and too many pairs: there is no closest pair, and yet no noise is enough."""
+    monkeypatch.setattr(covering, "MAX_PAIRS_OF_ATTRIBUTE", 3)
+    town, sex = Values(name="town", values=tuple("abcde")), Values(name="sex", values=("M", "F"))
+    axes = [alone.discrete(Universe([town]), Fraction(0), math.inf), alone.discrete(Universe([sex]), Fraction(1))]
+    metric = AttributeSum(Universe([town, sex]), axes)
+    for question in (table("town"), count(town="a"), table("town", "sex")):
+        loss = LaplaceCost(question.on(metric.universe), np.ones(question.on(metric.universe).rows))
+        bound = max_ratio(loss, metric)
+        assert bound.upper == math.inf == brute(loss, metric)
+        assert bound.witness is not None
+        assert metric.exact(*bound.witness) == 0 < loss.exact(*bound.witness)
+    with pytest.raises(SeparatesIdentical, match="have ε 0"):
+        make_plan(table("town"), metric)
+    assert max_ratio(LaplaceCost(table("sex").on(metric.universe), [2.0, 2.0]), metric).upper == 1
 
 
 def test_of_thousands_of_groups_two_stand_for_all_under_plain_dp():

@@ -10,11 +10,12 @@ from contracts.line_models import asked, one_distance_each, towns, universe
 from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
-from dxprivacy.errors import Undecided
+from dxprivacy.errors import NotVerified, Undecided
+from dxprivacy.files.canonical import sealed
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import Constant, attributes
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather, mean_of, table
+from dxprivacy.questions.asking import gather, mean_of, ranges, table
 from dxprivacy.verify import certificate, directions, verify_data
 from dxprivacy.verify.certificate import tightest
 from dxprivacy.verify.exchange import never_more
@@ -86,6 +87,23 @@ def test_of_too_many_pairs_blocks_are_looked_at_by_themselves(monkeypatch, seed)
         assert max(metric.universe.shape) > 2
     else:
         assert found.high >= truth
+
+
+def test_a_worst_case_of_a_large_part_and_a_small_one_is_verified():
+    """The large part is bounded, the small one exact: together neither the verifier's own sum nor an earlier bound."""
+    tail = Values(name="tail", values=tuple(f"t{k}" for k in range(3_000)))
+    delay, age = Integers(name="delay", low=-60, high=360), Integers(name="age", low=0, high=9)
+    metric = attributes(Universe([delay, tail, age]), {"delay": 1, "tail": 1, "age": 1})
+    questions = gather(mean_of("delay"), mean_of("delay", by="tail"), ranges("age"))
+    plan = make_plan(questions, metric, rows=10**6)
+    data = plan.to_dict()
+    assert "worst case" in [found.name for found in verify_data(read_back(data))]
+    data.pop("seal")
+    edited = [sealed({**data, "worst_case_epsilon": data["worst_case_epsilon"] * x}) for x in (1.02, 0.99, 5)]
+    assert list(verify_data(read_back(edited[0])))  # a little more is safe; less, or far more, is not
+    for one in edited[1:]:
+        with pytest.raises(NotVerified, match="largest loss"):
+            list(verify_data(read_back(one)))
 
 
 def test_a_plan_of_more_pairs_than_can_be_looked_at_is_verified_table_by_table():

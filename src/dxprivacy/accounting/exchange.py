@@ -28,6 +28,7 @@ from dxprivacy.model.universe import Universe
 
 _MOST_KINDS = 60
 _MOST_RECORDS = 1_000_000  # pairs of them
+_MOST_AMOUNTS = 400
 _TRIED = 12  # values of a kind, in different classes
 
 
@@ -69,6 +70,37 @@ def standing_records(terms: Sequence[Term], universe: Universe) -> Pairs | None:
         i, j = (i[:, None] + u).ravel(), (j[:, None] + v).ravel()
     differ = np.flatnonzero(i != j)
     return i[differ], j[differ]
+
+
+def never_more(terms: Sequence[Term], universe: Universe) -> float | None:
+    """Not less than any two records are told apart by tables of one scale each, up to roundings; None: not known.
+
+    What it would be if all records lay in different rows of every table that has several.
+    """
+    parts = [part for term in terms for part in term.parts]
+    tables = [part.block for part in parts if isinstance(part.block, OneHot) and part.uniform and not part.largest]
+    precision = np.array([part.weights[0] for part in parts])
+    if len(tables) < len(parts) or len(parts) > len(terms) or not np.isfinite(precision).all():
+        return None
+    amounts = np.ones((1, len(tables)), dtype=np.int64)
+    for axis in sorted({axis for table in tables for axis in table.axes}):
+        factors = [table.factors[axis].values if axis in table.factors else None for table in tables]
+        scattered = [np.abs(x) for x, t in zip(factors, tables, strict=True) if x is not None and t.sizes[axis] > 1]
+        together = [x for x, t in zip(factors, tables, strict=True) if x is not None and t.sizes[axis] == 1]
+        size = universe.shape[axis]
+        alike = classes_of_rows(np.stack(scattered, axis=1)) if scattered else np.zeros(size, dtype=np.int64)
+        values = ends_of(alike, together)
+        if len(values) * len(amounts) > _MOST_AMOUNTS:
+            return None
+        weights = np.stack([np.ones(len(values), dtype=np.int64) if x is None else x[values] for x in factors], axis=1)
+        amounts = (amounts[:, None] * weights).reshape(-1, len(tables))
+    several = np.array([table.rows > 1 for table in tables])
+    size_of = np.abs(amounts)
+    most = 0.0
+    for own, sizes in zip(amounts, size_of, strict=True):
+        moved = np.where(several, size_of + sizes, np.abs(amounts - own))
+        most = max(most, float((moved @ precision).max()))
+    return most
 
 
 class _Kinds:

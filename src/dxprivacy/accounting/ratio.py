@@ -85,6 +85,8 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
             if value > lower:
                 lower, witness = value / (1 + metric.slack), pair
     for along, terms in plan.steep:
+        if (told := _told_apart_at_zero(along, terms, metric)) is not None:
+            return Bound(math.inf, math.inf, told, plan.rule)
         upper = highest(upper, _steep(along, terms, loss))
     if plan.absences:
         upper = highest(upper, _absences(plan, loss, metric))
@@ -225,11 +227,28 @@ def _steep(along: Metric, terms: Terms, loss: PseudoMetric) -> Exact:
     """Each question by itself: the most it can ever show, against the least distance of the attribute's values."""
     total = highest(sum(term.reach() for term in terms))
     near = along.closest
-    if not total or near is None:
-        return Fraction(0) if not total or along.has_infinite else math.inf
-    if math.isinf(total) or along.identical:
+    if not total:
+        return Fraction(0)
+    if math.isinf(total) or along.identical:  # of which not all are known: some question may tell them apart
         return math.inf
+    if near is None:  # all distances are infinite, and ask for nothing
+        return Fraction(0)
     return Fraction(total) * Fraction(1.0 + 8.0 * loss.error + 2.0**-48) / Fraction(along.exact(*near.pair))
+
+
+def _told_apart_at_zero(along: Metric, terms: Terms, metric: Metric) -> tuple[int, int] | None:
+    """Two records that differ in one attribute, by nothing according to the policy, and not so to some question."""
+    axes = present(metric).axes
+    if axes is None or not along.identical:
+        return None
+    axis = next(k for k, known in enumerate(axes) if known is along)
+    u, v = (np.array(side, dtype=np.int64) for side in zip(*along.identical, strict=True))
+    apart = np.zeros(len(u), dtype=bool)
+    for term in terms:
+        classes = term.moving(axis)
+        apart |= classes[u] != classes[v]
+    stride = metric.universe.strides[axis]
+    return next(((a * stride, b * stride) for a, b in zip(u[apart].tolist(), v[apart].tolist(), strict=True)), None)
 
 
 def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:

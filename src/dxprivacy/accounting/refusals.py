@@ -10,13 +10,13 @@ from dxprivacy.wording import digits
 
 def separates(workload: Workload, metric: Metric, pair: tuple[int, int] | None) -> SeparatesIdentical:
     """A question tells apart what the policy calls identical."""
-    a, b = metric.universe.tell(*(pair or (0, 0)))
-    return SeparatesIdentical(
-        "separates records the policy calls identical",
-        where=f"question “{_question(workload, pair)}”",
-        details=[f"{a} and {b} have ε 0: no noise is enough."],
-        hints=["group them together, or give the pair an ε above 0"],
-    )
+    what = "separates records the policy calls identical"
+    hints = ["group them together, or give the pair an ε above 0"]
+    if pair is None:  # it could only be bounded
+        return SeparatesIdentical(f"a question {what}", details=["Some have ε 0: no noise is enough."], hints=hints)
+    a, b = metric.universe.tell(*pair)
+    details = [f"{a} and {b} have ε 0: no noise is enough."]
+    return SeparatesIdentical(what, where=f"question “{_question(workload, pair)}”", details=details, hints=hints)
 
 
 def nothing_left(workload: Workload, metric: Metric, pair: tuple[int, int]) -> BudgetExceeded:
@@ -37,9 +37,7 @@ def nothing_left(workload: Workload, metric: Metric, pair: tuple[int, int]) -> B
     )
 
 
-def _question(workload: Workload, pair: tuple[int, int] | None) -> str:
+def _question(workload: Workload, pair: tuple[int, int]) -> str:
     """The first question that tells two records apart."""
-    if pair is None:
-        return ""
     rows = set(workload.differences(np.array([pair[0]]), np.array([pair[1]]))[1].tolist())
     return next((workload.titles[a.question] for a in workload.answers if rows & set(a.rows)), "")

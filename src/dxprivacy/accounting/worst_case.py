@@ -8,8 +8,9 @@ The plain-DP reading of what was spent.  A loss is a sum of terms, each of which
                classes are a table, to which a further cost adds its own;
 *closed forms* where combinations are too many for a table, and a component has one term only: a table of counts, or
                the largest of rows, has its largest loss between known records;
-*lines*        otherwise, of values that lie on a line the ends are enough (lines.py); where these are too many as well,
-               it is bounded by the terms' own reaches.
+*lines*        otherwise, of values that lie on a line the ends are enough (lines.py);
+*bounds*       where these are too many as well, by how much two records change all tables if they lie in different rows
+               of each (exchange.py), or by the terms' own reaches.
 
 For printing, so in floats: never below the true value by more than roundings.
 """
@@ -21,6 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dxprivacy.accounting.exchange import never_more
 from dxprivacy.accounting.lines import line_ends
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.blocks import AlongAxis, OneHot, joint_classes
@@ -86,7 +88,8 @@ class _Component:
             i, j = np.unravel_index(int(table.argmax()), table.shape)
             return float(table[i, j]), (int(self._ends[i]), int(self._ends[j]))
         if pairs is None:
-            return sum(term.reach() for term in self.terms), None
+            reach, most = sum(term.reach() for term in self.terms), never_more(self.terms, self.universe)
+            return (reach if most is None else min(reach, most)), None
         loss = self.terms[0].pairwise(*pairs)
         at = int(loss.argmax()) if len(loss) else 0
         return (float(loss[at]), (int(pairs[0][at]), int(pairs[1][at]))) if len(loss) else (0.0, None)

@@ -15,7 +15,7 @@ from dxprivacy.verify.blocks import Block, workload_digest
 from dxprivacy.verify.certificate import earlier_bound, largest_loss, tightest
 from dxprivacy.verify.journal import Row, json_object
 from dxprivacy.verify.loss import Loss, Tightest
-from dxprivacy.verify.privacy import Check, close, read_scales, untitled
+from dxprivacy.verify.privacy import CLOSE, Check, close, read_scales, untitled
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.versions import Version
@@ -109,13 +109,13 @@ def worst_case(
 def worst_case_instead_of(
     stated: float, entries: Sequence[Entry], versions: Sequence[Version], alone: float
 ) -> float | None:
-    """The worst case of entries where a stated one is neither it, nor what earlier versions bounded it by."""
+    """The worst case of entries where a stated one is less, or more than what earlier versions bounded it by."""
     so_far, complete = worst_case(entries, versions, alone)
     if close(stated, so_far) or (not complete and stated >= so_far):
         return None
     if stated > so_far:
         bound, _ = worst_case(entries, versions, earlier_bound(entries[-1].loss), earlier_bound)
-        if close(stated, bound):
+        if stated <= bound * (1 + CLOSE):
             return None
     return so_far
 

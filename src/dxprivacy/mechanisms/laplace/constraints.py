@@ -95,7 +95,7 @@ def _by_block(build: "_Building", tried: int | None) -> Constraints | None:
     """One variable for the rows of a block; unless each row has its own then too, for as many pairs as were tried."""
     workload = build.workload
     plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), build.spent), build.metric, walks=True)
-    shared = _shared(workload, plan.exchanged)
+    shared = _shared(workload, plan.exchanged, alike=plan.presence is not None)
     if not plan.tight or (plan.size == tried and len(np.unique(shared)) == workload.rows):
         return None
     return build.sparse(plan, shared)
@@ -130,15 +130,17 @@ def _directions(metric: Metric) -> Iterator[tuple[set[int], Metric]]:
         yield {axis}, WithAbsent(metric.universe, alone, metric.radius) if isinstance(metric, WithAbsent) else alone
 
 
-def _shared(workload: Workload, exchanged: Sequence[int]) -> Ints:
+def _shared(workload: Workload, exchanged: Sequence[int], *, alike: bool) -> Ints:
     """One variable for all rows of a structured block over several attributes, otherwise one per row.
 
-    Likewise along attributes where one pair stands for many rows.
+    Likewise along attributes where one pair stands for many rows; and for all where records may be absent, of whom one
+    then stands for all with the same weights.
     """
     labels: list[int] = []
     for block in workload.blocks:
         first = labels[-1] + 1 if labels else 0
-        as_one = isinstance(block, OneHot) and (len(block.axes) > 1 or block.axes[0] in exchanged)
+        several = alike or len(block.axes) > 1 or not {*block.axes}.isdisjoint(exchanged)
+        as_one = isinstance(block, OneHot) and several
         labels += [first] * block.rows if as_one else range(first, first + block.rows)
     return np.array(labels, dtype=np.int64)
 

@@ -8,14 +8,15 @@ import pytest
 
 from contracts.line_models import asked, one_distance_each
 from contracts.oracle_brute import brute
+from dxprivacy.accounting import covering
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.values import Values
-from dxprivacy.mechanisms.laplace.constraints import constraints_by_direction
+from dxprivacy.mechanisms.laplace.constraints import constraints, constraints_by_direction
 from dxprivacy.mechanisms.laplace.planner import make_plan, prepare
-from dxprivacy.metrics import attributes, with_absent
+from dxprivacy.metrics import Constant, attributes, with_absent
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather, mean_of, table
+from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -61,3 +62,35 @@ def test_facts_of_very_many_values_do_not_ruin_one_another():
     assert auto.errors[1].rmse <= by_table.errors[1].rmse * (1 + 1e-6)
     alone = make_plan(table("g"), metric, rows=100_000, method="optimal")
     assert by_table.errors[-1].half_width == alone.errors[-1].half_width  # nothing else moves along g
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_everybody_is_counted_beside_a_large_table(absent):
+    """A row that looks at no attribute has none that could be exchanged."""
+    place, sex = (
+        Values(name="place", values=tuple(f"p{k}" for k in range(1_600))),
+        Values(name="sex", values=("M", "F")),
+    )
+    metric = attributes(Universe([place, sex]), {"place": 1, "sex": 1})
+    metric = with_absent(metric, 1, max_records=10_000) if absent else metric
+    plan = make_plan(gather(count(), table("place", "sex")), metric, rows=None if absent else 300)
+    assert plan.certificate.ratio <= 1
+    assert (plan.scales[0] > 0) is absent
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_where_records_may_be_absent_one_variable_stands_for_all_rows_that_one_record_stands_for(monkeypatch, seed):
+    """Too many records to look at the presence of each: those of the same weights are alike, so their rows must be."""
+    monkeypatch.setattr(covering, "MAX_PAIRS", 1)
+    rng = random.Random(f"presence {seed}")
+    names = tuple("abcd"[: rng.randint(2, 4)])
+    facts = [Property("height", tuple(str(rng.randint(1, 3)) for _ in names))]
+    facts += [Property(fact, tuple(rng.choice(["x", "y"]) for _ in names)) for fact in ("state", "river")]
+    town = Values(name="town", values=names, facts=tuple(facts), has_other=False)
+    metric = with_absent(Constant(Universe([town]), Fraction(3, 4)), Fraction(1, 2), max_records=100)
+    workload = gather(table("town.state"), sum_of("town.height", by="town.river")).on(metric.universe)
+    system = constraints(workload, metric, Fraction(1))
+    for _ in range(20 if system is not None else 0):
+        w = np.array([rng.choice([0.001, 1, rng.random(), 10]) for _ in range(system.count)])
+        scales = (1 / w)[system.variable] * float(system.pairs.used(w).max())
+        assert float(brute(LaplaceCost(workload, scales), metric)) <= 1 + 1e-9
