@@ -87,7 +87,7 @@ def _from_file(keys: Keys) -> Values:
     common = keys.common()
     called = (common.get("column", keys.name), keys.name)
     identifier = keys.text("id", "zip") if "id" in keys else ""
-    found = read_values(keys.path("values", "zips.csv"), _units(keys), identifier, called, MOST_LISTED)
+    found = read_values(keys.path("values", "zips.csv"), _units(keys), identifier, called)
     return Values(values=found.values, facts=found.facts, **common)
 
 

@@ -1,8 +1,7 @@
 """Files that a policy names: points (an id, coordinates, further columns as public properties), edges, and values.
 
-A policy may name any file, by mistake or by malice, and messages are shown to people who may not read it: what stands
-in a file is quoted only once its header has shown that it is one of points.  A list of values has no such header, and
-nothing of it is quoted while it is read.
+A policy may name any file, by mistake or by malice, also one of people and where they live; messages are shown to
+people who may not read it.  So lines are named, and nothing below the header is quoted.
 """
 
 import csv
@@ -19,8 +18,11 @@ from dxprivacy.attributes.base import OTHER, Property
 from dxprivacy.errors import PolicyError, did_you_mean
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.files.reading import read_text
+from dxprivacy.policy.keys import MOST_LISTED
 from dxprivacy.policy.toml_file import UNPRINTABLE
 
+_MOST_EDGES = 10_000_000
+MOST_COLUMNS = 1_000
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 
 
@@ -63,7 +65,7 @@ class ValuesFile(NamedTuple):
     facts: tuple[Property, ...]
 
 
-def read_values(path: Path, units: Mapping[str, str], identifier: str, called: Sequence[str], most: int) -> ValuesFile:
+def read_values(path: Path, units: Mapping[str, str], identifier: str, called: Sequence[str]) -> ValuesFile:
     """Read a CSV of values: a column of them, further columns as public properties.
 
     The values are in the column as told, else in that named `id`, else in one called as the attribute or its data
@@ -74,8 +76,6 @@ def read_values(path: Path, units: Mapping[str, str], identifier: str, called: S
         raise PolicyError(f"no column “{identifier}”", where=f"{path}:1", hints=["id names the column of values"])
     key = identifier or next((name for name in ("id", *called) if name in table.header), table.header[0])
     values = table.column(key)
-    if len(values) > most:
-        raise too_many(path.name, len(values), most, where=str(path))
     seen: dict[str, int] = {}
     for k, value in enumerate(values):
         if value == OTHER:
@@ -116,21 +116,24 @@ class _Table(NamedTuple):
     lines: list[int]
 
     def column(self, name: str) -> list[str]:
-        position = self.header.index(name)
+        position = self.header.index(name)  # of few
         return [row[position].strip() for row in self.rows]
 
     def error(self, what: str, row: int, hint: str) -> PolicyError:
         return PolicyError(what, where=f"{self.path}:{self.lines[row]}", hints=[hint])
 
 
-def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude") -> _Table:
+def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude", most: int | None = None) -> _Table:
     rows, lines = [], []
+    most = MOST_LISTED if most is None else most
     try:
         reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
         for fields in reader:
             if fields:  # an empty line is none
                 rows.append(fields)
                 lines.append(reader.line_num)
+            if len(rows) > most + 1:
+                break
     except FileNotFoundError:
         raise PolicyError("no such file", where=str(path), hints=["paths are relative to the policy file"]) from None
     except OSError as error:
@@ -140,6 +143,13 @@ def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude"
         raise PolicyError(
             "not a CSV file in UTF-8", where=str(path), hints=["save it as UTF-8, with commas and a header line"]
         ) from None
+    if len(rows) > most + 1:
+        raise PolicyError(
+            f"more than {most:,} {row}s", where=str(path), hints=["leave out what no question will ask for"]
+        )
+    if len(rows[0] if rows else ()) > MOST_COLUMNS:
+        what = f"{len(rows[0]):,} columns; a file of {row}s may have {MOST_COLUMNS:,}"
+        raise PolicyError(what, where=f"{path}:{lines[0]}", hints=["leave out what no question will ask for"])
     if len(rows) < 2:
         what = f"needs a header line and at least one {row}"
         raise PolicyError(what, where=str(path), hints=[(example, "for example")])
@@ -157,7 +167,7 @@ def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude"
 
 def read_edge_rows(path: Path) -> list[tuple[str, ...]]:
     """Read a CSV of edges: a header, then two nodes per line and, where there is a third column, the length."""
-    table = _read(path, "edge", "from,to,length")
+    table = _read(path, "edge", "from,to,length", _MOST_EDGES)
     if len(table.header) not in (2, 3):
         raise PolicyError("needs two columns of nodes, or three with the length", where=f"{path}:1")
     edges = [tuple(field.strip() for field in row) for row in table.rows]
@@ -197,7 +207,7 @@ def _require_ids(table: _Table, key: str) -> None:
         if entry == OTHER:
             raise table.error(f"{key} is “other”, which is ours for invalid entries", k, "give the point another id")
         if entry in seen:
-            what = f"{key} {entry[:60]!r} is listed twice, first in line {seen[entry]}"
+            what = f"a point's {key} is listed twice, first in line {seen[entry]}"
             raise table.error(what, k, "leave one of them out")
         seen[entry] = table.lines[k]
 
@@ -226,8 +236,9 @@ def _numbers(table: _Table, name: str, most: float) -> Floats:
         except ValueError:
             out[k] = math.nan
         if not math.isfinite(out[k]):
-            raise table.error(f"{name} is {entry[:40]!r}; a number is needed", k, "leave the point out, or mend it")
+            what = f"{name} is {'no number' if entry else 'empty'}"
+            raise table.error(what, k, "leave the point out, or mend it")
         if abs(out[k]) > most:
-            what = f"{name} is {entry[:40]}; it lies between -{most:g} and {most:g} degrees"
+            what = f"{name} does not lie between -{most:g} and {most:g} degrees"
             raise table.error(what, k, "check that latitude and longitude are not swapped")
     return out

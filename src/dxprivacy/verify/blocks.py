@@ -13,8 +13,11 @@ from itertools import accumulate, groupby, pairwise, product
 from sys import byteorder
 from typing import Self, overload
 
+from dxprivacy.errors import Undecided
 from dxprivacy.verify.reading import canonical, refuse
 from dxprivacy.verify.universe import Universe
+
+_MOST_HASHED = 4_000_000_000  # of eight bytes each: a minute
 
 Column = dict[int, int]
 """The rows in which a record counts, and how much."""
@@ -450,6 +453,9 @@ class Explicit(Block):
 
 def workload_digest(universe_digest: str, blocks: Sequence[Block]) -> str:
     """The digest of the rows (section 6)."""
+    entries = sum(len(block.spans) * len(block.groups) for block in blocks if isinstance(block, Along))
+    if entries > _MOST_HASHED:
+        raise Undecided(f"{entries:,} entries are too many to work out the digest of the questions", where="workload")
     out = hashlib.sha256(f"{universe_digest}\n".encode())
     for block in blocks:
         parts: list[array[int] | Inside] = []

@@ -59,6 +59,7 @@ class PointOrder(Order):
         super().__init__(where)
         self.starts = numbers
         self._all_whole = all(x.denominator == 1 for x in numbers)
+        self._least, self._most = min(numbers, default=Fraction(0)), max(numbers, default=Fraction(0))
 
     def read(self, written: str | End) -> Fraction:
         found = decimal(written) if isinstance(written, str) else written
@@ -69,7 +70,7 @@ class PointOrder(Order):
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """Whole numbers from first to last, others from edge to edge."""
         if high is not None and self._all_whole and low.denominator == high.denominator == 1:
-            first, last = max(low, min(self.starts)), min(high - 1, max(self.starts))
+            first, last = max(low, self._least), min(high - 1, self._most)
             return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
         return _span(low, high)
 

@@ -12,7 +12,7 @@ from dxprivacy.attributes.registry import attribute_from_spec
 from dxprivacy.attributes.values import Values
 from dxprivacy.cli.inputs import policy_files
 from dxprivacy.errors import NotVerified, PolicyError
-from dxprivacy.policy import listed
+from dxprivacy.policy import listed, places
 from dxprivacy.verify import verify_data
 from dxprivacy.verify.attributes import attribute
 
@@ -139,9 +139,16 @@ def test_a_missing_file_is_told_and_no_output_may_replace_one(tmp_path):
         dx.Policy.load(tmp_path / "policy.toml")
 
 
+def test_very_many_columns_are_refused_at_once(tmp_path):
+    wide = "\n".join(",".join(f"{name}{k}" for k in range(2_000)) for name in "cab")
+    with pytest.raises(PolicyError, match="2,000 columns; a file of values may have 1,000"):
+        policy(tmp_path, wide)
+
+
 def test_too_many_values_are_refused_by_public_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(listed, "MOST_LISTED", 2)
-    with pytest.raises(PolicyError, match=r"zips\.csv has 3 values; an attribute may have 2 at most"):
+    monkeypatch.setattr(places, "MOST_LISTED", 2)
+    with pytest.raises(PolicyError, match="more than 2 values"):
         policy(tmp_path)
     with pytest.raises(PolicyError, match="zip has 3 values; an attribute may have 2 at most"):
         dx.Policy.parse(POLICY.format(lines="").replace('"zips.csv"', '["a", "b", "c"]'))
