@@ -188,6 +188,13 @@ BOUNDS = (
         "test_values_at_no_distance_stay_so_where_all_others_are_public",
     ),
     Mutant(
+        "accounting/costs.py",
+        "/ self.scales.astype(np.longdouble)[row])",
+        "/ self.scales.astype(np.longdouble)[::-1][row])",
+        "tests/oracle/test_max_ratio.py",
+        "test_among_very_many_pairs_that_floats_cannot_tell_apart_the_largest_is_found",
+    ),
+    Mutant(
         "accounting/lines.py",
         "~(alike[1:] & alike[:-1] & (",
         "~((",

@@ -21,7 +21,7 @@ from dxprivacy.errors import MetricError
 from dxprivacy.model.blocks import Factor, OneHot
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
-from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
+from dxprivacy.questions.asking import count, gather, matrix, mean_of, sum_of, table
 
 
 @settings(max_examples=150, deadline=None)
@@ -92,6 +92,21 @@ def test_reducing_to_the_closest_pair_of_two_classes_loses_nothing(rng):
         loss = LaplaceCost(workload, random_scales(rng, workload))
         plain = max_ratio(loss, metric)
     assert max_ratio(loss, metric).upper == plain.upper
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_among_very_many_pairs_that_floats_cannot_tell_apart_the_largest_is_found(seed):
+    """As a filled plan leaves them: all pairs used up alike, but for the last digits."""
+    rng = random.Random(seed)
+    n = rng.randint(40, 60)
+    metric = metrics.constant(n, F(rng.randint(1, 9), 7))
+    scales = [(1 + rng.randint(0, 40) * 2.0**-52) * rng.choice([1.0, 1.0, 3.0]) for _ in range(2 * n)]
+    identity = np.eye(n, dtype=int)
+    loss = LaplaceCost(matrix(np.vstack([identity, 5 * identity])).on(metric.universe), scales)
+    costs = [loss, LaplaceCost(matrix(identity).on(metric.universe), scales[:n])]
+    for one in (loss, SumCost(metric.universe, costs)):
+        bound = max_ratio(one, metric)
+        assert bound.upper == bound.lower == brute(one, metric)
 
 
 class Blurred(metrics.Matrix):

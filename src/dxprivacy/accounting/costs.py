@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints, read_only
@@ -20,6 +21,10 @@ from dxprivacy.exact.numbers import Exact
 from dxprivacy.model.terms import Part, Term, Terms
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
+
+Closely: TypeAlias = NDArray[np.longdouble]
+FINER = max(float(np.finfo(np.longdouble).eps) * 2.0**52, 2.0**-11)
+"""How much smaller the roundings of the longest floats are: 2^-11 on most machines, 1 where there are none longer."""
 
 
 class RowsCost(ABC):
@@ -48,10 +53,14 @@ class RowsCost(ABC):
         """The records it speaks about."""
         return self.workload.universe
 
-    @property
+    @cached_property
     def error(self) -> float:
-        """One rounding per product, one per sum, one per division, all terms non-negative."""
-        return (self.workload.rows + 4) * 2.0**-52
+        """One rounding per product, one per sum, one per division, all terms non-negative.
+
+        Only rows in which one of two records counts have a term that is not 0.
+        """
+        changed = sum(min(block.rows, 2 * block.width) for block in self.workload.blocks)
+        return (changed + 4) * 2.0**-52
 
     @property
     @abstractmethod
@@ -66,6 +75,10 @@ class RowsCost(ABC):
     @abstractmethod
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """Approximate losses of many pairs."""
+
+    def closely(self, i: Ints, j: Ints) -> Closely | None:  # noqa: ARG002  (only some can)
+        """Losses with more digits than floats have, within `error` * FINER; None where these are not worked out."""
+        return None
 
     @abstractmethod
     def keys(self, i: Ints, j: Ints) -> Ints:
@@ -117,6 +130,15 @@ class LaplaceCost(RowsCost):
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         return self.workload.loads(i, j, self._weights)
+
+    def closely(self, i: Ints, j: Ints) -> Closely | None:
+        """The same sum in the longest floats that the machine has."""
+        pair, row, amount = self.workload.differences(i, j)
+        if (self.scales[row] == 0).any():
+            return None
+        out = np.zeros(len(i), dtype=np.longdouble)
+        np.add.at(out, pair, amount.astype(np.longdouble) / self.scales.astype(np.longdouble)[row])
+        return out
 
     def _sums(self, i: Ints, j: Ints) -> Ints:
         """Per pair and distinct scale: the whole number sum_k |A_ki - A_kj| over the rows with that scale."""
@@ -243,6 +265,15 @@ class SumCost:
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         """Sums."""
         return np.asarray(sum((n * c.pairwise(i, j) for c, n in self._distinct), np.zeros(len(i))), dtype=np.float64)
+
+    def closely(self, i: Ints, j: Ints) -> Closely | None:
+        """Sums of those of all costs, if all have them."""
+        total: Closely = np.zeros(len(i), dtype=np.longdouble)
+        for cost, often in self._distinct:
+            if (part := cost.closely(i, j)) is None:
+                return None
+            total += often * part
+        return total
 
     def keys(self, i: Ints, j: Ints) -> Ints:
         """The costs' keys side by side."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dxprivacy.accounting.costs import FINER, RowsCost, SumCost
 from dxprivacy.accounting.covering import cover
 from dxprivacy.accounting.moves import Cover, Loose, Move
 from dxprivacy.accounting.worst_case import WorstCase
@@ -152,14 +153,23 @@ class _Search:
         self.largest = max(self.largest, top)
         near = np.flatnonzero((r >= self._least) & (r > 0))
         i, j, r = i[near], j[near], r[near]
-        if len(near) > 64:
-            i, j, r = self._distinct(i, j, r)
-        self.kept.append((i, j, r))
+        self.kept.append(self._distinct(*self._closer(i, j, r)) if len(near) > 64 else (i, j, r))
 
     @property
     def _least(self) -> float:
         """What may still be the largest, once it is worked out in fractions; the smallest floats have few digits."""
         return self.largest * self.tolerance - _FEW_DIGITS
+
+    def _closer(self, i: Ints, j: Ints, r: Floats) -> tuple[Ints, Ints, Floats]:
+        """Of pairs whose floats are alike, those whose longest floats are: a plan uses up very many pairs alike."""
+        if not isinstance(self.loss, (RowsCost, SumCost)) or self.metric.tick is None:
+            return i, j, r
+        loss, ticks = self.loss.closely(i, j), self.metric.ticks(i, j)
+        if loss is None or (ticks <= 0).any():
+            return i, j, r
+        found = loss / ticks
+        near = np.flatnonzero(found >= found.max() * (1 - 8 * (self.loss.error + 2.0**-52) * FINER))
+        return i[near], j[near], r[near]
 
     def _distinct(self, i: Ints, j: Ints, r: Floats) -> tuple[Ints, Ints, Floats]:
         keys = np.hstack([self.loss.keys(i, j), self.metric.keys(i, j)])
@@ -174,7 +184,7 @@ class _Search:
             return Fraction(0), None
         i, j, r = (np.concatenate([k[c] for k in self.kept]) for c in range(3))
         near = r >= self._least
-        i, j, r = self._distinct(i[near], j[near], r[near])
+        i, j, r = self._distinct(*self._closer(i[near], j[near], r[near]))
         best: Exact = Fraction(-1)
         witness = (0, 0)
         for a, b in zip(i.tolist(), j.tolist(), strict=True):
