@@ -22,7 +22,8 @@ from dxprivacy.verify.reading import Exact
 
 MOST_PAIRS = 20_000_000
 MANY_PLACES = 400
-_MANY_VALUES = 1_500
+_MOST_ALIKE = 4_000_000  # pairs at one distance
+_MANY_VALUES = 300
 _MOST_COMPARED = 1_000
 NONE = -1  # the class of values that need not be looked at
 NOTHING = Tightest(Fraction(0), Fraction(0), None, 0)
@@ -126,6 +127,11 @@ class Direction(ABC):
         """The largest ratio along this direction, if it leads over places; otherwise None."""
         return None
 
+    @property
+    def most_pairs(self) -> int:
+        """How many are looked at."""
+        return MOST_PAIRS
+
     def of_too_many(self) -> Tightest:
         """What is known where pairs are too many."""
         raise Undecided("too many pairs of records to verify", where="certificate")
@@ -137,7 +143,7 @@ class Direction(ABC):
         walked = self.walk() if self.size >= MANY_PLACES else None
         if walked is not None:
             return walked
-        if self.metric.pair_count(self.classes) > MOST_PAIRS:
+        if self.metric.pair_count(self.classes) > self.most_pairs:
             return self.of_too_many()
         near = self.nearest()
         if not near:
@@ -223,6 +229,12 @@ class Along(Direction):
         from dxprivacy.verify.moves import walk
 
         return walk(self)
+
+    @property
+    def most_pairs(self) -> int:
+        """Fewer where values are at one distance, and blocks by themselves tell nearly as much."""
+        several = len(self.loss.summands(self.touching)) > 1
+        return min(_MOST_ALIKE, MOST_PAIRS) if several and at_one_distance(self.metric) is not None else MOST_PAIRS
 
     def of_too_many(self) -> Tightest:
         """The sum of what blocks show by themselves, which have fewer pairs: an upper bound."""
