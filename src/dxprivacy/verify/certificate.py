@@ -27,29 +27,29 @@ from dxprivacy.verify.reading import Exact, refuse
 _MOST_COLUMNS = 2_500
 
 
-def tightest(loss: Loss, metric: Distance) -> Tightest:
-    """The largest ratio over all pairs."""
+def tightest(loss: Loss, metric: Distance, enough: Exact = Fraction(0)) -> Tightest:
+    """The largest ratio over all pairs; where pairs are very many only a bound of it, if that is at most `enough`."""
     if metric.size != loss.universe.size:
         raise refuse("is not over the cells of the universe", "metric")
     best = NOTHING
     for part in loss.alternatives:
-        best = _larger(best, _tightest(part, metric))
+        best = _larger(best, _tightest(part, metric, enough))
     return best
 
 
-def _tightest(loss: Loss, metric: Distance) -> Tightest:
+def _tightest(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
     if loss.universe.absent is not None and isinstance(metric, WithAbsent):
-        return _larger(_among(loss, metric.base), _presence(loss, metric.radius))
-    return _among(loss, metric)
+        return _larger(_among(loss, metric.base, enough), _presence(loss, metric.radius))
+    return _among(loss, metric, enough)
 
 
-def _among(loss: Loss, metric: Distance) -> Tightest:
+def _among(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
     """The largest ratio over all pairs of cells that the metric knows: all, or all but the last, `absent`."""
     if isinstance(metric, Constant):
         return _constant(loss, metric)
     best = NOTHING
     for direction in _directions(loss, metric):
-        best = _larger(best, direction.search())
+        best = _larger(best, direction.search(enough))
     return best
 
 

@@ -22,7 +22,7 @@ from dxprivacy.verify.reading import Exact
 
 MOST_PAIRS = 20_000_000
 MANY_PLACES = 400
-_MOST_ALIKE = 4_000_000  # pairs at one distance
+_MANY_PAIRS = 500_000  # from which a bound is tried first
 _MANY_VALUES = 300
 _MOST_COMPARED = 1_000
 NONE = -1  # the class of values that need not be looked at
@@ -127,24 +127,24 @@ class Direction(ABC):
         """The largest ratio along this direction, if it leads over places; otherwise None."""
         return None
 
-    @property
-    def most_pairs(self) -> int:
-        """How many are looked at."""
-        return MOST_PAIRS
+    def bound_by_block(self) -> Tightest | None:
+        """The sum of what blocks show by themselves; None if there is but one."""
+        return None
 
-    def of_too_many(self) -> Tightest:
-        """What is known where pairs are too many."""
-        raise Undecided("too many pairs of records to verify", where="certificate")
-
-    def search(self) -> Tightest:
-        """The largest ratio along this direction."""
+    def search(self, enough: Exact = Fraction(0)) -> Tightest:
+        """The largest ratio along this direction; of very many pairs a bound of it, if that is at most `enough`."""
         if len(self.members) < 2:
             return NOTHING
         walked = self.walk() if self.size >= MANY_PLACES else None
         if walked is not None:
             return walked
-        if self.metric.pair_count(self.classes) > self.most_pairs:
-            return self.of_too_many()
+        pairs = self.metric.pair_count(self.classes)
+        if pairs > min(_MANY_PAIRS, MOST_PAIRS):
+            bounded = self.bound_by_block()
+            if bounded is not None and (bounded.high <= enough or pairs > MOST_PAIRS):
+                return bounded
+        if pairs > MOST_PAIRS:
+            raise Undecided("too many pairs of records to verify", where="certificate")
         near = self.nearest()
         if not near:
             return NOTHING
@@ -230,17 +230,11 @@ class Along(Direction):
 
         return walk(self)
 
-    @property
-    def most_pairs(self) -> int:
-        """Fewer where values are at one distance, and blocks by themselves tell nearly as much."""
-        several = len(self.loss.summands(self.touching)) > 1
-        return min(_MOST_ALIKE, MOST_PAIRS) if several and at_one_distance(self.metric) is not None else MOST_PAIRS
-
-    def of_too_many(self) -> Tightest:
-        """The sum of what blocks show by themselves, which have fewer pairs: an upper bound."""
+    def bound_by_block(self) -> Tightest | None:
+        """Blocks have fewer classes of values, and so fewer pairs."""
         summands = self.loss.summands(self.touching)
         if len(summands) < 2:
-            return super().of_too_many()
+            return None
         alone = [Along(self.loss.only(blocks), self.metric, self.axis).search() for blocks in summands]
         high = sum((found.high for found in alone), Fraction(0))
         return Tightest(Fraction(0), high, None, sum(found.pairs for found in alone), exact=False)

@@ -37,7 +37,7 @@ class Entry:
     def under(self, version: Version) -> Tightest:
         """The largest ratio under a version with the same possible records."""
         if version.number not in self.found:
-            self.found[version.number] = tightest(self.loss, version.metric)
+            self.found[version.number] = tightest(self.loss, version.metric, self.share)
         return self.found[version.number]
 
 
@@ -175,7 +175,7 @@ def _spent(entries: Sequence[Entry], version: Version) -> str:
     apart = sum((Fraction(x) for x in largest if x < math.inf), Fraction(0))
     if apart <= 1 and max(largest) < math.inf:
         return f"at most {100 * float(apart):.6g} %"  # the largest ratios add up to less already
-    found = tightest(together(entries), version.metric)
+    found = tightest(together(entries), version.metric, Fraction(1))
     if found.low > 1:
         raise refuse("more was spent than the policy allows", "ledger budget")
     if found.high > 1 and not found.exact:

@@ -126,7 +126,7 @@ def untitled(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def check_privacy(data: dict[str, Any], spent: Spent) -> Generator[Check, None, Kept]:
     """Certificate and worst case; returns what was found."""
-    found = tightest(spent.loss, spent.policy.metric)
+    found = tightest(spent.loss, spent.policy.metric, spent.share)
     yield check_certificate(data["certificate"], found, spent)
     worst = largest_loss(spent.loss)
     stated = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")

@@ -100,7 +100,7 @@ class SmallDb(Run):
         scales = [_rounded_down(Fraction(self.scale) / w) for w in self.weights]
         loss = Loss(universe, put.blocks, scales, [range(put.rows)])
         spent = ChoiceSpent(policy, read_share(plan["share"]), loss, self.request)
-        yield check_certificate(plan["certificate"], tightest(loss, version.metric), spent)
+        yield check_certificate(plan["certificate"], tightest(loss, version.metric, spent.share), spent)
         rows = _Rows(asked, put, version, same=same)
         self._check_bounds(asked, rows, universe.cells)
         yield Check("bounds", "follow from rows, scale, size and probability")
