@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dxprivacy.errors import QuestionError
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.arrays import Bools, Ints
 from dxprivacy.exact.values import changed
 from dxprivacy.model.blocks import Factor, OneHot
 from dxprivacy.model.universe import Universe
@@ -42,14 +42,14 @@ class Grouped:
             raise QuestionError("one attribute can be grouped only once", where=f"question “{question}”")
         groups: dict[int, Ints] = {g.axis: g.groups.copy() for g in groupings}
         sizes = {g.axis: len(g.labels) for g in groupings}
-        part = Fraction(1, math.prod(sizes.values()))
+        masks: dict[int, Bools] = {}
         for name, wanted in question.where:
             axis, mask = selected(name, wanted, universe)
-            listed = universe.attributes[axis].listed
-            part *= Fraction(max(int(mask[:listed].sum()), 1), listed) if axis not in axes else 1
+            masks[axis] = masks.get(axis, True) & mask
             sizes.setdefault(axis, 1)
             current = groups.setdefault(axis, np.zeros(universe.shape[axis], dtype=np.int64))
             current[~mask] = -1
+        part = math.prod((_part(universe, axis, groups[axis], masks.get(axis)) for axis in groups), start=Fraction(1))
         found = cls(question, universe, groupings, groups, sizes, part)
         if (rows := math.prod(sizes.values())) > MAX_ROWS:
             raise QuestionError(f"{rows:,} answers are more than {MAX_ROWS:,}", where=f"question “{question}”")
@@ -108,6 +108,17 @@ class Grouped:
                 + (f"the answer is in {unit}" if unit else "the answer has no unit"),
                 where=f"question “{question}”",
             )
+
+
+def _part(universe: Universe, axis: int, groups: Ints, fulfilling: Bools | None) -> Fraction:
+    """The part of all records in one group along an attribute: of those that fulfil the conditions on it.
+
+    As if all groups that are left, and without conditions all groups, were equally frequent; and all values.
+    """
+    listed = universe.attributes[axis].listed
+    inside = groups[:listed]
+    left = max(len(np.unique(inside[inside >= 0])), 1)
+    return Fraction(1, left) if fulfilling is None else Fraction(max(int(fulfilling[:listed].sum()), 1), listed * left)
 
 
 def in_groups(answers: list[Answer], groupings: list[Grouping], universe: Universe) -> tuple[Answer, ...]:

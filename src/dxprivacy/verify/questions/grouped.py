@@ -59,20 +59,31 @@ class _Grouped(Worded):
         if len(groups) < len(groupings):
             raise refuse("groups an attribute twice", self.where)
         sizes = {g.axis: len(g.labels) for g in groupings}
-        grouped, part = set(sizes), Fraction(1, math.prod(sizes.values()))
+        part, fulfilling = Fraction(1, math.prod(sizes.values())), dict[int, set[int]]()
         for name, wanted in self.conditions:
             axis, kept = fulfil(name, wanted, universe, self.where, edition=self.edition)
-            listed = universe.attributes[axis].listed
-            if axis not in grouped and self.edition > 2:
-                part *= Fraction(max(sum(v < listed for v in kept), 1), listed)
+            fulfilling[axis] = fulfilling.get(axis, kept) & kept
             sizes.setdefault(axis, 1)
             old = groups.get(axis, [0] * universe.shape[axis])
             groups[axis] = [g if v in kept else -1 for v, g in enumerate(old)]
+        if self.edition > 2:
+            part = math.prod(
+                (self._part(axis, groups[axis], fulfilling.get(axis)) for axis in groups), start=Fraction(1)
+            )
         if math.prod(sizes.values()) > MOST_ROWS:
             raise refuse("asks for too many rows", self.where)
         pairs = [[(g.column, label) for label in g.labels] for g in groupings]
         named = Each(math.prod(map(len, pairs)), lambda: product(*pairs))
         return Grouped(groups, sizes, self._labels(groupings), named, part)
+
+    def _part(self, axis: int, groups: Sequence[int], kept: set[int] | None) -> Fraction:
+        """Of all records those of one group along an attribute, if all values that fulfil conditions are as frequent.
+
+        And so are all groups that any of them is in.
+        """
+        listed = self.universe.attributes[axis].listed
+        left = max(len({g for g in groups[:listed] if g >= 0}), 1)
+        return Fraction(1, left) if kept is None else Fraction(max(sum(v < listed for v in kept), 1), listed * left)
 
     def _labels(self, groupings: Sequence[Grouping]) -> Collection[str]:
         if not groupings:

@@ -1,14 +1,19 @@
 """What a plan says besides its numbers is true of each question."""
 
+import json
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import dxprivacy as dx
+from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.model.universe import Universe
+from dxprivacy.verify import verify_data
 
 U = Universe(
     [
@@ -37,6 +42,19 @@ def test_a_mean_under_a_condition_is_reckoned_for_as_many_records_as_the_same_gr
 def test_a_condition_on_several_values_is_reckoned_for_their_part():
     one, six = (make_plan(f"mean hour where month={m}", D, rows=12_000).errors[0] for m in ("1", "1..6"))
     assert one.half_width > 3 * six.half_width
+
+
+def test_groups_that_a_condition_leaves_empty_are_no_groups():
+    """Two states of three lie in the north, with four of six towns: a third of all people in each."""
+    facts = {"state": "AABBCC", "side": "NNNNSS", "height": "123456"}
+    town = Values(name="town", values=tuple("abcdef"), facts=tuple(Property(k, tuple(v)) for k, v in facts.items()))
+    metric = dx.metrics.attributes(Universe([town, Values(name="sex", values=("M", "F"))]), {"town": 1, "sex": 1})
+    asked = ["mean town.height by town.state where town.side=N", "mean town.height by town.state, sex where sex=F"]
+    plan = make_plan(asked, metric, rows=12_000, method="same-scale")
+    assert [a.recipe.part for a in plan.workload.answers] == [Fraction(1, 3)] * 3 + [Fraction(1, 6)] * 6
+    assert "certificate" in [found.name for found in verify_data(json.loads(json.dumps(plan.to_dict())))]
+    months = make_plan("mean hour by month where month=1..6", D, rows=12_000).workload.answers
+    assert {a.recipe.part for a in months} == {Fraction(1, 12)}
 
 
 def test_groups_of_different_sizes_are_each_named():
