@@ -29,7 +29,7 @@ from dxprivacy.model.universe import Universe
 _MOST_KINDS = 60
 _MOST_RECORDS = 1_000_000  # pairs of them
 _MOST_AMOUNTS = 400
-_TRIED = 12  # values of a kind, in different classes
+_TRIED = 12  # values of a kind, in different classes; never one, which would look like the only one
 
 
 def standing_pairs(listed: int, axis: int, terms: Sequence[Term], moving: Ints) -> Pairs | None:

@@ -30,8 +30,10 @@ def number(value: float, low: float, high: float) -> str:
 
 def release_lines(release: Release, *, everything: bool = False, file: str = "") -> list[str]:
     """Answers with intervals, then the promise; `file` is where all answers stand."""
-    shown = release.answers if everything or len(release.answers) <= SHOWN + 3 else release.answers[:SHOWN]
-    called = [short(name, 48) for name in names(release.answers, len(shown))]
+    all_of_them = everything or len(release.answers) <= SHOWN + 3
+    ordered = release.answers if all_of_them else sorted(release.answers, key=_is_nobody)
+    shown = ordered if all_of_them else ordered[:SHOWN]
+    called = [short(name, 48) for name in names(ordered, len(shown))]
     table = [[tag("dim", t) for t in ("", "released", "95 % interval")]]
     table += under_headings(
         [(r.question, name, (tag("accent", _value(r)), _interval(r))) for r, name in zip(shown, called, strict=True)]
@@ -59,13 +61,22 @@ def promise_lines(promise: Sequence[str]) -> list[str]:
     return lines
 
 
+def _is_nobody(row: Row) -> bool:
+    """Whether it is the mean of a group that no possible record is in."""
+    return row.exact and row.vague
+
+
 def _value(row: Row) -> str:
+    if _is_nobody(row):
+        return "–"
     if row.vague:
         return TOO_FEW
     return number(row.value, row.low, row.high) + (f" {row.unit}" if row.unit else "")
 
 
 def _interval(row: Row) -> str:
+    if _is_nobody(row):
+        return "no possible record is in this group"
     if row.exact:
         return "exact: the policy calls this public, or it is the same for all records"
     return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}"

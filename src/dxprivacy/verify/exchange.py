@@ -21,7 +21,7 @@ from dxprivacy.verify.reading import Exact
 
 _MOST_KINDS = 60
 _MOST_RECORDS = 400
-_TRIED = 12
+_TRIED = 12  # never one, which would look like the only one
 
 Rows = tuple[int | None, ...]
 """Where a value counts, table by table; None where it does not."""

@@ -12,6 +12,7 @@ from contracts.methods import plain_plan
 from dxprivacy.mechanisms.laplace.answers import build_release
 from dxprivacy.release.booking import Booking
 from dxprivacy.release.release import from_json
+from dxprivacy.screens.release import release_lines
 
 PLACES = "id,name,state,latitude,longitude\n1,Hoboken,New Jersey,40.7,-74.0\n2,Albany,New York,42.6,-73.7\n"
 
@@ -145,3 +146,20 @@ def test_tables_without_label_and_note_are_replaced_as_ours_too(tmp_path):
     for _ in range(2):
         release.save(tmp_path / "r.csv")
     assert (tmp_path / "r.csv").read_text() == release.to_csv()
+
+
+def test_groups_that_a_condition_leaves_empty_are_told_so_and_come_last(tmp_path):
+    towns = "id,state,side,height\n" + "".join(f"t{k},S{k % 20},{'N' if k % 20 > 15 else 'S'},{k}\n" for k in range(60))
+    (tmp_path / "towns.csv").write_text(towns)
+    policy = dx.Policy.parse(
+        'title = "T"\ndataset = "t"\n[attributes.town]\nvalues = "towns.csv"\nepsilon = 1\n', folder=tmp_path
+    )
+    plan = plain_plan(["mean town.height by town.state where town.side=N"], policy.metric, rows=100_000)
+    noisy = np.array([9_000 if scale else 0 for scale in plan.scales], dtype=np.int64)
+    release = build_release(plan, noisy, 100_000, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
+    lines = release_lines(release)
+    nobody = [k for k, line in enumerate(lines) if "no possible record is in this group" in line]
+    somebody = [k for k, line in enumerate(lines) if "–" in line and k not in nobody and "S1" in line]
+    assert len(somebody) == 4
+    assert max(somebody) < min(nobody)
+    assert not any("exact" in line for line in lines[: max(nobody) + 1])
