@@ -78,10 +78,15 @@ SYNTHESES = {
 
 
 def shown(call, folder):
-    """What a command says, without the folder it ran in; the last digits of floats depend on the machine."""
+    """What a command says, without the folder it ran in."""
     done = run([str(word) for word in call])
-    text = f"exit {done['returncode']}\n{done['stdout']}{done['stderr']}".replace(str(folder), "FOLDER")
-    return re.sub(r"\d+\.\d{9,}(e-?\d+)?", lambda found: f"{float(found[0]):.9g}", re.sub(r"[ \t]+\n", "\n", text))
+    return rounded(f"exit {done['returncode']}\n{done['stdout']}{done['stderr']}".replace(str(folder), "FOLDER"))
+
+
+def rounded(text):
+    """The last digits of floats depend on the machine, and on how narrow bounds are; and so do seals of new plans."""
+    text = re.sub(r'"seal": "[0-9a-f]{64}"', '"seal": "…"', re.sub(r"[ \t]+\n", "\n", text))
+    return re.sub(r"\d+\.\d{9,}(e-?\d+)?", lambda found: f"{float(found[0]):.9g}", text)
 
 
 def without_pictures(page):
@@ -108,7 +113,7 @@ def old(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_screen_is_the_same_to_the_letter(old, name):
-    assert shown(CALLS[name], old) == (SCREENS / f"{name}.txt").read_text(encoding="utf-8")
+    assert shown(CALLS[name], old) == rounded((SCREENS / f"{name}.txt").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", PAGES)
