@@ -28,7 +28,7 @@ from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
 from dxprivacy.metrics import Constant, Metric, present
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.blocks.base import classes_of_rows
-from dxprivacy.model.recipes import ErrorOf, Law, Ratio
+from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.losses import SQUARED, Loss
 from dxprivacy.optimise.strategies import Effort
@@ -133,14 +133,8 @@ class Task:
 
     @cached_property
     def reference(self) -> Floats:
-        """What a row's scale is measured by: its target, or its question's sensitivity in plain DP.
-
-        The count below a mean is measured by what the sum above it is, so that both err alike in the mean.
-        """
+        """What a row's scale is measured by: its target, or its question's sensitivity in plain DP."""
         plain = np.array([s or 1.0 for s in plain_sensitivities(self.workload)])[self.workload.block_of]
-        for recipe in {id(a.recipe): a.recipe for a in self.workload.answers if isinstance(a.recipe, Ratio)}.values():
-            if recipe.reach:
-                plain[recipe.bottom] = plain[recipe.top] * float(recipe.factor) / recipe.reach
         return np.where(self.targets > 0, self.targets, plain)
 
     @cached_property

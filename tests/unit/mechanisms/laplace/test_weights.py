@@ -13,16 +13,9 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.methods import OWN
 from contracts.random_models import random_metric, random_questions
-from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.certificate import certify
-from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.attributes.base import Property
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, QuestionError, UsageError
-from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.plan import load_plan
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.model.universe import Universe
 from dxprivacy.policy.asks import AskFile, read_questions
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.stored import from_dict
@@ -152,16 +145,3 @@ def test_a_weight_without_a_number_or_given_twice_is_refused():
         parse("count weight 2 within 10")
     with pytest.raises(QuestionError, match="given twice"):
         read_questions(AskFile.parse('[[ask]]\nquestion = "count weight 2"\nweight = 3\n'))
-
-
-def test_sum_and_count_of_a_mean_share_as_is_best_for_the_mean():
-    """Three values 0, 50, 100, equally far apart: scales of 2 each err least, as they do in the mean."""
-    facts = (Property("x", ("0", "50", "100")),)
-    metric = dx.metrics.attributes(Universe([Values(name="v", values=("a", "b", "c"), facts=facts)]), {"v": 1})
-    plan = make_plan("mean v.x", metric, rows=10_000)
-    assert plan.scales == pytest.approx((2.0, 2.0), rel=1e-6)
-    size = plan.errors[0].rmse
-    for s, t in ((1.9, 2.1), (2.1, 1.9), (2.6, 1.63), (1.63, 2.6)):
-        other = LaplaceCost(plan.workload, (s, t))
-        ratio = float(max_ratio(other, metric).upper)
-        assert all_expected(plan.workload, (s * ratio, t * ratio), 10_000)[0].rmse > size
