@@ -182,8 +182,8 @@ BOUNDS = (
     ),
     Mutant(
         "accounting/ratio.py",
-        "if (told := _told_apart_at_zero(along, terms, metric)) is not None:",
-        "if (told := _told_apart_at_zero(along, terms[:0], metric)) is not None:",
+        "if (told := _told_apart_at_zero(along, terms, metric)) is not None and",
+        "if (told := _told_apart_at_zero(along, terms[:0], metric)) is not None and",
         "tests/oracle/test_lines.py",
         "test_values_at_no_distance_stay_so_where_all_others_are_public",
     ),

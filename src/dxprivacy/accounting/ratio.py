@@ -86,7 +86,7 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
             if value > lower:
                 lower, witness = value / (1 + metric.slack), pair
     for along, terms in plan.steep:
-        if (told := _told_apart_at_zero(along, terms, metric)) is not None:
+        if (told := _told_apart_at_zero(along, terms, metric)) is not None and loss.exact(*told) > 0:
             return Bound(math.inf, math.inf, told, plan.rule)
         upper = highest(upper, _steep(along, terms, loss))
     if plan.absences:
