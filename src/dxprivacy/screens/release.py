@@ -62,7 +62,7 @@ def promise_lines(promise: Sequence[str]) -> list[str]:
 
 
 def _is_nobody(row: Row) -> bool:
-    """Whether it is the mean of a group that no possible record is in."""
+    """Whether it is the mean of a group in which nobody is, or can be: which is public, or would not be exact."""
     return row.exact and row.vague
 
 
@@ -76,7 +76,7 @@ def _value(row: Row) -> str:
 
 def _interval(row: Row) -> str:
     if _is_nobody(row):
-        return "no possible record is in this group"
+        return "nobody is in this group"
     if row.exact:
         return "exact: the policy calls this public, or it is the same for all records"
     return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}"
