@@ -34,6 +34,7 @@ class Histogram:
 
     universe: Universe
     tables: tuple[Occupied, ...] = field(repr=False)
+    most: int | None = None  # how many rows there can be, where their own number is private and that one is not
 
     @classmethod
     def of(cls, universe: Universe, counts: object) -> "Histogram":
@@ -41,14 +42,16 @@ class Histogram:
         return cls(universe, (Occupied.dense(universe, _checked(counts, universe.size)),))
 
     @classmethod
-    def joined(cls, universe: Universe, parts: Iterable[tuple[Sequence[int], "Histogram"]]) -> "Histogram":
+    def joined(
+        cls, universe: Universe, parts: Iterable[tuple[Sequence[int], "Histogram"]], most: int | None = None
+    ) -> "Histogram":
         """Histograms of the same rows by some attributes each, as one of the whole universe."""
         tables = []
         for axes, part in parts:
             (table,) = part.tables
             columns = {axis: table.along(k) for k, axis in enumerate(axes)}
             tables.append(Occupied(universe, columns, table.counts))
-        return cls(universe, tuple(tables))
+        return cls(universe, tuple(tables), most)
 
     def over(self, axes: Sequence[int]) -> Occupied:
         """The counts by cell, as fine as some attributes at least."""
@@ -69,6 +72,20 @@ class Histogram:
         table = self.over(range(len(self.universe.shape)))
         np.add.at(whole, table.cells, table.counts)
         return read_only(whole)
+
+    @property
+    def public_records(self) -> int:
+        """The number of rows where it is public; where it is private, how many there can be.
+
+        Should there be more rows than were declared, answers may wrap around 64 bits.  That is wrong, but private:
+        (A x + Y) mod 2^64 is post-processing of A x + Y.  Refusing would tell something about their number.
+        """
+        if self.universe.absent is None:
+            return self.total
+        most = self.universe.max_records if self.most is None else self.most
+        if most is None:
+            raise DataError("how many people are there? Their number is public", hints=["a session counts them"])
+        return most
 
     @property
     def total(self) -> int:

@@ -280,7 +280,10 @@ def _top(part: Part, move: Move, block: int) -> float:
 
 
 def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
-    """The plain-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only."""
+    """The plain-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only.
+
+    Of people with several rows it is that of a whole person.
+    """
     with numbers_only():
         return _largest_loss(loss)
 
@@ -295,7 +298,7 @@ def _largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
         at = int(values.argmax())  # where some value is no number, it is the first such
         if highest(best, float(values[at])) > best:
             best, witness = float(values[at]), (int(i[at]), int(j[at]))
-    return best * (1.0 + 2.0 * loss.error), witness
+    return best * (1.0 + 2.0 * loss.error) * loss.universe.rows_each, witness
 
 
 def largest_among(loss: PseudoMetric, cells: Ints) -> Exact:

@@ -167,7 +167,14 @@ class WorstCase:
 
     @cached_property
     def found(self) -> tuple[float, tuple[int, int] | None]:
-        """The largest loss and its pair; no pair where it is only bounded."""
+        """The largest loss and its pair; no pair where it is only bounded.
+
+        Of people with several rows it is that of a whole person: all their rows may be such a pair.
+        """
+        loss, pair = self._of_rows()
+        return loss * self.universe.rows_each, pair
+
+    def _of_rows(self) -> tuple[float, tuple[int, int] | None]:
         value, pair = self._present()
         if self.universe.absent is None or not self._components:
             return value, pair

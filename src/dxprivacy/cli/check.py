@@ -28,9 +28,16 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Compare with another policy: what becomes stricter, looser, public; how errors change.",
 )
+@click.option(
+    "--data",
+    multiple=True,
+    help="Also whether this file or pattern fits, from its column names and types alone; reads no row.",
+)
 @click.option("--html", "as_page", is_flag=True, help="Also write check-DATASET.html: promise, pictures and warnings.")
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
-def command(policy: Path, listing: str | None, other: Path | None, as_page: bool, as_json: bool) -> None:
+def command(
+    policy: Path, listing: str | None, other: Path | None, data: tuple[str, ...], as_page: bool, as_json: bool
+) -> None:
     """Explain a policy: its possible records, the strictest and loosest pair of each attribute, and warnings.
 
     Two records of a pair can be told apart by ε at most, over all releases ever: the odds between them move by at
@@ -52,6 +59,7 @@ def command(policy: Path, listing: str | None, other: Path | None, as_page: bool
                 dxp check policy.toml --list tightened
                 dxp check policy.toml --diff draft.toml        what changes from the first to the second
                 dxp check policy.toml --html                   a page to print and to sign
+                dxp check policy.toml --data visits.parquet    whether the columns fit
     """
     if as_page:
         _require_page(policy, other)
@@ -65,13 +73,32 @@ def command(policy: Path, listing: str | None, other: Path | None, as_page: bool
     with working("checking"):
         loaded = Policy.load(policy)
         page = check(loaded)
+        fits = _fit(loaded, data) if data else []
         written = _write_page(loaded, policy) if as_page else None
     if as_json:
         show_json(page.to_dict())
     else:
         done = [] if written is None else ["", f"{tag('good', '✓')} written  {written}"]
         step = next_step("dxp plan", policy, first_question(loaded.universe))
-        show([*check_lines(page, listing or ""), *done, "", step])
+        show([*check_lines(page, listing or ""), *fits, *done, "", step])
+
+
+def _fit(policy: "Policy", data: tuple[str, ...]) -> list[str]:
+    """Whether columns fit, by their names and types; and whether one of those that are not read looks like a key."""
+    from dxprivacy.cli.init import key_lines, kind_of
+    from dxprivacy.engines import open_source
+
+    source = open_source(data[0] if len(data) == 1 else list(data))
+    source.check(policy.universe)
+    lines = [
+        "",
+        f"{tag('good', '✓')} fits     {source.name}: its columns have the names and types that the policy needs",
+    ]
+    if policy.universe.people is not None or not source.has_schema:
+        return lines
+    read = {column for attribute in policy.universe.attributes for column in attribute.reads}
+    others = [(c.name, kind_of(c)) for c in source.columns() if c.name not in read]
+    return lines + key_lines(others, '[people] key = "…"')
 
 
 def _require_page(policy: Path, other: Path | None) -> None:

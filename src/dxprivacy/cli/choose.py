@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dxprivacy.cli.counting import Counting, counting_options
+from dxprivacy.cli.counting import Counting, counting_options, number_words, people_option, reckoned_rows
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.command("choose")
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("what")
+@people_option
 @click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published.")
 @click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option("--flip", is_flag=True, help="Choose by permute-and-flip: the same cost, never further from the best.")
@@ -36,6 +37,7 @@ def command(
     policy: Path,
     what: str,
     rows: int | None,
+    people: int | None,
     share: str,
     flip: bool,
     data: tuple[str, ...],
@@ -75,14 +77,16 @@ def command(
 
     if not data and (new_ledger or anyway or request or out is not None or pace or no_spill):
         raise UsageError("nothing is chosen without data", hints=[("--data FILE", "reserves the budget and chooses")])
-    if data and rows is not None:
-        raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
+    if data and (rows is not None or people is not None):
+        given, what = ("--rows", "records") if people is None else ("--people", "people")
+        raise UsageError(f"the number of {what} is taken from the data", hints=[f"leave {given} out"])
     if data:
         counting = Counting(pace, spill=not no_spill)
         _choose(policy, what, share, flip, data, ledger, new_ledger, anyway, out, request, as_json, counting)
         return
     with working("planning"):
         loaded = Policy.load(policy)
+        rows = reckoned_rows(loaded.universe, rows, people)
 
         def make(part: object) -> "Choice":
             return make_choice(
@@ -162,9 +166,7 @@ def _head(outcome: "Outcome[ChoiceRelease]", book: Path, counted: str) -> list[s
     good = tag("good", "✓")
     if outcome.replayed:
         return [f"{good} repeated  entry {outcome.entry} of {book}: chosen before, nothing spent"]
-    records = outcome.release.records
-    number = "n is private" if records is None else f"n = {records:,} (public)"
     return [
         f"{good} reserved  entry {outcome.entry} in {book}, before any record was counted",
-        f"{good} counted   {counted}, {number}",
+        f"{good} counted   {counted}, {number_words(outcome.release)}",
     ]

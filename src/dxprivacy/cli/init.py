@@ -1,10 +1,14 @@
 """`dxp init`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dxprivacy.wording import tag
+
+if TYPE_CHECKING:
+    from dxprivacy.engines.source import Column
 
 _KINDS = {
     "whole numbers": "whole",
@@ -32,10 +36,24 @@ _KINDS = {
     multiple=True,
     help="You declare that it may be known which values occur in this column: they are read and listed.",
 )
+@click.option(
+    "--key",
+    metavar="COLUMN",
+    multiple=True,
+    help="This column tells whose row it is: people have several rows. Several times for a key of several columns.",
+)
 @click.option("--header", is_flag=True, help="The first line names the columns, even where it looks like a record.")
 @click.option("--overwrite", is_flag=True, help="Replace a policy that dxp init wrote there.")
 @click.option("--json", "as_json", is_flag=True, help="Columns and types for machines; writes nothing.")
-def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwrite: bool, as_json: bool) -> None:
+def command(
+    data: Path,
+    out: Path,
+    public: tuple[str, ...],
+    key: tuple[str, ...],
+    header: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
     """Write a policy to fill in, from column names and types only.
 
     No row is read: which values may occur, and how far they may be told apart, is yours to say. Every attribute is
@@ -48,6 +66,7 @@ def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwr
     \b
     Examples: dxp init people.parquet
               dxp init people.parquet --public state --public sex
+              dxp init visits.parquet --key patient
               edit policy.toml, then dxp check policy.toml
     """
     from dxprivacy.cli.inputs import command_files
@@ -66,13 +85,14 @@ def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwr
     columns = source.columns()
     if not header and all(column.kind in (Kind.UNTYPED, Kind.OBJECT) for column in columns):
         require_header(source.name, [column.name for column in columns])
+    _require_keys(source.name, columns, key, public)
     values = {column: public_values(source, column) for column in public}
     if as_json:
         shown = ({"values": list(values[c.name])} if c.name in values else {} for c in columns)
         show_json([{"column": c.name, "type": str(c), **more} for c, more in zip(columns, shown, strict=True)])
         return
-    listed = [(c.name, _KINDS.get(str(c.kind or ""), ""), str(c)) for c in columns]
-    text = skeleton(data.stem, data.stem, listed, values)
+    listed = [(c.name, kind_of(c), str(c)) for c in columns]
+    text = skeleton(data.stem, data.stem, listed, values, key)
     write_file(out, text, POLICY, inputs=read, overwrite=overwrite)
     looked = "no row was read" if not values else f"rows were read for {', '.join(values)} alone"
     mark = tag("warn", "! declared")
@@ -80,6 +100,7 @@ def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwr
         f"{mark}  public: which values of {column} occur was read from the data, and stands in {out}"
         for column in values
     ]
+    told += [] if key else key_lines([(name, kind) for name, kind, _ in listed], "dxp init … --key")
     show(
         [
             f"{tag('good', '✓')} written  {out}: {len(columns):,} columns of {data.name}, from its schema; {looked}",
@@ -89,3 +110,36 @@ def command(data: Path, out: Path, public: tuple[str, ...], header: bool, overwr
             next_step("dxp check", out),
         ]
     )
+
+
+def _require_keys(where: str, columns: "list[Column]", key: tuple[str, ...], public: tuple[str, ...]) -> None:
+    """Refuse keys that are no columns, or no keys."""
+    from dxprivacy.engines.fit import check_keys, find_keys
+    from dxprivacy.errors import UsageError
+    from dxprivacy.model.people import People
+
+    if not key:
+        return
+    if both := [column for column in key if column in public]:
+        raise UsageError(f"{both[0]} cannot be a key and public", hints=["a key appears in no output"])
+    found = find_keys(where, [column.name for column in columns], People(key, 1))
+    check_keys(where, [columns[position] for position in found])
+
+
+def kind_of(column: "Column") -> str:
+    """The kind of a column in a policy to fill in; empty where there is none."""
+    return _KINDS.get(str(column.kind or ""), "")
+
+
+def key_lines(columns: list[tuple[str, str]], remedy: str) -> list[str]:
+    """A line where columns look like keys; nothing otherwise."""
+    from dxprivacy.policy.looks_like_key import looks_like_key
+    from dxprivacy.wording import short
+
+    found = [name for name, kind in columns if looks_like_key(name, kind)]
+    if not found:
+        return []
+    some = ", ".join(short(name, 24) for name in found[:3]) + (", …" if len(found) > 3 else "")
+    says = "looks like a key" if len(found) == 1 else "look like keys"
+    text = f"{some} {says}: if people have several rows, say so, or each row is protected alone: {remedy}"
+    return [f"{tag('warn', '! people')}    {text}"]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dxprivacy.cli.counting import people_option, reckoned_rows
+
 if TYPE_CHECKING:
     from dxprivacy.accounting.costs import SumCost
     from dxprivacy.mechanisms.laplace.plan import Plan
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("questions", nargs=-1)
 @click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
+@people_option
 @click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published; means need it.")
 @click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option(
@@ -39,6 +42,7 @@ def command(
     questions: tuple[str, ...],
     files: tuple[Path, ...],
     rows: int | None,
+    people: int | None,
     share: str,
     method: str,
     compare: bool,
@@ -104,6 +108,7 @@ def command(
     if compare:
         with working("comparing"):
             loaded, asked, spent = _gathered(policy, questions, files, ledger)
+            rows = reckoned_rows(loaded.universe, rows, people)
             _, task = prepare(asked, loaded.metric, rows=rows, share=share, spent=spent, watch=Watch(seconds))
             compared = compare_methods(task)
         if as_json:
@@ -116,6 +121,7 @@ def command(
         return
     with working("planning") as tell:
         loaded, asked, spent = _gathered(policy, questions, files, ledger)
+        rows = reckoned_rows(loaded.universe, rows, people)
         read = command_files(policy, loaded, ledger=ledger, more=files)
         require_places(plot, out, as_page=as_page, read=read)  # also the files that the policy names
         plan = make_plan(

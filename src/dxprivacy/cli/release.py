@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dxprivacy.cli.counting import Counting, counting_options
+from dxprivacy.cli.counting import Counting, counting_options, number_words
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def command(
         head = [
             deciding.words,
             f"{good} reserved  entry {outcome.entry} in {book}, before any noise was drawn",
-            f"{good} counted   {counted}, "
-            + ("n is private" if release.records is None else f"n = {release.records:,} (public)"),
+            f"{good} counted   {counted}, {number_words(release)}",
         ]
     head += [f"{good} written   {' · '.join(str(w) for w in written)}", left_line(left)]
     check = next_step("dxp verify", written[0], "--ledger", book)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dxprivacy.cli.counting import Counting, counting_options
+from dxprivacy.cli.counting import Counting, counting_options, people_option, reckoned_rows
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _GOOD = tag("good", "✓")
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("questions", nargs=-1)
 @click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
+@people_option
 @click.option("--rows", type=click.IntRange(min=1), help="Without --data: the number of records, which is published.")
 @click.option("--data", multiple=True, help="The data, as for dxp release. Without it, only what to expect is shown.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
@@ -49,6 +50,7 @@ def command(
     questions: tuple[str, ...],
     files: tuple[Path, ...],
     rows: int | None,
+    people: int | None,
     data: tuple[str, ...],
     ledger: Path | None,
     new_ledger: bool,
@@ -96,10 +98,12 @@ def command(
     given = new_ledger or anyway or records or out or plot or overwrite or request or pace or no_spill
     if not data and given:
         raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
-    if data and rows is not None:
-        raise UsageError("the number of records is taken from the data", hints=["leave --rows out"])
+    if data and (rows is not None or people is not None):
+        given, what = ("--rows", "records") if people is None else ("--people", "people")
+        raise UsageError(f"the number of {what} is taken from the data", hints=[f"leave {given} out"])
     with working("reading the policy"):
         loaded = Policy.load(policy)
+        rows = reckoned_rows(loaded.universe, rows, people)
         asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
     wanted: dict[str, Any] = {"method": method, "share": share, "rounds": rounds}
     wanted |= {} if passes is None else {"passes": passes}
@@ -141,6 +145,8 @@ def _look_ahead(
     from dxprivacy.screens.synthesis import synthesis_lines, synthesis_to_dict
     from dxprivacy.wording import tag
 
+    if rows is None and loaded.universe.people is not None and loaded.universe.max_records is None:
+        raise UsageError("how many people are there?", hints=[("--people 2000", "their number is public")])
     if rows is None and loaded.universe.max_records is None:
         hints = [("--rows 20000", "how good records are depends on the number of people, which is public")]
         raise UsageError("how many records does the data have?", hints=hints)

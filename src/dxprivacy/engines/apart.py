@@ -19,12 +19,14 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.engines.alike import read_alike
+from dxprivacy.engines.keeping import KeptRows, KeyedRows
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.source import Column, Kind, Others
 from dxprivacy.errors import DataError
@@ -66,6 +68,23 @@ class ApartSource:
         sent = self._ask("count", read_alike(universe, self.name))[1]
         *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(packing.numbers) + 1, -1)
         return packing.histogram(numbers, counts)
+
+    def people(self, universe: Universe) -> int:
+        """The number of people."""
+        return int(self._ask("people", read_alike(universe, self.name))[0])
+
+    def keyed(self, universe: Universe) -> KeyedRows:
+        """All rows by person and cell."""
+        digests, sent = self._ask("keyed", read_alike(universe, self.name))
+        person, *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(Packing(universe).numbers) + 2, -1)
+        return KeyedRows(tuple(digests), person, tuple(numbers), counts)
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
+        """The kept rows by cell of some attributes."""
+        sent = self._ask("kept", read_alike(universe, self.name), tuple(axes), by_person)[1]
+        columns = len(Packing(universe.onto(axes)).numbers) + 1 + by_person
+        *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(columns, -1)
+        return KeptRows(numbers.pop() if by_person else None, tuple(numbers), counts)
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""

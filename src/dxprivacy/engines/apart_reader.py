@@ -7,6 +7,7 @@ import pickle
 import queue
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -19,6 +20,7 @@ from dxprivacy.engines.duck_database import Database
 from dxprivacy.engines.duck_tables import DatabaseTable, FrameTable, ParquetTable, Table
 from dxprivacy.engines.packing import Packing
 from dxprivacy.errors import DataError
+from dxprivacy.exact.arrays import Ints
 
 if TYPE_CHECKING:
     from dxprivacy.engines.source import Source
@@ -75,13 +77,27 @@ class _Files:
                 return source.rows(), b""
             case "count":
                 numbers, counts = Packing(given[0]).unfold(source.count(*given))
-                return None, np.stack([*numbers, counts]).astype(np.int64).tobytes()
+                return None, _sent([*numbers, counts])
+            case "people":
+                return source.people(*given), b""
+            case "keyed":
+                keyed = source.keyed(*given)
+                return keyed.digests, _sent([keyed.person, *keyed.numbers, keyed.counts])
+            case "kept":
+                universe, axes, by_person = given
+                kept = source.kept(universe, axes, by_person=by_person)
+                who = [] if kept.person is None else [kept.person]
+                return None, _sent([*kept.numbers, *who, kept.counts])
             case "distinct":
                 found = source.distinct(*given)
                 return None if found is None else sorted(found), b""
             case "others":
                 return [(o.attribute, o.columns, o.rows, o.distinct, o.entries) for o in source.others(*given)], b""
         raise AssertionError(what)
+
+
+def _sent(columns: Sequence[Ints]) -> bytes:
+    return np.stack(columns).astype(np.int64).tobytes()
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from dxprivacy.engines.fit import find_columns
+from dxprivacy.engines.fit import find_columns, find_keys
 from dxprivacy.engines.lines import LineFile
 from dxprivacy.engines.placing import Entries
 from dxprivacy.engines.source import Column, Kind
@@ -42,6 +42,8 @@ class CsvFile(LineFile):
     def check(self, universe: Universe) -> None:
         """Refuse a header without the policy's columns."""
         self._positions(universe)
+        if universe.people is not None:
+            find_keys(self.name, self._columns, universe.people)
 
     def begin(self, handle: BinaryIO) -> None:
         self._header(handle)

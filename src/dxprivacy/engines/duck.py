@@ -6,22 +6,25 @@ this takes 1.5 s).  DuckDB's own messages quote records: every failure is replac
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.engines.duck_database import Database
+from dxprivacy.engines.duck_people import PERSON, kept_sql, keyed_sql, people_sql, with_person
 from dxprivacy.engines.duck_query import count_sql, distinct_sql, domains, others_sql
 from dxprivacy.engines.duck_tables import Table, Wanted
 from dxprivacy.engines.entries import entry_reader
-from dxprivacy.engines.fit import check_kinds, find_columns
+from dxprivacy.engines.fit import check_keys, check_kinds, find_columns, find_keys
+from dxprivacy.engines.keeping import KeptRows, KeyedRows, required
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Entry, Kind, Others
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
+from dxprivacy.model.people import People
 from dxprivacy.model.universe import Universe
 
 if TYPE_CHECKING:
@@ -58,6 +61,18 @@ class DuckSource:
         """How many rows fall into each cell."""
         return self._quietly(lambda con: self._count(con, universe))
 
+    def people(self, universe: Universe) -> int:
+        """The number of people."""
+        return self._quietly(lambda con: self._people(con, required(universe)))
+
+    def keyed(self, universe: Universe) -> KeyedRows:
+        """All rows by person and cell."""
+        return self._quietly(lambda con: self._keyed(con, universe))
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
+        """The kept rows by cell of some attributes."""
+        return self._quietly(lambda con: self._kept(con, universe, axes, by_person))
+
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""
         return self._quietly(lambda con: self._distinct(con, column, at_most))
@@ -76,6 +91,8 @@ class DuckSource:
         positions = find_columns(self.name, self._table.names(con), universe)
         columns = [[self._column(con, position) for position in read] for read in positions]
         check_kinds(self.name, universe, columns)
+        if universe.people is not None:
+            self._keys(con, universe.people)
         wanted: list[Wanted] = []
         reads: list[list[Read]] = []
         for attribute, at, found in zip(universe.attributes, positions, columns, strict=True):
@@ -94,6 +111,46 @@ class DuckSource:
         found = con.execute(sql, self._table.parameters).fetchnumpy()
         numbers = [np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(packing.numbers))]
         return packing.histogram(numbers, np.asarray(found["n"], dtype=np.int64))
+
+    def _keys(self, con: "Connection", people: People) -> tuple[list[Wanted], list[Column]]:
+        """The columns that tell whose row it is, as texts."""
+        positions = find_keys(self.name, self._table.names(con), people)
+        columns = [self._column(con, position) for position in positions]
+        check_keys(self.name, columns)
+        return [Wanted(position) for position in positions], columns
+
+    def _people(self, con: "Connection", people: People) -> int:
+        wanted, columns = self._keys(con, people)
+        rows = with_person(self._table.select(con, wanted), columns, [f"r{k}" for k in range(len(wanted))])
+        row = con.execute(people_sql(rows, people), self._table.parameters).fetchone()
+        return int(row[0]) if row else 0
+
+    def _by_person(self, con: "Connection", universe: Universe, people: People) -> str:
+        """SQL of all rows by person and cell."""
+        wanted, reads = self._fit(con, universe)
+        keys, columns = self._keys(con, people)
+        _make_domains(con, reads)
+        names = [f"r{len(wanted) + k}" for k in range(len(keys))]
+        rows = with_person(self._table.select(con, [*wanted, *keys]), columns, names)
+        return count_sql(rows, Packing(universe), reads, [PERSON])
+
+    def _keyed(self, con: "Connection", universe: Universe) -> KeyedRows:
+        packing = Packing(universe)
+        groups = self._by_person(con, universe, required(universe))
+        found = con.execute(keyed_sql(groups, packing), self._table.parameters).fetchnumpy()
+        digests, person = np.unique(np.asarray(found["digest"], dtype="U32"), return_inverse=True)
+        cells = tuple(np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(packing.numbers)))
+        place = person.reshape(-1).astype(np.int64)
+        return KeyedRows(tuple(digests.tolist()), place, cells, np.asarray(found["n"], dtype=np.int64))
+
+    def _kept(self, con: "Connection", universe: Universe, axes: Sequence[int], by_person: bool) -> KeptRows:
+        people, asked = required(universe), Packing(universe.onto(axes))
+        groups = self._by_person(con, universe, people)
+        sql = kept_sql(groups, people, Packing(universe), asked, axes, by_person)
+        found = con.execute(sql, self._table.parameters).fetchnumpy()
+        cells = tuple(np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(asked.numbers)))
+        counts = np.asarray(found["n"], dtype=np.int64)
+        return KeptRows(np.asarray(found["number"], dtype=np.int64) if by_person else None, cells, counts)
 
     def _distinct(self, con: "Connection", column: str, at_most: int) -> set[str] | None:
         position = self._table.names(con).index(column)

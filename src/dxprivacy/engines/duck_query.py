@@ -18,8 +18,11 @@ Reads = Sequence[Read]
 _FEW = 4  # attributes that are faster grouped by as they are than as one number
 
 
-def count_sql(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
-    """How many rows fall into each cell, as (c0, c1, ..., n) in packed numbers; joins the domains of `domains`."""
+def count_sql(rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence[str] = ()) -> str:
+    """How many rows fall into each cell, as (c0, c1, ..., n) in packed numbers; joins the domains of `domains`.
+
+    Also by further columns of the rows, where some are named.
+    """
     universe = packing.universe
     strides = {axis: stride for held in packing.numbers for axis, stride in held}
     terms = [
@@ -31,26 +34,26 @@ def count_sql(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
     placed = [read for mine, later in zip(reads, late, strict=True) if not later for read in mine]
     raw = [read for mine, later in zip(reads, late, strict=True) if later for read in mine]
     known = [" + ".join(terms[axis] for axis in axes if not late[axis]) or "0" for axes in packed]
-    names = [read.raw for read in raw]
+    names = [*by, *(read.raw for read in raw)]
     places = [f"p{k}" for k in range(len(packed))]
     begun = ", ".join(f"CAST({sum_} AS BIGINT) AS {p}" for sum_, p in zip(known, places, strict=True))
     groups = f"""
         SELECT {begun}, {"".join(f"{name}, " for name in names)}count(*) AS n
-        FROM ({_steps(_shortened(rows, raw, placed), placed, names)}) {_joins(placed)} GROUP BY ALL"""
+        FROM ({_steps(_shortened(rows, raw, placed, by), placed, names)}) {_joins(placed)} GROUP BY ALL"""
     if not raw and len(reads) <= _FEW:
-        return _by_places(rows, packing, reads)
+        return _by_places(rows, packing, reads, by)
     if not raw:
-        return f"SELECT {', '.join(f'p{k} AS c{k}' for k in range(len(packed)))}, n FROM ({groups})"
+        return f"SELECT {', '.join([*by, *(f'p{k} AS c{k}' for k in range(len(packed)))])}, n FROM ({groups})"
     sums = [" + ".join([p, *(terms[a] for a in axes if late[a])]) for p, axes in zip(places, packed, strict=True)]
     cells = [f"c{k}" for k in range(len(packed))]
     return f"""
         WITH groups AS MATERIALIZED ({groups})
-        SELECT {", ".join(f"CAST({sum_} AS BIGINT) AS {c}" for sum_, c in zip(sums, cells, strict=True))},
+        SELECT {", ".join([*by, *(f"CAST({sum_} AS BIGINT) AS {c}" for sum_, c in zip(sums, cells, strict=True))])},
             CAST(sum(n) AS BIGINT) AS n
-        FROM ({_steps("FROM groups", raw, [*places, "n"])}) GROUP BY {", ".join(cells)}"""
+        FROM ({_steps("FROM groups", raw, [*by, *places, "n"])}) GROUP BY {", ".join([*by, *cells])}"""
 
 
-def _by_places(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
+def _by_places(rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence[str]) -> str:
     """The same for few attributes: grouped by the place in each, and packed afterwards, a sum for a cell and not a row.
 
     The groups are the cells, as before: NULL is `other`, and no place is called that otherwise.
@@ -61,22 +64,22 @@ def _by_places(rows: str, packing: Packing, reads: Sequence[Reads]) -> str:
         f"{_domain(mine[0])}.position" if mine[0].is_joined else f"({_index(attribute, mine)})"
         for attribute, mine in zip(attributes, reads, strict=True)
     ]
-    groups = ", ".join(f"{index} AS i{axis}" for axis, index in enumerate(at))
+    groups = ", ".join([*by, *(f"{index} AS i{axis}" for axis, index in enumerate(at))])
     cells = [
         " + ".join(f"{stride} * coalesce(CAST(i{axis} AS BIGINT), {attributes[axis].listed})" for axis, stride in held)
         for held in packing.numbers
     ]
     return f"""
-        SELECT {", ".join(f"CAST({sum_} AS BIGINT) AS c{k}" for k, sum_ in enumerate(cells))}, n
-        FROM (SELECT {groups}, count(*) AS n FROM ({_steps(rows, flat, [])}) {_joins(flat)} GROUP BY ALL)"""
+        SELECT {", ".join([*by, *(f"CAST({sum_} AS BIGINT) AS c{k}" for k, sum_ in enumerate(cells))])}, n
+        FROM (SELECT {groups}, count(*) AS n FROM ({_steps(rows, flat, by)}) {_joins(flat)} GROUP BY ALL)"""
 
 
-def _shortened(rows: str, raw: Reads, others: Reads) -> str:
+def _shortened(rows: str, raw: Reads, others: Reads, by: Sequence[str]) -> str:
     """The rows without text that is too long to be anything but `other`: not even its groups are made."""
     columns = [
         f"{sql(short(read.column), read.raw)} AS {read.raw}" if read.column.kind in TEXTS else read.raw for read in raw
     ]
-    return f"SELECT {', '.join([*columns, *(read.raw for read in others)])} FROM ({rows})" if raw else rows
+    return f"SELECT {', '.join([*columns, *(read.raw for read in others), *by])} FROM ({rows})" if raw else rows
 
 
 def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[str]) -> str:

@@ -20,11 +20,13 @@ from dxprivacy.attributes.codecs import (
 from dxprivacy.attributes.registry import is_known
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, Hint, did_you_mean
+from dxprivacy.model.people import People
 from dxprivacy.model.universe import Universe
 
 _SHOWN_COLUMNS = 30
 _NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
 _DAYS = (Kind.DATE, Kind.CLOCK, Kind.INSTANT)
+_KEYS = (*_NUMBERS, Kind.TEXT, Kind.UNTYPED, Kind.OBJECT, Kind.NOTHING)
 _UNDECLARED = (Kind.UNTYPED, Kind.OBJECT, Kind.NOTHING)
 
 
@@ -92,6 +94,25 @@ def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Colum
                     ],
                     hints=_mend(attribute, column, needs),
                 )
+
+
+def find_keys(
+    where: str, names: Sequence[str], people: People, *, list_names: bool = True, hint: str = ""
+) -> list[int]:
+    """The positions of the columns that tell whose row it is."""
+    return [_find(where, names, column, list_names=list_names, hint=hint) for column in people.key]
+
+
+def check_keys(where: str, columns: Sequence[Column]) -> None:
+    """Refuse keys whose declared type has no text that is the same in every source."""
+    for column in columns:
+        if column.kind not in _KEYS:
+            raise DataError(
+                f"column {column.name} is {column}; a key is text or whole numbers",
+                where=f"{where} does not fit",
+                details=["Only the schema was read."],
+                hints=[(f"store {column.name} as text, or name another key under [people]", "")],
+            )
 
 
 def _misfit(codec: Codec, kind: Kind | None) -> str:

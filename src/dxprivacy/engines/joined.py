@@ -7,6 +7,7 @@ columns everywhere, and no source twice, for then one record would be two rows.
 from collections import Counter
 from collections.abc import Sequence
 
+from dxprivacy.engines.keeping import KeptRows, KeyedRows, required
 from dxprivacy.engines.packing import together
 from dxprivacy.engines.source import Column, Entry, Others, Source
 from dxprivacy.errors import DataError
@@ -50,6 +51,19 @@ class Joined:
         """How many rows of all fall into each cell."""
         self.check(universe)  # of all, before the first is counted
         return together(universe, [source.count(universe) for source in self._sources])
+
+    def people(self, universe: Universe) -> int:
+        """The number of people; who has rows in several of them is one."""
+        return self.keyed(universe).people(required(universe))
+
+    def keyed(self, universe: Universe) -> KeyedRows:
+        """The rows of all by person and cell."""
+        self.check(universe)
+        return KeyedRows.merged(source.keyed(universe) for source in self._sources)
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
+        """The kept rows by cell of some attributes."""
+        return self.keyed(universe).kept(required(universe)).onto(universe, axes)
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The different texts of one column in all of them, not private; None if there are more."""

@@ -5,7 +5,7 @@ Sources that Python reads (lines, sheets) offer their rows as blocks of columns;
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +13,16 @@ import numpy as np
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.values import Values
 from dxprivacy.engines.entries import clean_text, combine, entry_reader
+from dxprivacy.engines.keeping import NOBODY, KeptRows, KeyedRows, digest_of_key, key_of, required
 from dxprivacy.engines.packing import Packing, merged
 from dxprivacy.engines.source import Column, Others
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
+from dxprivacy.model.people import ONE
 from dxprivacy.model.universe import Universe
 
 Entries = list[object]
+_MERGED = 16  # blocks at a time
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,42 @@ class PlacedSource(ABC):
             numbers, counts = merged([np.concatenate(both) for both in more], np.concatenate([counts, block.times]))
         return packing.histogram(numbers, counts)
 
+    def people(self, universe: Universe) -> int:
+        """The number of people."""
+        self.check(universe)
+        found: dict[str, int] = {}
+        people = required(universe)
+        columns = Universe([_as_text(column) for column in people.key])
+        for block in self.blocks(columns):
+            for key, times in zip(_keys(block.columns), block.times.tolist(), strict=True):
+                found[key] = found.get(key, 0) + times
+        nobody = found.pop(NOBODY, 0)
+        return len(found) + (1 if people.no_key == ONE else nobody)
+
+    def keyed(self, universe: Universe) -> KeyedRows:
+        """All rows by person and cell."""
+        packing, people = Packing(universe), required(universe)
+        self.check(universe)
+        places = _Places(universe)
+        columns = Universe([*universe.attributes, *(_as_text(column) for column in people.key)])
+        read = sum(len(attribute.reads) for attribute in universe.attributes)
+        parts = []
+        for block in self.blocks(columns):
+            keys, which = distinct_places(_keys(block.columns[read:]))
+            packed = packing.pack(places.of(block.columns[:read]))
+            parts.append(KeyedRows(tuple(map(digest_of_key, keys)), which, tuple(packed), block.times))
+            if len(parts) == _MERGED:
+                parts = [KeyedRows.merged(parts)]
+        return KeyedRows.merged(parts)
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
+        """The kept rows by cell of some attributes."""
+        return self.keyed(universe).kept(required(universe)).onto(universe, axes)
+
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""
         found: set[str] = set()
-        for block in self.blocks(Universe([Values(name=column or "column", column=column, values=("",))])):
+        for block in self.blocks(Universe([_as_text(column)])):
             texts = {clean_text(entry) for entry in set(block.columns[0])}
             found |= {text for text in texts if text}
             if len(found) > at_most:
@@ -89,18 +124,50 @@ class PlacedSource(ABC):
     def _placed(self, universe: Universe) -> Iterator[tuple[Block, list[Ints]]]:
         """Each block with the index of its rows, attribute by attribute."""
         self.check(universe)
-        readers = [entry_reader(attribute.codec) for attribute in universe.attributes]
+        places = _Places(universe)
         for block in self.blocks(universe):
-            indices: list[Ints] = []
-            for attribute, reader, read in zip(
-                universe.attributes, readers, _by_attribute(universe, block.columns), strict=True
-            ):
-                places = []
-                for entries in read:
-                    known = {entry: reader(entry) for entry in set(entries)}
-                    places.append(np.fromiter(map(known.__getitem__, entries), dtype=np.int64, count=len(entries)))
-                indices.append(combine(attribute, places))
-            yield block, indices
+            yield block, places.of(block.columns)
+
+
+class _Places:
+    """The index of rows, attribute by attribute."""
+
+    def __init__(self, universe: Universe) -> None:
+        self._universe = universe
+        self._readers = [entry_reader(attribute.codec) for attribute in universe.attributes]
+
+    def of(self, columns: list[Entries]) -> list[Ints]:
+        """From the entries of each column that the attributes read, in that order."""
+        indices: list[Ints] = []
+        by_attribute = zip(
+            self._universe.attributes, self._readers, _by_attribute(self._universe, columns), strict=True
+        )
+        for attribute, reader, read in by_attribute:
+            places = []
+            for entries in read:
+                known = {entry: reader(entry) for entry in set(entries)}
+                places.append(np.fromiter(map(known.__getitem__, entries), dtype=np.int64, count=len(entries)))
+            indices.append(combine(attribute, places))
+        return indices
+
+
+def _as_text(column: str) -> Values:
+    """An attribute that reads a column, for those who want its entries only."""
+    return Values(name=f"text of {column}", column=column, values=("",))
+
+
+def _keys(columns: list[Entries]) -> list[str]:
+    """The key of each row; equal entries are looked at once."""
+    rows = list(zip(*columns, strict=True))
+    known = {row: key_of(row) for row in set(rows)}
+    return [known[row] for row in rows]
+
+
+def distinct_places(texts: Sequence[str]) -> tuple[list[str], Ints]:
+    """The different ones of some texts, and the place of each among them."""
+    at: dict[str, int] = {}
+    places = [at.setdefault(text, len(at)) for text in texts]
+    return list(at), np.array(places, dtype=np.int64)
 
 
 def _by_attribute(universe: Universe, columns: list[Entries]) -> list[list[Entries]]:

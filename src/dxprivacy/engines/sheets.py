@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dxprivacy.engines.entries import clean_text
-from dxprivacy.engines.fit import find_columns
+from dxprivacy.engines.fit import find_columns, find_keys
 from dxprivacy.engines.placing import Block, PlacedSource
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.workbook import Workbook
@@ -41,6 +41,8 @@ class Sheet(PlacedSource):
     def check(self, universe: Universe) -> None:
         """Refuse a header without the policy's columns."""
         self._positions(universe)
+        if universe.people is not None:
+            find_keys(self.name, self._columns, universe.people)
 
     def rows(self) -> int:
         """The number of rows below the first."""

@@ -5,11 +5,12 @@ unit of the histogram, whatever is written in it.  Only the public schema (colum
 what does not fit in a single row counts as the attribute's `other`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from dxprivacy.engines.keeping import KeptRows, KeyedRows
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.universe import Universe
 
@@ -32,6 +33,15 @@ class Source(Protocol):
 
     def count(self, universe: Universe) -> Histogram:
         """How many rows fall into each cell."""
+
+    def people(self, universe: Universe) -> int:
+        """The number of people; public where the policy says so, and never an output otherwise."""
+
+    def keyed(self, universe: Universe) -> KeyedRows:
+        """All rows by person and cell, for whoever has further rows of the same people."""
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
+        """The rows that are kept of each person, by cell of some attributes; by person too if that is asked for."""
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The texts of one column, as `values` are compared with them; None if there are more.

@@ -16,7 +16,7 @@ from dxprivacy.ledger.history import Entry, History
 from dxprivacy.ledger.journal import Journal, Row
 from dxprivacy.ledger.looser import loosened
 from dxprivacy.ledger.stored import stored_metric
-from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_unit
+from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_people, require_unit
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.metrics import Metric
 from dxprivacy.wording import digits, numbered
@@ -83,6 +83,7 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
         worst = _worst_case(entries, metric)
         return Adoption(before, version, None, tuple(entries), used, pair, worst, worst)
     require_unit(before, version.unit)
+    require_people(before.universe, metric.universe)
     require_fresh(history.versions, version)
     upgrade = Upgrade.between(before.universe, metric.universe, version.recoded)
     carried, apart = history.carried(reserved, upgrade)

@@ -60,7 +60,8 @@ def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, s
     before = SumCost(metric.universe, spent)
     i, j = bound.witness or (0, 1)
     a, b = metric.universe.tell(i, j)
-    allowed, used, needs = float(metric.exact(i, j)), float(before.exact(i, j)), float(new.exact(i, j))
+    each = metric.universe.rows_each
+    allowed, used, needs = (each * float(x.exact(i, j)) for x in (metric, before, new))
     left = max(allowed - used, 0.0) if allowed - used > 1e-9 * allowed else 0.0
     others = _short_pairs(total, metric) - 1
     more = f" {others:,} other pairs are short." if others > 0 else ""

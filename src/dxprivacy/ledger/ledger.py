@@ -226,8 +226,8 @@ class Ledger:
         return self._worst.value if more is None else self._worst.plus(more).value
 
     def remaining(self, i: int, j: int) -> float:
-        """What is left for a pair of cells, detours included."""
-        return self.way(i, j).left
+        """What is left for a pair of cells, detours included; of people with several rows, for all theirs."""
+        return self.way(i, j).left * self.universe.rows_each
 
     def way(self, i: int, j: int) -> Way:
         """What is left for a pair of cells, and the way over other records on which it is least."""
@@ -260,13 +260,14 @@ class Ledger:
             left, detour = way.left, leftover.detour(way)
         except QuestionError:
             between = bracket(spent, self.metric, pairs)
+        each = self.universe.rows_each  # the two may be all rows of two people
         return Told(
-            float(self.metric.exact(here, there)),
-            float(sum((x for _, x in parts), Fraction(0))),
-            left,
+            float(self.metric.exact(here, there)) * each,
+            float(sum((x for _, x in parts), Fraction(0)) * each),
+            None if left is None else left * each,
             tuple(number for number, x in parts if x > 0),
             None if detour is None else self._words(detour, here, there),
-            between,
+            None if between is None else (between[0] * each, between[1] * each),
         )
 
     def _words(self, cell: int, i: int, j: int) -> str:

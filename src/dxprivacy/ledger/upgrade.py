@@ -167,6 +167,20 @@ def require_unit(old: Recorded, unit: str) -> None:
         )
 
 
+def require_people(old: Universe, new: Universe) -> None:
+    """Whose rows they are, and which are kept, is fixed for a ledger's life: other rows would be other people's.
+
+    Rows are chosen by their cells, so these stay what they are too; distances may change.
+    """
+    if old.people is None and new.people is None:
+        return
+    hints = [("the same [people] and attributes", "ε may change"), ("a new dataset", "starts a new ledger")]
+    if old.people != new.people:
+        raise PolicyError("people cannot change: past releases kept the rows of the people that they knew", hints=hints)
+    if old != new:
+        raise PolicyError("attributes cannot change under [people]: they decide which rows are kept", hints=hints)
+
+
 def require_fresh(before: Sequence[Recorded], version: Version) -> None:
     """A recoding speaks about one version and must not be carried out twice: costs would go to the wrong people."""
     if not any(version.recoded.values()):

@@ -30,6 +30,7 @@ from dxprivacy.metrics.points import PLACES, Euclidean, GreatCircle, Minkowski, 
 from dxprivacy.metrics.points import within as pairs_within
 from dxprivacy.metrics.product import AttributeSum, half_reach
 from dxprivacy.metrics.simple import Constant, Line
+from dxprivacy.model.people import People
 from dxprivacy.model.universe import Universe
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Matrix",
     "Metric",
     "Minkowski",
+    "People",
     "Places",
     "PseudoMetric",
     "Restricted",
@@ -290,14 +292,20 @@ def restricted(metric: Metric, cells: Iterable[int]) -> Restricted:
     return Restricted(metric, list(cells))
 
 
-def with_absent(metric: Metric, presence: Number, *, max_records: int) -> WithAbsent:
+def with_absent(
+    metric: Metric, presence: Number, *, max_records: int | None = None, people: People | None = None
+) -> WithAbsent:
     """Records may be added and removed: whether somebody is there at all may show by `presence`; n is private.
+
+    With `people`, a record is one row of somebody who may have several; those that they do not have are absent.
 
     >>> d = with_absent(line(3, 1), "0.25", max_records=1000)
     >>> d.exact(0, 3), d.exact(0, 2)
     (Fraction(1, 4), Fraction(1, 2))
     """
-    universe = Universe(metric.universe.attributes, max_records=max_records)
+    if (max_records is None) == (people is None):
+        raise MetricError("how many may be absent?", hints=["max_records=1000000", "people=dx.metrics.People(…)"])
+    universe = Universe(metric.universe.attributes, max_records=max_records, people=people)
     return WithAbsent(universe, metric, budget(presence, what="presence"))
 
 

@@ -179,6 +179,11 @@ class Metric(ABC):
             return _extreme(self, iter(pairs), least=False)
         return _extreme(self, all_pairs(self.universe.size), least=False)
 
+    @property
+    def permitted(self) -> float:
+        """The plain-DP reading of the largest finite distance; of people with several rows, that of a whole person."""
+        return self.farthest.distance * self.universe.rows_each if self.farthest else 0.0
+
     @cached_property
     def has_infinite(self) -> bool:
         """Whether some difference is public."""

@@ -205,5 +205,4 @@ def along(metric: Metric) -> tuple[Metric, ...] | None:
     axes = metric.by_attribute
     if axes is None or not isinstance(metric, WithAbsent):
         return axes
-    most = metric.universe.max_records
-    return tuple(WithAbsent(Universe(a.universe.attributes, max_records=most), a, metric.radius) for a in axes)
+    return tuple(WithAbsent(metric.universe.like(a.universe.attributes), a, metric.radius) for a in axes)

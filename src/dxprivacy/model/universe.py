@@ -6,7 +6,8 @@ attribute by attribute, or for the few cells that matter.  Arrays of cells hold 
 more cells than these can number, they hold Python's whole numbers instead (`Universe.numbered`).
 
 Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
-is not in the data.  No question counts it.
+is not in the data.  So it does where people have several rows: of somebody who has fewer, the others are absent.  No
+question counts it.
 """
 
 import weakref
@@ -23,6 +24,7 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.files.canonical import digest_of
+from dxprivacy.model.people import PEOPLE, People
 
 _WORTH_REMEMBERING = 500  # cells
 _NUMBERED = 1 << 62  # so many cells have 64-bit numbers, and sums of two of these
@@ -39,7 +41,9 @@ class Universe:
     (4, [2], {'sex': 'F', 'native': 'N'})
     """
 
-    def __init__(self, attributes: Iterable[Attribute], *, max_records: int | None = None) -> None:
+    def __init__(
+        self, attributes: Iterable[Attribute], *, max_records: int | None = None, people: People | None = None
+    ) -> None:
         self.attributes: tuple[Attribute, ...] = tuple(attributes)
         if not self.attributes:
             raise PolicyError("a universe needs at least one attribute")
@@ -52,11 +56,12 @@ class Universe:
         for n in self.shape:
             size *= n
         self.cells: int = size
-        self.max_records = max_records
+        self.people = people
+        self.max_records = max_records if people is None else people.max_rows
         if max_records is not None and not 1 <= max_records < 1 << 50:
             raise PolicyError(f"max_records is {max_records}; it must be positive", hints=["max_records = 1000000"])
-        self.absent: int | None = None if max_records is None else size
-        self.size: int = size + (max_records is not None)
+        self.absent: int | None = None if max_records is None and people is None else size
+        self.size: int = size + (self.absent is not None)
 
     @classmethod
     def listed(cls, elements: Iterable[object], *, name: str = "element") -> "Universe":
@@ -83,6 +88,8 @@ class Universe:
             if set(last) != {"kind", "max_records"} or type(most) is not int:
                 raise PolicyError("the description of a universe is damaged")
             return cls([attribute_from_spec(part) for part in spec[:-1]], max_records=most)
+        if isinstance(last, Mapping) and last.get("kind") == PEOPLE:
+            return cls([attribute_from_spec(part) for part in spec[:-1]], people=People.from_spec(last))
         return cls([attribute_from_spec(part) for part in spec])
 
     def __eq__(self, other: object) -> bool:
@@ -239,8 +246,19 @@ class Universe:
 
     def spec(self) -> list[dict[str, Any]]:
         """All public facts, canonically."""
-        absent = [] if self.max_records is None else [{"kind": ABSENT, "max_records": self.max_records}]
-        return [a.spec() for a in self.attributes] + absent
+        return [a.spec() for a in self.attributes] + self._absence()
+
+    def _absence(self) -> list[dict[str, Any]]:
+        """Why there is `absent`, where there is."""
+        if self.people is not None:
+            return [self.people.spec()]
+        return [] if self.absent is None else [{"kind": ABSENT, "max_records": self.max_records}]
+
+    def like(self, attributes: Iterable[Attribute]) -> "Universe":
+        """Other attributes of the same people: what may be absent here may be absent there."""
+        if self.people is not None:
+            return Universe(attributes, people=self.people)
+        return Universe(attributes, max_records=self.max_records)
 
     def onto(self, axes: Sequence[int]) -> "Universe":
         """Some of the attributes, without `absent`: what of a record questions about them can see."""
@@ -253,8 +271,15 @@ class Universe:
 
     @property
     def privacy_unit(self) -> str:
-        """What one record may do: be replaced by another one, or also be added and removed."""
+        """What one record, or one person, may do: be replaced by another one, or also be added and removed."""
+        if self.people is not None:
+            return f"{PEOPLE}-{REPLACE if self.people.max_people is None else 'add-remove'}"
         return REPLACE if self.absent is None else "add-remove"
+
+    @property
+    def rows_each(self) -> int:
+        """How many rows of one person count at most: a whole person may show so many times as much as one row."""
+        return 1 if self.people is None else self.people.at_most
 
     def units(self) -> dict[str, str]:
         """The units of numbers, by `attribute` or `attribute.property`: words for people, no part of the digest."""

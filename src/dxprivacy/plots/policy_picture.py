@@ -38,7 +38,7 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
     """
     hints = ['dx.plots.policy(dx.Policy.load("policy.toml"))', "dx.metrics.line(9, 1)"]
     require(policy, (Policy, Metric), "a policy", hints)
-    metric = policy.metric if isinstance(policy, Policy) else policy
+    metric = policy.of_people if isinstance(policy, Policy) else policy
     attributes = metric.universe.attributes
     axes = along(metric)
     if axes is None:

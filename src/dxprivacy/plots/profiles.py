@@ -61,7 +61,7 @@ def profiles(plan: Plan) -> list[Profile]:
     else:
         found = [_profile(plan, each, axis) for axis, each in enumerate(axes)]
     if isinstance(metric, WithAbsent) and universe.absent is not None:
-        found.append(_presence(plan, float(metric.radius), universe.absent))
+        found.append(_presence(plan, float(metric.radius) * universe.rows_each, universe.absent))
     return found
 
 
@@ -74,7 +74,8 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
     moves = Moves.along(plan.cost, axis)
     stride, ordered = moves.stride, isinstance(own, Ruler) and own.unit != ""
     u, v, complete = sample(size, moves.budget, _special(plan, stride, size), ordered=ordered, lags=BANDS)
-    d = metric.pairwise(u, v)
+    each = universe.rows_each  # of people with several rows all may differ so
+    d = metric.pairwise(u, v) * each
     x = own.lengths(u, v) if own else d
     worst = plan.worst_epsilon
     usable = np.flatnonzero((d > 0) & np.isfinite(d) & (x > 0))
@@ -83,6 +84,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
         at = np.zeros(len(usable), dtype=np.int64)
     else:
         used, at = moves.worst(u[usable], v[usable])
+        used = used * each
 
     def point(k: int) -> Point:
         pair = (int(u[usable[k]]) * stride + int(at[k]), int(v[usable[k]]) * stride + int(at[k]))
@@ -111,7 +113,7 @@ def _presence(plan: Plan, radius: float, absent: int) -> Profile:
     if found is None:
         point = Point(radius, radius, min(radius * float(plan.certificate.ratio), worst), (0, absent))
     else:
-        point = Point(radius, radius, found[0], (found[1], absent))
+        point = Point(radius, radius, found[0] * plan.metric.universe.rows_each, (found[1], absent))
     below = int(radius < worst * (1 - 1e-9))
     return Profile(PRESENCE, "", False, (point,), (point, point), below, 1, 0, True, found is None)
 

@@ -2,6 +2,7 @@
 
 import math
 
+from dxprivacy.model.people import People
 from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, verbatim, words
 from dxprivacy.plots.picture import require
 from dxprivacy.plots.policy_picture import policy_picture
@@ -41,6 +42,8 @@ def check_page(policy: Policy, *, command: str = "") -> str:
 def _promise(found: Check) -> list[str]:
     change = "replaced by another record j"
     number = "The number of records is treated as public."
+    if found.people is not None:
+        return _promise_to_people(found.people)
     if found.presence is not None:
         change, number = "replaced by another record j, added or removed (j = absent)", "Their number is private."
     return [
@@ -49,6 +52,22 @@ def _promise(found: Check) -> list[str]:
         "The ledger adds up what every release may tell about each pair, and refuses a release that would exceed it.",
         "Pairs that the policy sets far apart are protected weakly, and public ones not at all; someone with several "
         "records, or with attributes that reveal one another, is protected less than this says.",
+    ]
+
+
+def _promise_to_people(people: People) -> list[str]:
+    number = "The number of people is treated as public, that of their rows is private."
+    if people.max_people is not None:
+        number = "How many people there are, and how many rows, is private."
+    return [
+        "If any one person with all their rows is replaced by another, the probability of any set of outputs, over all "
+        "releases ever, changes by at most the factor e^ε, where ε is the largest that this policy allows two of "
+        f"their rows, matched as well as can be (of each person at most {plural(people.at_most, 'row')} count, and a "
+        f"row that one of them does not have is absent). {number}",
+        "The ledger adds up what every release may tell about each two rows, and refuses a release that would exceed "
+        "it.",
+        "Rows that the policy sets far apart are protected weakly; people whose rows tell something about others, or "
+        "whose attributes reveal one another, are protected less than this says.",
     ]
 
 
@@ -61,7 +80,8 @@ def _pairs(found: Check) -> str:
             epsilon = "public" if math.isinf(beyond.epsilon) else digits(beyond.epsilon)
             rows.append([f"{row.attribute}: “other”", *_beside(beyond.way, beyond.pair, epsilon)])
     if found.presence is not None:
-        rows.append(["presence", "anyone – absent", digits(found.presence), "anyone – absent", digits(found.presence)])
+        who = "anyone – absent" if found.people is None else "any row – no row"
+        rows.append(["presence", who, digits(found.presence), who, digits(found.presence)])
     return table(["alike except", "strictest pair", "ε", "loosest pair", "ε"], rows, "llrlr")
 
 

@@ -46,8 +46,7 @@ def limit_words(epsilon: float) -> str:
 
 def permitted(metric: Metric) -> str:
     """What a policy permits in plain-DP terms."""
-    far = metric.farthest
-    return "no limit" if metric.has_infinite else f"up to ε = {digits(far.distance if far else 0.0)}"
+    return "no limit" if metric.has_infinite else f"up to ε = {digits(metric.permitted)}"
 
 
 def used_rows(before: SumCost | None, after: SumCost, metric: Metric) -> tuple[list[str], list[list[str]]]:

@@ -10,6 +10,7 @@ import math
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.model.people import People
 from dxprivacy.plots.by_distance import trade_picture
 from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
 from dxprivacy.plots.picture import require
@@ -122,14 +123,15 @@ def _capital(text: str) -> str:
 
 
 def _promise(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
+    people = plan.metric.universe.people
+    if people is not None:
+        return _promise_to_people(plan, people, spent, ledger)
     n = plan.metric.universe.size
     known = f" ({plan.records:,})" if plan.records else ""
     what, records = "replaced by another record j", f"{known} is treated as public"
     if plan.metric.universe.absent is not None:
         what, records = "replaced by another record j, added or removed (j = absent)", " is private"
-    so_far = ""
-    if spent is not None and spent.costs:
-        so_far = f" ({plural(len(spent.costs), 'release')} in {ledger or 'the ledger'})"
+    so_far = _released_before(spent, ledger)
     return [
         f"If any one record i is {what}, the probability of any set of outputs of a release of this plan changes by at "
         f"most the factor e^L(i,j); the number of records{records}.",
@@ -139,6 +141,29 @@ def _promise(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
         f"In plain differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)}, and the "
         f"policy permits {permitted(plan.metric)}; someone with several records, or with attributes that reveal one "
         "another, is protected less than this says.",
+    ]
+
+
+def _released_before(spent: SumCost | None, ledger: str) -> str:
+    if spent is None or not spent.costs:
+        return ""
+    return f" ({plural(len(spent.costs), 'release')} in {ledger or 'the ledger'})"
+
+
+def _promise_to_people(plan: Plan, people: People, spent: SumCost | None, ledger: str) -> list[str]:
+    """The same where people have several rows."""
+    number = "public" if people.max_people is None else "private"
+    return [
+        "If any one person with all their rows is replaced by another, the probability of any set of outputs of a "
+        "release of this plan changes by at most the factor e^L, where L adds up L(i,j) over their kept rows, matched "
+        f"in whatever way; at most {plural(people.at_most, 'row')} of each person count, the number of people is "
+        f"{number}, and that of rows private.",
+        f"L is at most {percent(float(plan.certificate.ratio))} of the largest ε that the policy gives to two matched "
+        f"rows; the ledger adds it to what was released before{_released_before(spent, ledger)}, and refuses it if "
+        "any two people could be told apart more than the policy allows.",
+        f"In plain differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)} for a whole "
+        f"person, and the policy permits {permitted(plan.metric)}; people whose rows tell something about others, or "
+        "whose attributes reveal one another, are protected less than this says.",
     ]
 
 

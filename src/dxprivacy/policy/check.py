@@ -19,6 +19,7 @@ from dxprivacy.metrics import (
     WithOther,
     public_pair,
 )
+from dxprivacy.model.people import ONE, People
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.facts import PolicyFacts
 from dxprivacy.policy.near import nearly_coinciding
@@ -72,6 +73,7 @@ class Check:
     warnings: tuple[Notice, ...]
     identical: tuple[tuple[str, str], ...]
     tightened: tuple[tuple[str, str, float, float], ...]
+    people: People | None = None
 
     def __str__(self) -> str:
         return shown(self)
@@ -101,6 +103,7 @@ class Check:
             "worst_case_epsilon": None if self.public else self.worst_case,
             "largest_finite_epsilon": self.worst_case,
             "presence_epsilon": self.presence,
+            **({} if self.people is None else {"people": self.people.spec()}),
             "identical": [list(pair) for pair in self.identical],
             "tightened": [
                 {"pair": [a, b], "written": finite(written), "kept": kept} for a, b, written, kept in self.tightened
@@ -117,11 +120,13 @@ def finite(x: float) -> float | None:
 def check(policy: PolicyFacts) -> Check:
     """Look at every attribute.
 
-    Where records may be absent, no pair is further apart than twice the presence, and so nothing is public.
+    Where records may be absent, no pair is further apart than twice the presence, and so nothing is public.  Of people
+    with several rows every ε is that of a whole person.
     """
-    presence = float(policy.metric.radius) if isinstance(policy.metric, WithAbsent) else None
+    whole = policy.of_people
+    presence = float(whole.radius) if isinstance(whole, WithAbsent) else None
     most = math.inf if presence is None else 2 * presence
-    axes = policy.metric.by_attribute or (policy.metric,)
+    axes = whole.by_attribute or (whole,)
     rows, warnings, identical, tightened = [], [], [], []
     for attribute, metric in zip(policy.universe.attributes, axes, strict=True):
         found = _tightened(attribute, metric, most)
@@ -139,12 +144,14 @@ def check(policy: PolicyFacts) -> Check:
         warnings += _near_warning(attribute, metric)
         if attribute.name in policy.declared_public:
             warnings.append(_declared_notice(attribute))
-    if isinstance(policy.metric, WithAbsent) and policy.metric.tightens:
-        tightened.append((*_farthest(policy.metric), 2 * float(policy.metric.radius)))
-        warnings.append(_presence_warning(policy.metric))
+    if isinstance(whole, WithAbsent) and whole.tightens:
+        tightened.append((*_farthest(whole), 2 * float(whole.radius)))
+        warnings.append(_presence_warning(whole))
+    if policy.universe.people is not None:
+        warnings.append(_kept_notice(policy.universe.people))
     if len(rows) > 1:
         warnings += _correlation(rows)
-    far = policy.metric.farthest
+    far = whole.farthest
     return Check(
         policy.title,
         policy.dataset,
@@ -153,11 +160,12 @@ def check(policy: PolicyFacts) -> Check:
         tuple((a.name, a.listed) for a in policy.universe.attributes),
         tuple(rows),
         far.distance if far else 0.0,
-        policy.metric.has_infinite,
+        whole.has_infinite,
         presence,
         tuple(warnings),
         tuple(identical),
         tuple(tightened),
+        policy.universe.people,
     )
 
 
@@ -310,6 +318,21 @@ def _presence_warning(metric: WithAbsent) -> Notice:
         f"beyond that. Each may be absent at {p}, and {p} + {p} already links them. To keep more, raise "
         "epsilon_presence.",
     )
+
+
+def _kept_notice(people: People) -> Notice:
+    """What happens to those who have more rows than count."""
+    rows = "row" if people.at_most == 1 else f"{people.at_most:,} rows"
+    nobody = "are those of one person together" if people.no_key == ONE else "are each a person of their own"
+    return Notice(
+        "kept rows",
+        f"of each {_and(people.key)} at most {rows} count, chosen by a hash that favours no value; how many were left "
+        f"out is private. Rows without {_and(people.key)} {nobody}.",
+    )
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return " and ".join(names)
 
 
 def _public_warning(attribute: Attribute, metric: Metric, row: Row) -> Notice:

@@ -1,26 +1,24 @@
 """From the tables of a policy file to a universe and a metric.  Unknown means refuse."""
 
-import math
 import re
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from dxprivacy.attributes.base import Attribute, as_text
 from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import DxError, PolicyError, did_you_mean
-from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, with_absent
+from dxprivacy.exact.numbers import Exact
+from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, WithOther
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import COMMON, TABLES
 from dxprivacy.policy.recoding import recoding_of, was_version
 from dxprivacy.policy.skeleton import OPEN
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
+from dxprivacy.policy.unit import KEYS as UNIT_KEYS
+from dxprivacy.policy.unit import Unit, unit_of
 
-_TOP = (
-    *("title", "dataset", "version", "was_version", "unit", "epsilon_presence", "max_records"),
-    *("attributes", "combine"),
-)
+_TOP = ("title", "dataset", "version", "was_version", *UNIT_KEYS, "attributes", "combine")
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
 
@@ -37,18 +35,34 @@ class Compiled:
     was_version: str
 
 
+def _require_keys_unread(file: PolicyFile, universe: Universe, unit: Unit) -> None:
+    """A key tells who somebody is: it appears in no answer, so no attribute reads it."""
+    keys = () if unit.people is None else unit.people.key
+    for attribute in universe.attributes:
+        for column in attribute.reads:
+            if column in keys:
+                raise file.error(
+                    f"{attribute.name} reads {column}, which is the key of people: no answer may tell it",
+                    section=f"attributes.{attribute.name}",
+                    hints=[("leave it out", "of the attributes"), ('key = "patient"', "another key, under [people]")],
+                )
+
+
 _EXAMPLES = {"step": "step = 1000", "per": "per = 10"}
 
 
-def compile_policy(file: PolicyFile) -> Compiled:
-    """Check every key, build every attribute and its metric, and add them up."""
+def compile_policy(file: PolicyFile, *, whole_people: bool = False) -> Compiled:
+    """Check every key, build every attribute and its metric, and add them up.
+
+    Where people have several rows, distances are those of single rows; with `whole_people` as they are written.
+    """
     top = file.tables
     file.only(top, _TOP, "")
     title, dataset = _text(file, top, "title"), _text(file, top, "dataset")
     version = top.get("version", "1")
     if isinstance(version, (dict, list, bool)) or UNPRINTABLE.search(str(version)):
         raise file.error("version is a number or a text", key="version", hints=['version = "2"'])
-    absence = _absence(file, top)
+    unit = unit_of(file, top, whole_people=whole_people)
     how = _how(file, top.get("combine", {}))
     tables = top.get("attributes")
     if not isinstance(tables, dict) or not tables:
@@ -57,65 +71,19 @@ def compile_policy(file: PolicyFile) -> Compiled:
             line=file.line_of("", "attributes") or file.line_of("attributes"),
             hints=["[attributes.sex]", 'values = ["M", "F"]'],
         )
-    parts = [_attribute(file, name, table) for name, table in tables.items()]
+    parts = [_attribute(file, name, table, unit.rows_each) for name, table in tables.items()]
     try:
         universe = Universe([attribute for attribute, _ in parts])
     except PolicyError as error:
         raise file.error(error.what, details=tuple(error.details), hints=list(error.hints)) from None
+    _require_keys_unread(file, universe, unit)
     axes = [metric for _, metric in parts]
     metric = axes[0] if len(axes) == 1 else (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
-    if absence is not None:
-        metric = with_absent(metric, absence.presence, max_records=absence.max_records)
-        universe = metric.universe
+    metric = unit.applied(metric)
     found = {a.name: recoding_of(file, a, tables[a.name]) for a, _ in parts}
     recoded = {name: recoding for name, recoding in found.items() if recoding}
     before = was_version(file, top.get("was_version"), as_text(version), recoded)
-    return Compiled(title, dataset, as_text(version), universe, metric, recoded, before)
-
-
-@dataclass(frozen=True)
-class _Absence:
-    """What a policy says where records may be added and removed."""
-
-    presence: Fraction
-    max_records: int
-
-
-def _absence(file: PolicyFile, top: dict[str, Any]) -> _Absence | None:
-    """The unit of privacy: one record replaced, or also added and removed."""
-    unit = top.get("unit", "replace")
-    both = [
-        ('unit = "replace"', "one record is replaced by another; the number of records is public"),
-        ('unit = "add-remove"', "a record may also be added or removed; their number is private"),
-    ]
-    if unit not in ("replace", "add-remove"):
-        raise file.error(f"no unit “{str(unit)[:40]}”", key="unit", hints=both)
-    examples = {"epsilon_presence": "epsilon_presence = 1.0", "max_records": "max_records = 1000000"}
-    why = {
-        "epsilon_presence": "how far it may show whether somebody is in the data at all",
-        "max_records": "more records than there can ever be; their true number stays private",
-    }
-    for key, example in examples.items():
-        if unit == "replace" and key in top:
-            raise file.error(f"{key} means nothing where a record is only replaced", key=key, hints=both[1:])
-        if unit == "add-remove" and key not in top:
-            raise file.error(f"add-remove needs {key}", key="unit", hints=[(example, why[key])])
-    if unit == "replace":
-        return None
-    keys = Keys(file, "", top)
-    presence = keys.budget(top["epsilon_presence"], "epsilon_presence", "epsilon_presence")
-    if not 0 < presence < math.inf:
-        raise file.error(
-            "epsilon_presence must be positive and finite",
-            key="epsilon_presence",
-            hints=[(examples["epsilon_presence"], ""), ('unit = "replace"', "where the number of records is public")],
-        )
-    most = top["max_records"]
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most < 1 << 50:
-        raise file.error(
-            "max_records must be a positive whole number", key="max_records", hints=[examples["max_records"]]
-        )
-    return _Absence(Fraction(presence), most)
+    return Compiled(title, dataset, as_text(version), metric.universe, metric, recoded, before)
 
 
 def _text(file: PolicyFile, table: dict[str, Any], key: str) -> str:
@@ -148,7 +116,7 @@ def _how(file: PolicyFile, combine: Any) -> str:
     return str(how)
 
 
-def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metric]:
+def _attribute(file: PolicyFile, name: str, table: Any, rows_each: int) -> tuple[Attribute, Metric]:
     section = f"attributes.{name}"
     if not isinstance(table, dict):
         raise file.error(f"{name} must be a table", section="attributes", key=name, hints=[f"[attributes.{name}]"])
@@ -170,7 +138,10 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
             f"{name} has no epsilon", section=section, hints=[("epsilon = 1.0", "how far its values may be told apart")]
         )
     try:
-        return TABLES[kind].build(Keys(file, name, table))
+        whole = TABLES[kind].build(Keys(file, name, table))
+        if rows_each == 1:
+            return whole
+        return TABLES[kind].build(Keys(file, name, table, rows_each, other_each=_rounded_other(whole[1], rows_each)))
     except DxError as error:
         if isinstance(error, PolicyError) and file.made(error):
             raise
@@ -178,6 +149,11 @@ def _attribute(file: PolicyFile, name: str, table: Any) -> tuple[Attribute, Metr
         raise file.error(
             error.what, section=section, key=kind, details=(*details, *error.details), hints=list(error.hints)
         ) from None
+
+
+def _rounded_other(whole: Metric, rows_each: int) -> Exact | None:
+    """The part of a row in a distance of `other` that was rounded up: rounded again, it would be more than its part."""
+    return whole.radius / rows_each if isinstance(whole, WithOther) and whole.tick is None else None
 
 
 def _require_filled_in(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> None:

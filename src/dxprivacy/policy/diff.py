@@ -32,12 +32,14 @@ from dxprivacy.metrics import (
     along,
     present,
 )
+from dxprivacy.model.people import People
 from dxprivacy.policy.check import finite
 from dxprivacy.policy.facts import PolicyFacts
 from dxprivacy.wording import shown
 
 _EQUAL = 1e-9
 _BLOCK = 1 << 18
+_OF_PEOPLE = ("key", "at_most", "no_key", "max_people")
 _PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "cell_value")
 
 
@@ -204,13 +206,13 @@ def diff(before: PolicyFacts, after: PolicyFacts) -> Diff:
         tuple(name for name in new if name not in old),
         tuple(name for name in old if name not in new),
         _settings(before, after),
-        _worst(before.metric),
-        _worst(after.metric),
+        _worst(before.of_people),
+        _worst(after.of_people),
     )
 
 
 def _axes(policy: PolicyFacts) -> dict[str, tuple[Attribute, Metric]]:
-    axes = along(policy.metric) or (policy.metric,)
+    axes = along(policy.of_people) or (policy.of_people,)
     return {a.name: (a, m) for a, m in zip(policy.universe.attributes, axes, strict=True)}
 
 
@@ -222,16 +224,26 @@ def _worst(metric: Metric) -> WorstCase:
 def _settings(before: PolicyFacts, after: PolicyFacts) -> tuple[Setting, ...]:
     found = [Setting(w, getattr(before, w), getattr(after, w)) for w in ("title", "dataset", "version")]
     found.append(Setting("unit", *(str(p.file.tables.get("unit", "replace")) for p in (before, after))))
-    found.append(Setting("presence", *(_presence(p.metric) for p in (before, after))))
-    found.append(Setting("max records", *(str(p.universe.max_records or "") for p in (before, after))))
+    found.append(Setting("presence", *(_presence(p.of_people) for p in (before, after))))
+    one, two = before.universe.people, after.universe.people
+    if one is None and two is None:
+        found.append(Setting("max records", *(str(p.universe.max_records or "") for p in (before, after))))
+    found += [Setting(f"people: {what.replace('_', ' ')}", _of(one, what), _of(two, what)) for what in _OF_PEOPLE]
     if min(len(p.universe.attributes) for p in (before, after)) > 1:
-        found.append(Setting("combine", *(_how(p.metric) for p in (before, after))))
+        found.append(Setting("combine", *(_how(p.of_people) for p in (before, after))))
     old, new = ({a.name: a for a in p.universe.attributes} for p in (before, after))
     for name in old:
         for part in _PARTS if name in new else ():
             told = ("" if x is None else str(x) for x in (getattr(a[name], part, None) for a in (old, new)))
             found.append(Setting(f"{name}: {part.replace('_', ' ')}", *told))
     return tuple(s for s in found if s.before != s.after)
+
+
+def _of(people: People | None, what: str) -> str:
+    if people is None:
+        return ""
+    value = getattr(people, what)
+    return ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
 
 
 def _how(metric: Metric) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dxprivacy.attributes.matching import Recoding
-from dxprivacy.metrics import Metric
+from dxprivacy.metrics import Metric, WithAbsent, scaled
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.toml_file import PolicyFile
 
@@ -26,6 +26,17 @@ class PolicyFacts:
     def digest(self) -> str:
         """Identifies the universe and every distance."""
         return self.metric.digest
+
+    @property
+    def of_people(self) -> Metric:
+        """How far whole people may be told apart, as the file says it: of those with several rows, all of them.
+
+        `metric` is what answers are planned and paid by, row by row: each row has its part.
+        """
+        each = self.universe.rows_each
+        if each == 1 or not isinstance(self.metric, WithAbsent):
+            return self.metric
+        return WithAbsent(self.universe, scaled(self.metric.base, each), self.metric.radius * each)
 
     @property
     def declared_public(self) -> tuple[str, ...]:

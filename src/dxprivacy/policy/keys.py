@@ -42,16 +42,22 @@ MONTHS = {
 
 @dataclass(frozen=True)
 class Keys:
-    """One `[attributes.NAME]` table."""
+    """One `[attributes.NAME]` table, or another one with what it is called.
+
+    Where `rows_each` rows of a person count, every ε is that of a person, and a row gets its part.
+    """
 
     file: PolicyFile
     name: str
     table: Mapping[str, Any]
+    rows_each: int = 1
+    section_name: str = ""
+    other_each: Exact | None = None  # how far `other` is from a row, where the policy leaves that to us
 
     @property
     def section(self) -> str:
         """Its header; the top of the file has none."""
-        return f"attributes.{self.name}" if self.name else ""
+        return f"attributes.{self.name}" if self.name else self.section_name
 
     def __contains__(self, key: str) -> bool:
         return key in self.table
@@ -105,7 +111,7 @@ class Keys:
         if not isinstance(other, dict):
             raise self.error("other is a table", "other", [example])
         self.file.only(other, ("epsilon", "value"), self.section, "other")
-        epsilon = self.budget(other["epsilon"], "other", "other's epsilon") if "epsilon" in other else None
+        epsilon = self.budget(other["epsilon"], "other", "other's epsilon") if "epsilon" in other else self.other_each
         if "value" not in other:
             return epsilon, None
         if not numbers:
@@ -117,13 +123,14 @@ class Keys:
         return epsilon, self.number(other["value"], "other", "other's value", (-LENGTHS[1], LENGTHS[1]))
 
     def budget(self, given: Any, key: str = "epsilon", what: str = "epsilon") -> Exact:
-        """An epsilon: 0, infinity, or a number of a sane size."""
+        """An epsilon: 0, infinity, or a number of a sane size; of a row, where it was given for a person."""
         if isinstance(given, (dict, list)):
             raise self.error(f"{what} is one number here", key, ["epsilon = 1.0"])
         if isinstance(given, (int, Decimal)) and not isinstance(given, bool) and given in (0, math.inf):
             return math.inf if given else Fraction(0)
         hints: list[Hint | str] = [("epsilon = 1.0", ""), ("epsilon = inf", "for public")]
-        return self.number(given, key, what, EPSILONS, hints)
+        limits = (max(EPSILONS[0], Fraction(self.rows_each, 10**9)), EPSILONS[1])
+        return self.number(given, key, what, limits, hints) / self.rows_each
 
     def epsilon(self) -> Exact:
         """The attribute's epsilon."""
@@ -138,7 +145,7 @@ class Keys:
             raise self.error("at_most must be positive and finite", "at_most", ["at_most = 3"])
         if cap < step:
             raise self.error(
-                f"at_most is below one step, which has ε {float(step):.4g}: per would mean nothing",
+                f"at_most is below one step, which has ε {float(step * self.rows_each):.4g}: per would mean nothing",
                 "at_most",
                 [("at_most = 3", "more than one step"), ("values = […]", "the same ε for every two values")],
             )

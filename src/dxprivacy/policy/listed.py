@@ -163,6 +163,7 @@ def graph(keys: Keys) -> tuple[Attribute, Metric]:
     path = keys.path("graph", "friends.csv")
     step = keys.epsilon()
     other, _ = keys.other()
-    nodes, edges = read_edges(read_edge_rows(path), step)
+    nodes, edges = read_edges(read_edge_rows(path), step * keys.rows_each)
+    edges = [(a, b, length / keys.rows_each) for a, b, length in edges]  # lengths are ε, of a person
     attribute = Values(values=tuple(nodes), **keys.common())
     return attribute, alone.linked(Universe([attribute]), attribute, edges, other)

@@ -1,6 +1,7 @@
 """A policy: the file that gives every pair of records its epsilon, for ever."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from dxprivacy.errors import UsageError
@@ -47,6 +48,12 @@ class Policy(PolicyFacts):
     def _of(cls, file: PolicyFile) -> "Policy":
         c = compile_policy(file)
         return cls(c.title, c.dataset, c.version, c.universe, c.metric, file, c.recoded, c.was_version)
+
+    @cached_property
+    def of_people(self) -> Metric:
+        if self.universe.rows_each == 1 or not self.file.text:
+            return super().of_people
+        return compile_policy(self.file, whole_people=True).metric
 
     def check(self) -> Check:
         """What the policy promises and what to look at twice; prints as a page."""

@@ -14,7 +14,16 @@ _HEAD = """\
 # docs/policy.md explains every key; dxp check explains what the finished file means.
 {types}title = "{title}"
 dataset = "{dataset}"
+{unit}"""
+_RECORDS = """\
 unit = "replace"                  # one record is replaced by another; the number of records is public
+"""
+_PEOPLE = """\
+unit = "replace"                  # one person with all their rows is replaced by another; their number is public
+
+[people]
+key = {key}
+at_most = "…"                     # at_most = 10: so many rows of each person count; every ε is for all of them together
 """
 _UNTYPED = """\
 # The data has no types, so every column has values; for numbers: integers = [0, 120], per = 10; also numbers, dates.
@@ -75,19 +84,24 @@ def skeleton(
     dataset: str,
     columns: Sequence[tuple[str, str, str]],
     public: Mapping[str, Sequence[str | int]] | None = None,
+    key: Sequence[str] = (),
 ) -> str:
     """The text of a policy for columns given as (name, kind, words); kinds: whole, number, date, instant, time, truth,
     text, untyped, or nothing of these.
 
-    `public` gives the values of columns that were declared public.
+    `public` gives the values of columns that were declared public, `key` the columns that tell whose row it is.
 
     >>> print(skeleton("Survey", "survey", [("age", "whole", "")]).splitlines()[-4])
     # [attributes.age]
     """
     public = public or {}
     untyped = any(kind == "untyped" and column not in public for column, kind, _ in columns)
-    parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset), types=_UNTYPED if untyped else "")]
+    unit = _PEOPLE.format(key=_names(key)) if key else _RECORDS
+    types = _UNTYPED if untyped else ""
+    parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset), types=types, unit=unit)]
     for column, kind, words in columns:
+        if column in key:
+            continue
         if kind not in _KINDS:
             parts.append(_UNSUPPORTED.format(column=_plain(column), words=words or "of an unknown type"))
             continue
@@ -113,6 +127,11 @@ def _list(values: Sequence[str | int]) -> str:
             lines.append("")
         lines[-1] += f"{' ' if lines[-1] else ''}{text},"
     return "\n".join(["[", *(f"  {line}" for line in lines), "]"])
+
+
+def _names(columns: Sequence[str]) -> str:
+    texts = [f'"{_plain(column)}"' for column in columns]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _key(name: str) -> str:

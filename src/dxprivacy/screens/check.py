@@ -3,15 +3,14 @@
 import math
 from collections.abc import Sequence
 
+from dxprivacy.model.people import People
 from dxprivacy.policy.check import Check, Notice
 from dxprivacy.wording import columns, digits, plural, short, short_pair, tag, wrap
 
 
 def check_lines(page: Check, listing: str = "") -> list[str]:
     """The page as lines; `listing` adds all identical, tightened or public entries."""
-    unit = "one record replaced, n public"
-    if page.presence is not None:
-        unit = "one record added, removed or replaced, n private"
+    unit = _unit(page)
     product = " ×\u00a0".join(f"{short(name, 24)}\u00a0{size:,}" for name, size in page.sizes)
     shape = plural(page.cells, "possible record") + (f" = {product}" if len(page.sizes) > 1 else "")
     lines = [
@@ -35,7 +34,8 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
             ]
         )
     if page.presence is not None:
-        table.append(["presence", "anyone – absent", digits(page.presence), "anyone – absent", digits(page.presence)])
+        who = "anyone – absent" if page.people is None else "any row – no row"
+        table.append(["presence", who, digits(page.presence), who, digits(page.presence)])
     lines += columns(table, "llrlr")
     for r in page.rows:
         for b in r.other:
@@ -47,6 +47,7 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
     else:
         worst = f"ε {digits(page.worst_case)}"
         tail = ", over all releases ever" + ("; no limit on public differences." if page.public else ".")
+    lines += [] if page.people is None else _of_people(page.people)
     lines += [
         "",
         f"  Worst case in plain-DP terms: {tag('bold', worst)}{tail}",
@@ -54,6 +55,30 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
     ]
     lines += notice_lines(page.warnings)
     return lines + _listing(page, listing) if listing else lines
+
+
+def _unit(page: Check) -> str:
+    if page.people is not None:
+        one = "one person" if page.people.max_people is None else "one person added, removed or"
+        number = "public" if page.people.max_people is None else "private"
+        return f"{one} replaced, with all their rows; the number of people {number}, of rows private"
+    return (
+        "one record replaced, n public"
+        if page.presence is None
+        else ("one record added, removed or replaced, n private")
+    )
+
+
+def _of_people(people: People) -> list[str]:
+    """What an ε means where people have several rows."""
+    m = people.at_most
+    if m == 1:
+        return []
+    text = (
+        f"ε is that of two people: as far apart as the farthest two of their at most {m:,} kept rows, matched as well "
+        f"as can be. In counts and sums of rows one row alone shows by 1/{m:,} of it."
+    )
+    return ["", *(f"  {line}" for line in wrap(text, 94))]
 
 
 def notice_lines(notices: Sequence[Notice]) -> list[str]:

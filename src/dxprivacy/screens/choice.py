@@ -24,7 +24,8 @@ def choice_lines(choice: Choice, *, in_ledger: bool = False) -> list[str]:
     ]
     if math.isfinite(choice.gain):
         near = choice.plain
-        epsilon = f", ε {digits(near.distance * float(choice.share))}" if near else ""
+        part = float(choice.share) * choice.metric.universe.rows_each
+        epsilon = f", ε {digits(near.distance * part)}" if near else ""
         rows.append(["plain DP as strict", times(choice.gain), f"the score scale{epsilon}: the closest pair it tells"])
     worst = "no limit" if math.isinf(choice.worst_epsilon) else f"ε {digits(choice.worst_epsilon)}"
     same = "" if math.isinf(choice.worst_epsilon) or not choice.scale else ", where plain DP has the same score scale"

@@ -25,8 +25,7 @@ def ledger_lines(ledger: Ledger, *, every: bool = False) -> list[str]:
     """The page; `every` step of an adaptive mechanism by itself, otherwise its run as one line."""
     entries = ledger.entries()
     runs = runs_of(entries)
-    far = ledger.metric.farthest
-    permitted = "no limit" if ledger.metric.has_infinite else digits(far.distance if far else 0.0)
+    permitted = "no limit" if ledger.metric.has_infinite else digits(ledger.metric.permitted)
     steps = f" in {len(entries):,} steps" if len(runs) < len(entries) else ""
     lines = [
         f"{tag('bold', plural(len(runs), 'release'))}{steps} · {tag('good', 'chain intact')} · worst case so far "
@@ -96,7 +95,7 @@ def _figures(ledger: Ledger, costs: Sequence[RowsCost]) -> list[str]:
 
 def _worst_case(ledger: Ledger, cost: RowsCost) -> float:
     """One cost's plain-DP reading."""
-    return float(max_ratio(cost, Constant(ledger.universe, Fraction(1))).upper)
+    return float(max_ratio(cost, Constant(ledger.universe, Fraction(1))).upper) * ledger.universe.rows_each
 
 
 def _words(ledger: Ledger, pair: tuple[int, int]) -> str:
@@ -153,7 +152,7 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
             for v in ledger.versions
         ],
         "worst_case_epsilon": _finite(ledger.worst_case()),
-        "policy_worst_case_epsilon": None if ledger.metric.has_infinite or far is None else far.distance,
+        "policy_worst_case_epsilon": None if ledger.metric.has_infinite or far is None else ledger.metric.permitted,
         "entries": [
             {
                 "entry": e.number,

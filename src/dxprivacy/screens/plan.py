@@ -355,11 +355,13 @@ def because(plan: Plan, limit: Limit) -> str:
         return "No pair limits it."
     a, b = plan.metric.universe.tell(*limit.pair)
     moved = len(_moved(plan, limit))
-    allowed = float(plan.metric.exact(*limit.pair)) * float(plan.share)
+    universe = plan.metric.universe
+    allowed = float(plan.metric.exact(*limit.pair)) * float(plan.share) * universe.rows_each
     share = ", so they must share it" if moved > 1 else ""
     full = "" if limit.used >= 0.98 * float(plan.share) else f" This plan uses {percent(limit.used)} of it."
+    rows = f" with all their rows (at most {universe.rows_each:,})" if universe.rows_each > 1 else ""
     return (
-        f"Moving one person from {a} to {b} changes {plural(moved, 'answer')}. The policy lets that move show by "
+        f"Moving one person{rows} from {a} to {b} changes {plural(moved, 'answer')}. The policy lets that move show by "
         f"ε {digits(allowed)} in total{share}.{full}"
     )
 

@@ -17,9 +17,15 @@ _MOST_CELLS = 1 << 22  # of one histogram among several
 
 
 def count(source: Source, universe: Universe, asked: Sequence[Axes], records: int) -> Histogram:
-    """The rows of a source by the attributes of every question; one table where that fits, otherwise several."""
+    """The rows of a source by the attributes of every question; one table where that fits, otherwise several.
+
+    Of people with several rows, those that are kept.
+    """
     parts = projections(universe, asked, records)
-    return Histogram.joined(universe, [(axes, source.count(universe.onto(axes))) for axes in parts])
+    if universe.people is None:
+        return Histogram.joined(universe, [(axes, source.count(universe.onto(axes))) for axes in parts])
+    kept = [(axes, source.kept(universe, axes).histogram(universe.onto(axes))) for axes in parts]
+    return Histogram.joined(universe, kept, most=records)
 
 
 def projections(universe: Universe, asked: Sequence[Axes], records: int) -> tuple[Axes, ...]:

@@ -63,12 +63,13 @@ class Session:
 
     @property
     def rows(self) -> int:
-        """The public number of records; where records may be added and removed, the declared most."""
-        most = self.policy.universe.max_records
-        if most is not None:
-            return most
+        """The public number of records; where it is private, how many there can be."""
+        universe = self.policy.universe
+        if universe.max_records is not None:
+            return universe.max_records
         if self._rows is None:
-            self._rows = self.source.rows()
+            people = universe.people
+            self._rows = self.source.rows() if people is None else self.source.people(universe) * people.at_most
         return self._rows
 
     def pacing(self) -> AbstractContextManager[None]:
@@ -89,10 +90,11 @@ class Session:
 
         `share` is the part of every pair's ε that may be used: a tenth, unless you say otherwise, so that the first
         plan does not spend what all others need.
-        `rows` is for policies under which the number of records is private: how many to reckon with for means.
+        `rows` is for policies under which the number of records is private: how many to reckon with for means.  Of
+        people with several rows it is how many are kept, as a guess; otherwise as many as can be.
         `inside_ledger` plans within what the ledger has left on every pair, so that a release fits beside all others.
         """
-        if rows is not None and self.policy.universe.max_records is None:
+        if rows is not None and self.policy.universe.absent is None:
             raise UsageError("the number of records is public, and taken from the data", hints=["leave rows out"])
         return make_plan(
             list(questions),

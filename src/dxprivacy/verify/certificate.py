@@ -255,11 +255,15 @@ def _most_present(
 
 
 def largest_loss(loss: Loss) -> float:
-    """The largest loss over all pairs, public differences included: the reading of plain differential privacy."""
-    return float(tightest(loss, Constant(loss.universe.size, Fraction(1))).high)
+    """The largest loss over all pairs, public differences included: the reading of plain differential privacy.
+
+    Of people with several rows all may differ so.
+    """
+    return float(tightest(loss, Constant(loss.universe.size, Fraction(1))).high * loss.universe.rows_each)
 
 
 def earlier_bound(loss: Loss) -> float:
     """What earlier versions stated as the largest loss: all attributes at once, bounded where these are too many."""
     one = Constant(loss.universe.size, Fraction(1))
-    return float(max((_linked(part, one, closely=False).high for part in loss.alternatives), default=Fraction(0)))
+    most = max((_linked(part, one, closely=False).high for part in loss.alternatives), default=Fraction(0))
+    return float(most * loss.universe.rows_each)

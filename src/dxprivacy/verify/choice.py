@@ -57,12 +57,12 @@ def verify_choice_plan(data: Any) -> Iterator[Check]:
 
 def verify_choice(data: Any) -> Generator[Check, None, tuple[Spent, Kept]]:
     """Check a released choice without its ledger; returns what it spent, and what was found about privacy."""
-    reading.members(data, "choice", (*_MEMBERS, *_RELEASED), ("repeated",))
+    reading.members(data, "choice", (*_MEMBERS, *_RELEASED), ("repeated", "people"))
     spent = yield from _planned(data)
     if "repeated" in data:
         reading.flag(data["repeated"], "repeated")
     reading.text(data["software"], "software")
-    records = read_records(data["records"], spent.policy.universe)
+    records = read_records(data, spent.policy.universe)
     _check_chosen(data)
     yield Check("chosen", f"“{data['chosen']['label']}”, one of the candidates")
     check_ledger_facts(data["ledger"], spent.request)

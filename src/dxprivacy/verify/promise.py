@@ -9,18 +9,23 @@ from typing import Any
 from dxprivacy.verify import reading
 from dxprivacy.verify.privacy import Policy, Spent, close, infinite_as_null
 from dxprivacy.verify.reading import refuse
-from dxprivacy.verify.universe import Universe
+from dxprivacy.verify.universe import People, Universe
 from dxprivacy.verify.words import three_digits
 
 
-def read_records(data: Any, universe: Universe) -> int:
-    """The number of records; where it is private, nothing stands there, and the declared most counts."""
-    most = universe.max_records
-    if most is None:
-        return reading.whole(data, "records", 0, 1 << 62)
-    if data is not None:
+def read_records(data: dict[str, Any], universe: Universe) -> int:
+    """The number of records; where it is private, nothing stands there, and how many there can be counts."""
+    people = universe.people
+    if (people is not None and people.max_people is None) != ("people" in data):
+        raise refuse("is told where it is public, and nowhere else", "people")
+    if universe.absent is None:
+        return reading.whole(data["records"], "records", 0, 1 << 62)
+    if data["records"] is not None:
         raise refuse("is private under this policy", "records")
-    return most
+    if "people" in data:
+        return reading.whole(data["people"], "people", 0, 1 << 62) * universe.rows_each
+    assert universe.max_records is not None
+    return universe.max_records
 
 
 def check_ledger_facts(data: Any, request_of: str) -> None:
@@ -42,6 +47,8 @@ def check_ledger_facts(data: Any, request_of: str) -> None:
 
 def promise(universe: Universe, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
     """The three sentences."""
+    if universe.people is not None:
+        return promise_to_people(universe.people, records, file, worst, so_far, largest)
     n = universe.size
     permits = "no limit" if math.isinf(largest) else f"up to ε = {three_digits(largest)}"
     what, number = "replaced by another record j", f"({records:,}) is treated as public"
@@ -59,6 +66,30 @@ def promise(universe: Universe, records: int, file: str, worst: float, so_far: f
     ]
 
 
+def promise_to_people(
+    people: People, records: int, file: str, worst: float, so_far: float, largest: float
+) -> list[str]:
+    """The same where people have several rows."""
+    m = people.at_most
+    gone = "" if people.max_people is None else ", added or removed"
+    number = f"({records // m:,}) is treated as public" if people.max_people is None else "is private"
+    kept = "only one row of each person is" if m == 1 else f"at most {m:,} rows of each person are"
+    more = "one row" if m == 1 else f"{m:,} rows"
+    return [
+        f"If any one person with all their rows is replaced by another person{gone}, the probability of any set of "
+        "outputs of this release changes by at most the factor e^L, where L adds up L(i,j) over their kept rows i and "
+        f"j, matched in whatever way (a row that one of them does not have is absent); {kept} kept, the number of "
+        f"people {number}, and that of rows is private.",
+        f"Added over every release in {file}, L stays at or below the largest ε that the policy gives to two matched "
+        "rows, for every two people; rows that the policy sets far apart are protected weakly. Of somebody with more "
+        f"than {more} this holds for those that are kept: a small change of one can change which they are.",
+        f"In plain differential-privacy terms this release is ε = {three_digits(worst)} for a whole person, all "
+        f"releases so far ε = {three_digits(so_far)}, and the policy permits up to ε = {three_digits(largest)}; people "
+        "whose rows tell something about other people, or whose attributes reveal one another, are protected less "
+        "than this says.",
+    ]
+
+
 def check_promise(data: dict[str, Any], spent: Spent, found: float, records: int) -> None:
     """The sentences of a release follow from its facts."""
     so_far = infinite_as_null(data["ledger"]["worst_case_epsilon"], "ledger worst_case_epsilon")
@@ -72,9 +103,10 @@ def check_sentences(
     data: Any, policy: Policy, records: int, file: str, worst: float, so_far: Sequence[float] | None
 ) -> None:
     """Three sentences, each as it must be; `so_far` is what all releases may have come to, None where nobody knows."""
-    stated = sentences_for(data, file)
+    stated = sentences_for(data, file, people=policy.universe.people is not None)
     # a distance right between two roundings may be printed as either
-    largest = [policy.metric.largest * f for f in (1, 1 - 1e-6, 1 + 1e-6)]
+    most = policy.metric.largest * policy.universe.rows_each
+    largest = [most * f for f in (1, 1 - 1e-6, 1 + 1e-6)]
     totals = [0.0] if so_far is None else so_far
     options = [promise(policy.universe, records, file, worst, total, far) for far in largest for total in totals]
     for k in range(3 if so_far is not None else 2):
@@ -82,7 +114,7 @@ def check_sentences(
             raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")
 
 
-def sentences_for(data: Any, file: str) -> list[str]:
+def sentences_for(data: Any, file: str, *, people: bool = False) -> list[str]:
     """Three sentences that are written as those of a promise are, with whatever numbers in them."""
     stated = reading.each(data, "promise", reading.text)
     if len(stated) != 3:
@@ -98,7 +130,7 @@ def sentences_for(data: Any, file: str) -> list[str]:
         rf"policy permits (?:no limit|up to ε = {number}); someone with several records, or with attributes that "
         r"reveal one another, is protected less than this says\.",
     )
-    for k, (sentence, pattern) in enumerate(zip(stated, patterns, strict=True)):
+    for k, (sentence, pattern) in enumerate(zip(stated, patterns, strict=True) if not people else ()):
         if not re.fullmatch(pattern, sentence):
             raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")
     return stated

@@ -32,7 +32,7 @@ def verify_release(data: Any) -> Generator[Check, None, tuple[Claim, Kept]]:
         data,
         "release",
         (*COMMON, "records", "noisy", "answers", "promise", "ledger", "notes", "software"),
-        ("repeated", "measured"),
+        ("repeated", "measured", "people"),
     )
     check_seal(data)
     yield Check("format", f"{data['format']}, sealed")
@@ -41,7 +41,7 @@ def verify_release(data: Any) -> Generator[Check, None, tuple[Claim, Kept]]:
     reading.text(data["software"], "software")
     claim = read_claim(data, RELEASES[data["format"]], file_allowed=False)
     yield from claim_checks(claim)
-    records = read_records(data["records"], claim.policy.universe)
+    records = read_records(data, claim.policy.universe)
     _check_answers(data, claim, records)
     yield Check("answers", f"{claim.asked.number:,} values and intervals follow from the noisy rows")
     _check_notes(data["notes"], claim)
@@ -141,7 +141,8 @@ def _check_notes(data: Any, claim: Claim) -> None:
             wanted += [note] if note not in wanted else []
     wanted += (_sizes_2 if claim.edition == 2 else _sizes)(claim)
     if private:
-        wanted.append("how many records there are is private too: “count” is answered with noise")
+        rows = "rows" if claim.policy.universe.people is not None else "records"
+        wanted.append(f"how many {rows} there are is private too: “count” is answered with noise")
     wanted += [claim.way.note] if claim.way.note else []
     if reading.each(data, "notes", reading.text) != wanted:
         raise refuse("are not those that belong to these questions", "notes")

@@ -1,7 +1,8 @@
-"""The universe: all possible records, and where records may be added and removed, `absent` (docs/formats.md, 2)."""
+"""The universe: all possible records, and where records may be missing, `absent` (docs/formats.md, 2)."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dxprivacy.verify import reading
@@ -9,7 +10,23 @@ from dxprivacy.verify.attributes import attribute
 from dxprivacy.verify.reading import refuse
 
 ABSENT = "absent"
+PEOPLE = "people"
 _MOST_RECORDS = (1 << 50) - 1
+_MOST_ROWS_EACH = 100_000
+_KEPT = "md5-1"
+
+
+@dataclass(frozen=True)
+class People:
+    """People with several rows: how many of each count, and how many people there can be where that is private."""
+
+    at_most: int
+    max_people: int | None
+
+    @property
+    def max_rows(self) -> int | None:
+        """How many rows can be kept of all that there can be."""
+        return None if self.max_people is None else self.max_people * self.at_most
 
 
 class Universe:
@@ -21,22 +38,32 @@ class Universe:
         specs = reading.items(given["attributes"], "universe attributes")
         if reading.digest(specs) != self.digest:
             raise refuse("is not the digest of the attributes", "universe digest")
-        self.max_records = _most_records(specs[-1] if specs else None)
-        specs = specs if self.max_records is None else specs[:-1]
+        last = specs[-1] if specs else None
+        self.people = _people(last)
+        self.max_records = _most_records(last) if self.people is None else self.people.max_rows
+        may_be_missing = self.people is not None or self.max_records is not None
+        specs = specs[:-1] if may_be_missing else specs
         self.attributes = [attribute(spec, f"attribute {k + 1}") for k, spec in enumerate(specs)]
         self.names = [a.name for a in self.attributes]
         if not specs or len(set(self.names)) < len(specs):
             raise refuse("needs attributes with different names", "universe")
         self.shape = [a.size for a in self.attributes]
         self.cells = math.prod(self.shape)
-        self.absent = None if self.max_records is None else self.cells
+        self.absent = self.cells if may_be_missing else None
         self.size = self.cells + (self.absent is not None)
         self.units = self._units(given["units"])
 
     @property
     def privacy_unit(self) -> str:
-        """What one record may do."""
+        """What one record, or one person, may do."""
+        if self.people is not None:
+            return "people-replace" if self.people.max_people is None else "people-add-remove"
         return "replace" if self.absent is None else "add-remove"
+
+    @property
+    def rows_each(self) -> int:
+        """How many rows of one person count."""
+        return 1 if self.people is None else self.people.at_most
 
     def _units(self, data: Any) -> dict[str, str]:
         if not isinstance(data, dict):
@@ -85,3 +112,22 @@ def _most_records(last: Any) -> int | None:
         return None
     given = reading.members(last, ABSENT, ("kind", "max_records"))
     return reading.whole(given["max_records"], f"{ABSENT} max_records", 1, _MOST_RECORDS)
+
+
+def _people(last: Any) -> People | None:
+    """Whose rows they are, where the list of attributes ends with `people`."""
+    if not isinstance(last, dict) or last.get("kind") != PEOPLE:
+        return None
+    given = reading.members(last, PEOPLE, ("kind", "key", "at_most", "no_key", "kept", "max_people"))
+    key = reading.each(given["key"], f"{PEOPLE} key", reading.text)
+    if not key or len(set(key)) < len(key):
+        raise refuse("needs different columns", f"{PEOPLE} key")
+    if given["no_key"] not in ("one", "own"):
+        raise refuse("is neither one nor own", f"{PEOPLE} no_key")
+    if given["kept"] != _KEPT:
+        raise refuse("is a rule that this version does not know", f"{PEOPLE} kept")
+    at_most = reading.whole(given["at_most"], f"{PEOPLE} at_most", 1, _MOST_ROWS_EACH)
+    most = given["max_people"]
+    if most is not None:
+        most = reading.whole(most, f"{PEOPLE} max_people", 1, (_MOST_RECORDS + 1) // _MOST_ROWS_EACH)
+    return People(at_most, most)

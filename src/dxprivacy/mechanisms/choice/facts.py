@@ -91,7 +91,7 @@ class ChoiceFacts(Facts):
         if closest is None or self.scale == 0:
             return math.inf
         whole, _ = largest_loss(SelectionCost(self.workload, np.ones(self.workload.rows)))
-        return whole / closest.distance / float(self.share) / self.scale
+        return whole / (closest.distance * self.metric.universe.rows_each) / float(self.share) / self.scale
 
     @cached_property
     def request(self) -> str:

@@ -21,7 +21,6 @@ from dxprivacy.files.formats import CHOICE_PLAN
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.mechanisms.choice.release import ChoiceRelease, build_choice, choice_from_json, rehearse_choice
 from dxprivacy.mechanisms.choice.run import chosen
-from dxprivacy.mechanisms.laplace.run import public_records
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
@@ -59,7 +58,7 @@ class Choice(ChoiceFacts, Planned[ChoiceRelease]):
         def act(booking: Booking) -> str:
             histogram = count()
             index = chosen(self, histogram, noise)
-            return build_choice(self, index, public_records(histogram), booking).to_json()
+            return build_choice(self, index, histogram.public_records, booking).to_json()
 
         return read_kept(spend.step(self.cost, self.candidates.questions, "", act), choice_from_json)
 

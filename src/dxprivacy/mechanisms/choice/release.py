@@ -11,7 +11,7 @@ from dxprivacy.files.writing import CHOICE as CHOICE_FILE
 from dxprivacy.files.writing import write_file
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.release.booking import Booking
-from dxprivacy.release.promise import promise_of
+from dxprivacy.release.promise import promise_of, public_people
 from dxprivacy.release.released import Released, common_of
 
 KEPT = "The choice is kept in the ledger; choosing again returns it, at no cost."
@@ -45,6 +45,7 @@ def build_choice(choice: ChoiceFacts, index: int, records: int, booking: Booking
         **{key: value for key, value in choice.essence().items() if key != "name"},
         "ledger": booking.to_dict(),
         "software": software(),
+        **public_people(choice.metric.universe, records),
     }
     words = promise_of(choice.metric, choice.worst_epsilon, records, booking.ledger, booking.so_far)
     public = records if choice.metric.universe.absent is None else None

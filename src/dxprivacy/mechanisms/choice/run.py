@@ -15,7 +15,6 @@ from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.grid import LARGEST_SCORE, MOST_EXPONENT
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
-from dxprivacy.mechanisms.laplace.run import public_records
 from dxprivacy.mechanisms.noise.system import Noise
 
 
@@ -24,7 +23,7 @@ def chosen(choice: ChoiceFacts, histogram: Histogram, noise: Noise) -> int:
     choice.certificate.require(at_most=choice.share)  # Thm 3: needs max_k |A_ki - A_kj| <= c d(i, j) for all i, j.
     if histogram.universe != choice.metric.universe:
         raise UsageError("the histogram is over another universe than the choice")
-    choice.require_room(public_records(histogram))
+    choice.require_room(histogram.public_records)
     scores = choice.candidates.scores(choice.workload.answer(histogram))
     return pick(scores, choice.scale, noise, flip=choice.flip)
 

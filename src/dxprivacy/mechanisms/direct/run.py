@@ -39,9 +39,9 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
     released = _released(plan, noisy)
     universe = plan.metric.universe
     require_room_to_fit(universe.cells)
-    free = universe.max_records is not None
-    if free:
-        total = universe.max_records or 0
+    free = universe.absent is not None
+    if free and universe.max_records is not None:
+        total = universe.max_records
     else:
         known = noisy.records if isinstance(noisy, Release) else None
         total = next((x for x in (records, known, plan.records) if x is not None), -1)

@@ -11,7 +11,7 @@ from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.model.workload import Answer
 from dxprivacy.release.booking import Booking
-from dxprivacy.release.promise import promise_of
+from dxprivacy.release.promise import promise_of, public_people
 from dxprivacy.release.release import Release, Row
 
 _MANY = 2_000  # answers to rehearse one by one
@@ -43,6 +43,7 @@ def _release(
         rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
     essence = {key: value for key, value in facts.items() if key != "notes"}
     more = {"noisy": z.tolist(), "ledger": booking.to_dict(), "notes": facts["notes"], "software": software()}
+    more |= public_people(plan.metric.universe, records)
     return Release(
         name=plan.name,
         answers=tuple(rows),

@@ -124,7 +124,7 @@ def baselines(ours: Ours) -> Baselines:
         if near is None:
             continue
         part = float(ours.share) if all(ours.reached(k) for k in a.answers) else _part(ours, a, quick=quick)
-        epsilon = near.distance * part
+        epsilon = near.distance * part * ours.metric.universe.rows_each
         if not 0 < epsilon < math.inf:
             continue
         plain = _Plain(ours, a, epsilon, quick=quick)

@@ -32,7 +32,8 @@ def notes(plan: PlanFacts) -> list[str]:
             found[f"{title}: numbers are rounded to steps, by at most {most} per record; {included}"] = None
     found |= dict.fromkeys(_sizes(plan))
     if plan.metric.universe.absent is not None:
-        found["how many records there are is private too: “count” is answered with noise"] = None
+        many = "records" if plan.metric.universe.people is None else "rows"
+        found[f"how many {many} there are is private too: “count” is answered with noise"] = None
     if plan.measured.note:
         found[plan.measured.note] = None
     return list(found)

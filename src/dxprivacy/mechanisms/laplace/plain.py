@@ -15,12 +15,15 @@ from dxprivacy.model.workload import Workload
 def plain_metric(universe: Universe, epsilon: Exact) -> Metric:
     """One epsilon for every two records; where records may be absent, also for adding or removing one.
 
+    Of people with several rows it is that of a whole person, and a row gets its part.
+
     >>> plain_metric(Universe.listed("abc"), Fraction(1, 2)).exact(0, 2)
     Fraction(1, 2)
     """
     if universe.absent is None:
         return Constant(universe, epsilon)
-    return WithAbsent(universe, Constant(universe.present, epsilon), epsilon)
+    each = epsilon / universe.rows_each
+    return WithAbsent(universe, Constant(universe.present, each), each)
 
 
 def plain_sensitivities(workload: Workload) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
 from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured, RowForRow
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
-from dxprivacy.mechanisms.laplace.run import noisy_rows, public_records
+from dxprivacy.mechanisms.laplace.run import noisy_rows
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
@@ -67,7 +67,7 @@ class Plan(PlanFacts, Planned[Release]):
         def act(booking: Booking) -> str:
             histogram = count()
             z = noisy_rows(self, histogram, noise)
-            made.append(build_release(self, z, public_records(histogram), booking))
+            made.append(build_release(self, z, histogram.public_records, booking))
             return made[0].to_json()
 
         kept = spend.step(self.cost, self.counted_questions, "", act, asked=self.questions)

@@ -24,7 +24,7 @@ def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
     cost = plan.cost  # what was certified above, and reserved: these very rows and scales
-    require_room(cost.workload.largest, public_records(histogram), where="release")
+    require_room(cost.workload.largest, histogram.public_records, where="release")
     return noise.laplace(cost.scales) + cost.workload.answer(histogram)  # noise first: no name holds the truth
 
 
@@ -43,16 +43,6 @@ def laplace(plan: PlanFacts, counts: object, *, noise: Noise | None = None) -> F
     if not isinstance(plan, PlanFacts):
         raise UsageError(f"a plan is needed, not {type(plan).__name__}", hints=["dx.plan(Q, d)"])
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(plan.metric.universe, counts)
-    records = public_records(histogram)
+    records = histogram.public_records
     rows = plan.estimate(noisy_rows(plan, histogram, noise or SystemNoise()), records)
     return np.array([plan.interval(a, rows, records)[0] for a in plan.workload.answers])
-
-
-def public_records(histogram: Histogram) -> int:
-    """The number of records where it is public; where it is private, the declared most.
-
-    Should the data hold more records than declared, the answers may wrap around 64 bits.  That is wrong, but private:
-    (A x + Y) mod 2^64 is post-processing of A x + Y.  Refusing would tell something about n.
-    """
-    most = histogram.universe.max_records
-    return histogram.total if most is None else most

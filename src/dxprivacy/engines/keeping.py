@@ -1,0 +1,167 @@
+"""Which rows of a person are kept where there are more than count: a function of that person's rows alone.
+
+Each row gets a number: the MD5 digest of the text `K|C|T`, where K is the digest of its key (32 hexadecimal digits), C
+its cell by all attributes of the policy (the numbers of `Packing`, commas between them) and T how manieth row of this
+person in this cell it is.  Those with the least numbers are kept.  So neither the order of the file nor anybody else's
+rows matter, and no value is favoured: of every person's rows, each is as likely to stay as any other.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import md5
+
+import numpy as np
+
+from dxprivacy.engines.entries import clean_text
+from dxprivacy.engines.packing import Packing, merged
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.histogram import Histogram
+from dxprivacy.model.people import ONE, OWN, People
+from dxprivacy.model.universe import Universe
+
+LONGEST_KEY = 1_024
+"""Bytes, of each of its columns; what is longer is no key."""
+NOBODY = ""
+"""The key of rows that have none: no key is empty."""
+EACH_THEIR_OWN = -1
+
+
+def required(universe: Universe) -> People:
+    """The people of a universe whose rows are those of people."""
+    assert universe.people is not None
+    return universe.people
+
+
+def key_of(entries: Sequence[object]) -> str:
+    """The canonical text of a key, from the entries of its columns; empty where one of them is none.
+
+    >>> key_of(["N123"]), key_of([17.0]), key_of(["a", 5]), key_of(["a", None]), key_of([""])
+    ('N123', '17', '1:a1:5', '', '')
+    """
+    texts = [_part(entry) for entry in entries]
+    if not all(texts):
+        return NOBODY
+    return texts[0] if len(texts) == 1 else "".join(f"{len(text.encode())}:{text}" for text in texts)
+
+
+def _part(entry: object) -> str:
+    text = clean_text(entry)
+    return NOBODY if text is None or len(text.encode()) > LONGEST_KEY else text
+
+
+def digest_of_key(key: str) -> str:
+    """What stands for a key from here on."""
+    return md5(key.encode(), usedforsecurity=False).hexdigest()
+
+
+NO_KEY = digest_of_key(NOBODY)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRows:
+    """Rows by person and cell: which person, which cell, and how many.  Data: it never shows itself."""
+
+    digests: tuple[str, ...]  # of the keys, one for each person
+    person: Ints  # a place among the digests
+    numbers: tuple[Ints, ...]  # the cells, packed
+    counts: Ints
+
+    def __repr__(self) -> str:
+        return "KeyedRows(hidden)"
+
+    @classmethod
+    def merged(cls, parts: Iterable["KeyedRows"]) -> "KeyedRows":
+        """All rows of several: the same key is the same person."""
+        at: dict[str, int] = {}
+        persons, numbers, counts = [], [], []
+        for part in parts:
+            place = np.array([at.setdefault(digest, len(at)) for digest in part.digests], dtype=np.int64)
+            persons.append(place[part.person])
+            numbers.append(part.numbers)
+            counts.append(part.counts)
+        person, times = np.concatenate(persons), np.concatenate(counts)
+        packed = [np.concatenate(column) for column in zip(*numbers, strict=True)]
+        keys, place = np.unique(np.stack([person, *packed], axis=1), axis=0, return_inverse=True)
+        total = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(total, place.reshape(-1), times)
+        columns = [np.ascontiguousarray(column) for column in keys.T]
+        return cls(tuple(at), columns[0], tuple(columns[1:]), total)
+
+    def people(self, rules: People) -> int:
+        """How many people there are."""
+        named = sum(digest != NO_KEY for digest in self.digests)
+        if rules.no_key == ONE:
+            return named + 1  # counted even if there is none
+        return named + int(self.counts[self._nobody].sum())
+
+    @property
+    def _nobody(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Whether each of the rows has no key."""
+        is_nobody = np.array([digest == NO_KEY for digest in self.digests], dtype=bool)
+        return is_nobody[self.person] if len(self.digests) else np.zeros(0, dtype=bool)
+
+    def kept(self, rules: People) -> "KeptRows":
+        """Of every person at most so many rows as count."""
+        totals = np.zeros(len(self.digests), dtype=np.int64)
+        np.add.at(totals, self.person, self.counts)
+        over = totals[self.person] > rules.at_most
+        person = self.person
+        if rules.no_key == OWN:
+            over &= ~self._nobody
+            person = np.where(self._nobody, EACH_THEIR_OWN, person)
+        counts = np.where(over, 0, self.counts)
+        order = np.flatnonzero(over)[np.argsort(self.person[over], kind="stable")]
+        for mine in _runs(order, self.person):
+            for row in _least(self._numbered(mine), rules.at_most):
+                counts[row] += 1
+        stays = counts > 0
+        return KeptRows(person[stays], tuple(c[stays] for c in self.numbers), counts[stays])
+
+    def _numbered(self, rows: Ints) -> Iterator[tuple[bytes, int]]:
+        """The number of each of some rows of one person, and where it stands."""
+        key = self.digests[int(self.person[rows[0]])]
+        for row in rows.tolist():
+            head = f"{key}|{','.join(str(int(column[row])) for column in self.numbers)}|"
+            for time in range(1, int(self.counts[row]) + 1):
+                yield md5(f"{head}{time}".encode(), usedforsecurity=False).digest(), row
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """The rows that count, by person and cell.  Data: it never shows itself.
+
+    People are numbered, in whatever way; None where nobody asked who is who.  Rows of `EACH_THEIR_OWN` are those of so
+    many different people.
+    """
+
+    person: Ints | None
+    numbers: tuple[Ints, ...]  # the cells, packed
+    counts: Ints
+
+    def __repr__(self) -> str:
+        return "KeptRows(hidden)"
+
+    def onto(self, universe: Universe, axes: Sequence[int]) -> "KeptRows":
+        """By some of the attributes only."""
+        whole, asked = Packing(universe), Packing(universe.onto(axes))
+        values = {
+            axis: packed // stride % universe.shape[axis]
+            for held, packed in zip(whole.numbers, self.numbers, strict=True)
+            for axis, stride in held
+        }
+        return KeptRows(self.person, tuple(asked.pack([values[axis] for axis in axes])), self.counts)
+
+    def histogram(self, universe: Universe) -> Histogram:
+        """How many of them fall into each cell."""
+        return Packing(universe).histogram(*merged(self.numbers, self.counts))
+
+
+def _runs(rows: Ints, person: Ints) -> Iterator[Ints]:
+    """Rows in the order of their people, cut into those of each."""
+    if len(rows):
+        yield from np.split(rows, np.flatnonzero(np.diff(person[rows])) + 1)
+
+
+def _least(numbered: Iterable[tuple[bytes, int]], at_most: int) -> list[int]:
+    return [row for _, row in heapq.nsmallest(at_most, numbered)]

@@ -1,0 +1,76 @@
+"""People with several rows: whose rows they are, how many of each person's count, and which.
+
+A person is a multiset of at most `at_most` kept rows, the missing ones `absent`.  Two people are as far apart as the
+farthest pair of the best matching of their kept rows.  What is spent is reckoned row by row: matched rows are replaced
+one after the other, at most `at_most` of them, so a row gets that part of its distance (docs/theorems.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dxprivacy.errors import PolicyError
+
+PEOPLE = "people"
+ONE, OWN = "one", "own"
+KEPT = "md5-1"
+"""How rows are chosen where a person has more (docs/data.md): another rule needs another name, and another ledger."""
+MOST_ROWS_EACH = 100_000
+MOST_PEOPLE = (1 << 50) // MOST_ROWS_EACH
+
+
+@dataclass(frozen=True)
+class People:
+    """Who a row belongs to, by the columns of its key.
+
+    `no_key` says whose the rows without one are: those of `one` person together, or each a person of its `own`.  How
+    many people there are is public, unless `max_people` says how many there can be at most.
+
+    >>> People(("patient",), 10).spec()["at_most"]
+    10
+    """
+
+    key: tuple[str, ...]
+    at_most: int
+    no_key: str = ONE
+    max_people: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.key or len(set(self.key)) < len(self.key):
+            raise PolicyError("a person's key is one column or several different ones", hints=['key = "patient"'])
+        if type(self.at_most) is not int or not 1 <= self.at_most <= MOST_ROWS_EACH:
+            what = f"at_most is {self.at_most}; of each person 1 to {MOST_ROWS_EACH:,} rows can be kept"
+            raise PolicyError(what, hints=[("at_most = 10", "so many rows of each person count, at most")])
+        if self.no_key not in (ONE, OWN):
+            raise PolicyError(f"no_key is {self.no_key!r}", hints=[f'no_key = "{ONE}"', f'no_key = "{OWN}"'])
+        most = self.max_people
+        if most is not None and (type(most) is not int or not 1 <= most <= MOST_PEOPLE):
+            raise PolicyError("max_people must be a positive whole number", hints=["max_people = 1000000"])
+
+    @property
+    def max_rows(self) -> int | None:
+        """How many rows can be kept of all people that there can be; None where that depends on a public number."""
+        return None if self.max_people is None else self.max_people * self.at_most
+
+    def spec(self) -> dict[str, Any]:
+        """All public facts, canonically."""
+        return {
+            "kind": PEOPLE,
+            "key": list(self.key),
+            "at_most": self.at_most,
+            "no_key": self.no_key,
+            "kept": KEPT,
+            "max_people": self.max_people,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> "People":
+        """The people that `spec()` describes."""
+        key = spec.get("key")
+        try:
+            made = cls(tuple(map(str, key or ())), spec["at_most"], spec["no_key"], spec["max_people"])
+        except (KeyError, TypeError):
+            made = None
+        if made is None or made.spec() != dict(spec):
+            raise PolicyError("the description of a universe is damaged")
+        return made

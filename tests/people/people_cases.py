@@ -1,0 +1,57 @@
+"""Small worlds of people with several rows, and what is promised to them, worked out by brute force."""
+
+import itertools
+import random
+from collections import Counter
+from fractions import Fraction
+from hashlib import md5
+
+import dxprivacy as dx
+
+Row = tuple[str, ...]
+Person = tuple[Row, ...]
+
+
+def policy_text(rng: random.Random, at_most: int) -> str:
+    """A policy over one or two attributes with few values, in tenths."""
+    presence = f"epsilon_presence = {rng.randint(1, 30) / 10}\n" if rng.random() < 0.4 else ""
+    parts = [f'title = "T"\ndataset = "t"\n{presence}[people]\nkey = "who"\nat_most = {at_most}\n']
+    for name in ("a", "b")[: rng.choice([1, 1, 2])]:
+        kind = rng.choice(["equal", "own", "line", "public"])
+        if kind == "line":
+            parts.append(f"[attributes.{name}]\nintegers = [0, 1]\nepsilon = {rng.randint(1, 20) / 10}\nper = 1\n")
+            continue
+        epsilon = {
+            "equal": f"{rng.randint(1, 20) / 10}",
+            "own": f"{{ x = {rng.randint(1, 20) / 10}, y = {rng.randint(1, 20) / 10} }}",
+            "public": "inf" if name == "b" else "0.7",
+        }[kind]
+        parts.append(f'[attributes.{name}]\nvalues = ["x", "y"]\nepsilon = {epsilon}\n')
+    return "".join(parts)
+
+
+def every_row(universe: dx.Policy) -> list[Row]:
+    """All possible rows as texts, `?` for what is no value."""
+    texts = [[*a.texts, "?"] if hasattr(a, "values") else ["0", "1", "?"] for a in universe.attributes]
+    return list(itertools.product(*texts))
+
+
+def kept_by_hand(key: str, cells: list[int], at_most: int) -> Counter[int]:
+    """The rule of docs/data.md, read literally."""
+    seen: Counter[int] = Counter()
+    numbered = []
+    for cell in cells:
+        seen[cell] += 1
+        told = f"{md5(key.encode()).hexdigest()}|{cell}|{seen[cell]}"
+        numbered.append((md5(told.encode()).hexdigest(), cell))
+    return Counter(cell for _, cell in sorted(numbered)[:at_most])
+
+
+def apart(metric: dx.metrics.Metric, a: Counter[int], b: Counter[int], at_most: int) -> tuple[Fraction, Fraction]:
+    """The average and the largest distance of the best matching, each by trying all of them."""
+    absent = metric.universe.absent
+    one, two = ([*x.elements(), *[absent] * (at_most - x.total())] for x in (a, b))
+    ways = [
+        [Fraction(metric.exact(i, j)) for i, j in zip(one, way, strict=True)] for way in itertools.permutations(two)
+    ]
+    return min(sum(way) for way in ways) / at_most, min(max(way) for way in ways)
