@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
     from dxprivacy.questions.asking import count as count
+    from dxprivacy.questions.asking import count_people as count_people
     from dxprivacy.questions.asking import marginals as marginals
     from dxprivacy.questions.asking import matrix as matrix
     from dxprivacy.questions.asking import mean_of as mean_of
@@ -116,6 +117,7 @@ _HOME = {
     "Universe": ("model.universe", "Universe"),
     "Values": ("attributes.values", "Values"),
     "count": ("questions.asking", "count"),
+    "count_people": ("questions.asking", "count_people"),
     "direct": ("mechanisms.direct.by_hand", "direct"),
     "errors": ("errors", ""),
     "group_loss": ("accounting", "group_loss"),

@@ -34,6 +34,7 @@ class Histogram:
 
     universe: Universe
     tables: tuple[Occupied, ...] = field(repr=False)
+    people: tuple[Occupied, ...] = field(default=(), repr=False)  # the same rows, and whose they are
     most: int | None = None  # how many rows there can be, where their own number is private and that one is not
 
     @classmethod
@@ -43,7 +44,11 @@ class Histogram:
 
     @classmethod
     def joined(
-        cls, universe: Universe, parts: Iterable[tuple[Sequence[int], "Histogram"]], most: int | None = None
+        cls,
+        universe: Universe,
+        parts: Iterable[tuple[Sequence[int], "Histogram"]],
+        people: Iterable[Occupied] = (),
+        most: int | None = None,
     ) -> "Histogram":
         """Histograms of the same rows by some attributes each, as one of the whole universe."""
         tables = []
@@ -51,7 +56,7 @@ class Histogram:
             (table,) = part.tables
             columns = {axis: table.along(k) for k, axis in enumerate(axes)}
             tables.append(Occupied(universe, columns, table.counts))
-        return cls(universe, tuple(tables), most)
+        return cls(universe, tuple(tables), tuple(people), most)
 
     def over(self, axes: Sequence[int]) -> Occupied:
         """The counts by cell, as fine as some attributes at least."""
@@ -59,6 +64,13 @@ class Histogram:
             if set(axes) <= set(table.axes):
                 return table
         raise UsageError("a question about attributes that were not counted", hints=["count the whole records"])
+
+    def by_person(self, axes: Sequence[int]) -> Occupied:
+        """The rows by person and cell, as fine as some attributes at least."""
+        for table in self.people:
+            if set(axes) <= set(table.axes):
+                return table
+        raise UsageError("a question about people, whose rows were not told apart", hints=["a session counts them"])
 
     @cached_property
     def counts(self) -> Ints:

@@ -227,3 +227,11 @@ def test_a_share_of_what_a_row_has_is_that_of_a_person(policy):
     plan = dx.plan(["count by ward"], policy.metric, share="25%", rows=10)
     assert plan.certificate.ratio == Fraction(1, 4)
     assert plan.worst_epsilon == pytest.approx(0.25)
+
+
+def test_synthetic_rows_are_made_beside_people(policy, data, tmp_path):
+    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+        made = session.synthesize(session.plan_synthesis("count by ward", "count by age", share="100%"))
+        assert made.synthetic.records is None
+        assert 0 < made.records.number <= session.rows
+        assert "for a whole person" in made.promise[2]

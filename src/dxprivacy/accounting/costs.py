@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.exact.numbers import Exact
+from dxprivacy.metrics import Metric
 from dxprivacy.model.terms import Part, Term, Terms
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
@@ -37,6 +38,7 @@ class RowsCost(ABC):
     """
 
     largest: ClassVar[bool]  # of its rows' losses, not their sum
+    may_count_people: ClassVar[bool] = False
     slack = Fraction(0)  # its fractions are exact
 
     def __init__(self, workload: Workload, scales: Sequence[float] | Floats) -> None:
@@ -47,11 +49,33 @@ class RowsCost(ABC):
         # -0.0 >= 0, but 1 / -0.0 is minus infinity: a loss that looks like less than nothing.
         if not np.isfinite(self.scales).all() or np.signbit(self.scales).any():
             raise QuestionError("scales must be finite and not negative")
+        if workload.people and not self.may_count_people:
+            hints = [("session.plan(…)", "counts people, with noise"), ("count …", "counts rows")]
+            raise QuestionError("people cannot be counted here: only plans of answers with noise can", hints=hints)
 
     @property
     def universe(self) -> Universe:
         """The records it speaks about."""
         return self.workload.universe
+
+    @property
+    def flat(self) -> Exact:
+        """The part of every distance that it takes besides: that of counts of people (accounting/with_people.py)."""
+        return Fraction(0)
+
+    def flat_under(self, metric: Metric) -> Exact:  # noqa: ARG002
+        """The same under another policy."""
+        return Fraction(0)
+
+    @property
+    def of_people(self) -> float:
+        """The plain-DP reading of what counts people."""
+        return 0.0
+
+    @property
+    def of_rows(self) -> "RowsCost | None":
+        """What is left without counts of people."""
+        return self
 
     @cached_property
     def error(self) -> float:
@@ -61,6 +85,10 @@ class RowsCost(ABC):
         """
         changed = sum(min(block.rows, 2 * block.width) for block in self.workload.blocks)
         return (changed + 4) * 2.0**-52
+
+    def with_scales(self, scales: Floats) -> "RowsCost":
+        """The same rows with other scales."""
+        return type(self)(self.workload, scales)
 
     @property
     @abstractmethod
@@ -238,6 +266,25 @@ class SumCost:
     def universe(self) -> Universe:
         """The records it speaks about."""
         return self._universe
+
+    @property
+    def flat(self) -> Exact:
+        """The part of every distance that counts of people take."""
+        return sum((n * c.flat for c, n in self._distinct if c.flat), Fraction(0))
+
+    def flat_under(self, metric: Metric) -> Exact:
+        """The same under another policy."""
+        return sum((n * c.flat_under(metric) for c, n in self._distinct if c.flat), Fraction(0))
+
+    @property
+    def of_people(self) -> float:
+        """The plain-DP reading of what counts people."""
+        return float(sum(n * c.of_people for c, n in self._distinct))
+
+    @property
+    def of_rows(self) -> "SumCost":
+        """What is left without counts of people."""
+        return SumCost(self._universe, [rows for c in self.costs if (rows := c.of_rows) is not None])
 
     @property
     def distinct(self) -> tuple[RowsCost, ...]:

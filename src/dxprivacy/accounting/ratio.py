@@ -5,7 +5,7 @@ few pairs that could be the largest; pairs with equal integer keys are one; the 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +22,7 @@ from dxprivacy.metrics import Constant, Metric, PseudoMetric, all_pairs, present
 from dxprivacy.metrics.base import BLOCK, Pairs
 from dxprivacy.model.terms import Part, Terms
 
+AND_PEOPLE = ", and people"
 _TINIEST = 2.0**-1074  # no float above 0 is smaller
 _FEW_DIGITS = 2.0**-1060  # of floats so small, only some digits are right
 
@@ -57,6 +58,8 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     if loss.universe != metric.universe:
         raise MetricError("the question and the metric speak about different universes")
+    if isinstance(loss, (RowsCost, SumCost)) and loss.flat:
+        return _beside_people(loss, metric)
     plan = _widest(loss, metric) or cover(loss, metric, walks=True)
     search = _Search(loss, metric)
     for i, j in plan.pairs(_block(loss)):
@@ -97,6 +100,18 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
         if floor >= lower:
             lower, witness = floor, example_pair
     return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
+
+
+def _beside_people(loss: RowsCost | SumCost, metric: Metric) -> Bound:
+    """Counts of people take the same part of every distance: so much more than what rows take."""
+    part, rows = loss.flat_under(metric), loss.of_rows
+    found = Bound(Fraction(0), Fraction(0), None, "people")
+    if rows is not None and rows.terms:
+        found = _max_ratio(rows, metric)
+        found = replace(found, rule=f"{found.rule}{AND_PEOPLE}")
+    near = metric.closest
+    witness = found.witness or (near.pair if near is not None else None)
+    return replace(found, upper=found.upper + part, lower=found.lower + part, witness=witness)
 
 
 def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:
@@ -291,7 +306,8 @@ def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
 def _largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
     if loss.alternatives is not None:
         value, pair = WorstCase(loss.universe).plus(loss.terms).found
-        return highest(value) * (1.0 + 8.0 * loss.error), pair
+        people = loss.of_people if isinstance(loss, (RowsCost, SumCost)) else 0.0
+        return highest(value) * (1.0 + 8.0 * loss.error) + highest(people), pair
     best, witness = 0.0, None
     for i, j in cover(loss, Constant(loss.universe, Fraction(1))).pairs(_block(loss)):
         values = loss.pairwise(i, j)

@@ -145,11 +145,7 @@ class KeptRows:
     def onto(self, universe: Universe, axes: Sequence[int]) -> "KeptRows":
         """By some of the attributes only."""
         whole, asked = Packing(universe), Packing(universe.onto(axes))
-        values = {
-            axis: packed // stride % universe.shape[axis]
-            for held, packed in zip(whole.numbers, self.numbers, strict=True)
-            for axis, stride in held
-        }
+        values = whole.columns(self.numbers)
         return KeptRows(self.person, tuple(asked.pack([values[axis] for axis in axes])), self.counts)
 
     def histogram(self, universe: Universe) -> Histogram:

@@ -58,13 +58,16 @@ class Packing:
 
     def histogram(self, numbers: Sequence[Ints], counts: Ints) -> Histogram:
         """From the numbers of some cells, and how many rows stand in each; a cell may occur several times."""
+        return Histogram(self.universe, (Occupied(self.universe, self.columns(numbers), counts),))
+
+    def columns(self, numbers: Sequence[Ints]) -> dict[int, Ints]:
+        """The value of each attribute, from the numbers of many rows."""
         shape = self.universe.shape
-        columns = {
+        return {
             axis: packed // stride % shape[axis]
             for held, packed in zip(self.numbers, numbers, strict=True)
             for axis, stride in held
         }
-        return Histogram(self.universe, (Occupied(self.universe, columns, counts),))
 
     def unfold(self, histogram: Histogram) -> tuple[list[Ints], Ints]:
         """The other way round."""

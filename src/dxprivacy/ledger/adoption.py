@@ -15,9 +15,8 @@ from dxprivacy.ledger.budget import round_share
 from dxprivacy.ledger.history import Entry, History
 from dxprivacy.ledger.journal import Journal, Row
 from dxprivacy.ledger.looser import loosened
-from dxprivacy.ledger.stored import stored_metric
 from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_people, require_unit
-from dxprivacy.ledger.versions import Recorded, Version
+from dxprivacy.ledger.versions import Recorded, Version, stored_metric
 from dxprivacy.metrics import Metric
 from dxprivacy.wording import digits, numbered
 
@@ -86,7 +85,7 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
     require_people(before.universe, metric.universe)
     require_fresh(history.versions, version)
     upgrade = Upgrade.between(before.universe, metric.universe, version.recoded)
-    carried, apart = history.carried(reserved, upgrade)
+    carried, apart = history.carried(reserved, upgrade, metric)
     if apart:
         raise upgrade.refusal(apart, history.where)
     used, pair = _fits(carried, metric)

@@ -104,7 +104,7 @@ def _fitting_by_walks(before: SumCost, new: RowsCost, metric: Metric) -> float:
     """The same where pairs are searched for: the pair that is short of most says how much less would do for it."""
     factor = 1.0
     for _ in range(_SHOWN):
-        total = SumCost(metric.universe, [*before.costs, type(new)(new.workload, new.scales / factor)])
+        total = SumCost(metric.universe, [*before.costs, new.with_scales(new.scales / factor)])
         pair = max_ratio(total, metric).witness
         if pair is None:
             break

@@ -2,17 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dxprivacy.accounting.costs import LaplaceCost, RowsCost, SelectionCost
+from dxprivacy.accounting.with_people import PeopleCost
 from dxprivacy.errors import DxError, LedgerError
 from dxprivacy.exact.numbers import written_fraction
 from dxprivacy.ledger.journal import Row
 from dxprivacy.ledger.upgrade import Apart, Upgrade
-from dxprivacy.ledger.versions import Recorded
+from dxprivacy.ledger.versions import Recorded, stored_metric
+from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
@@ -37,7 +40,7 @@ class Entry:
     row: int = 0
 
 
-KINDS: dict[str, type[RowsCost]] = {"laplace": LaplaceCost, "selection": SelectionCost}
+KINDS: dict[str, type[RowsCost]] = {"laplace": LaplaceCost, "selection": SelectionCost, "people": PeopleCost}
 """The kinds of costs that a journal knows; whatever else stands there is refused."""
 
 _BOUND = 16  # questions whose rows are kept at hand: adaptive mechanisms ask the same again and again
@@ -98,14 +101,24 @@ def rows_of(questions: list[dict[str, Any]], universe: Universe) -> Workload:
     return Stack(tuple(q.untargeted() for q in asked)).on(universe)
 
 
-def cost_from(content: dict[str, Any], rows: Workload) -> RowsCost:
-    """The cost again; whatever its kind does not know is refused."""
+def cost_from(content: dict[str, Any], rows: Workload, metric: Callable[[], Metric]) -> RowsCost:
+    """The cost again; whatever its kind does not know is refused.  That of people depends on the distances."""
     kind, scales = KINDS[content["kind"]], [float.fromhex(s) for s in content["scales"]]
+    if kind is PeopleCost or rows.people:
+        if kind is not PeopleCost or not rows.people or "alike" in content:
+            raise ValueError("people")
+        return PeopleCost(rows, scales, metric())
     if "alike" in content:
         if kind is not SelectionCost or content["alike"] is not True or len(scales) != 1:
             raise ValueError("alike")
         scales *= rows.rows
     return kind(rows, scales)
+
+
+def _carried(cost: RowsCost, upgrade: Upgrade, metric: Metric) -> RowsCost:
+    if isinstance(cost, PeopleCost):
+        return PeopleCost(cost.workload, cost.scales, metric)
+    return upgrade.carry(cost)
 
 
 class History:
@@ -117,6 +130,7 @@ class History:
         if not self.versions:
             raise LedgerError("the ledger does not say under which policy it was written", where=where)
         self._steps: dict[int, Upgrade] = {}
+        self._metrics: dict[int, Metric] = {}
         self._entries: dict[int, Entry] = {}
         self._rows: dict[tuple[str, str], Workload] = {}
         # Equal costs are one object, so that sums of them are worked out once: by body and version, and carried on.
@@ -176,11 +190,20 @@ class History:
         """The cost of an entry from version k to the next."""
         key = (entry.policy, body, k)
         if key not in self._carried:
+            if isinstance(entry.cost, PeopleCost):  # people and their rows stay what they are, distances may change
+                self._carried[key] = PeopleCost(entry.cost.workload, entry.cost.scales, self._metric(k + 1))
+                return self._carried[key]
             step = self.step(k)
             if step.apart(entry.number, entry.cost):  # it was checked on adoption, so somebody changed the row
                 raise self._damaged(self.versions[k].seq)
             self._carried[key] = step.carry(entry.cost)
         return self._carried[key]
+
+    def _metric(self, number: int) -> Metric:
+        """The distances of a version, counted from 1."""
+        if number not in self._metrics:
+            self._metrics[number] = stored_metric(self.versions[number - 1])
+        return self._metrics[number]
 
     def original(self, row: Row, number: int) -> Entry:
         """One cost as it was reserved, over the universe of its time."""
@@ -190,7 +213,9 @@ class History:
             universe = self.versions[policy - 1].universe
             if not policy or data["universe"] != universe.digest:
                 raise ValueError("universe")
-            cost = self._costs.get((row.body, policy)) or cost_from(data, self.rows_of(data["questions"], universe))
+            cost = self._costs.get((row.body, policy)) or cost_from(
+                data, self.rows_of(data["questions"], universe), partial(self._metric, policy)
+            )
             if body_of(cost, data) != row.body:  # it covers all that makes the cost, so equal ones are the same
                 raise ValueError("body")
             self._costs[row.body, policy] = cost
@@ -204,11 +229,12 @@ class History:
                 hints=["use the version that wrote it"],
             ) from None
 
-    def carried(self, rows: Sequence[Row], upgrade: Upgrade) -> tuple[list[Entry], list[Apart]]:
+    def carried(self, rows: Sequence[Row], upgrade: Upgrade, metric: Metric) -> tuple[list[Entry], list[Apart]]:
         """All costs one step further than the current version, and where that is not possible."""
         entries = self.entries(rows)
-        carried = {id(cost): upgrade.carry(cost) for cost in {id(e.cost): e.cost for e in entries}.values()}
-        apart = [found for entry in entries for found in upgrade.apart(entry.number, entry.cost)]
+        carried = {id(c): _carried(c, upgrade, metric) for c in {id(e.cost): e.cost for e in entries}.values()}
+        kept = [entry for entry in entries if not isinstance(entry.cost, PeopleCost)]
+        apart = [found for entry in kept for found in upgrade.apart(entry.number, entry.cost)]
         return [replace(entry, cost=carried[id(entry.cost)]) for entry in entries], apart
 
     def _damaged(self, seq: int) -> LedgerError:

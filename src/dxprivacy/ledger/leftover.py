@@ -66,6 +66,7 @@ class Leftover:
     def __init__(self, spent: SumCost, metric: Metric) -> None:
         self.spent, self.metric, self.universe = spent, metric, metric.universe
         self._present = present(metric)
+        self._rest = 1.0 - min(float(spent.flat), 1.0)  # of every distance, beside counts of people
         self._kept: dict[int, Ints] = {}
         self._graphs: dict[tuple[object, ...], _Graph] = {}
 
@@ -206,7 +207,7 @@ class Leftover:
         from scipy.sparse import csr_array
 
         i, j = nodes[first], nodes[second]
-        d = self.metric.pairwise(i, j)
+        d = self.metric.pairwise(i, j) * self._rest
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
         everything = not component or self.universe.absent is not None  # presence may show in any question
@@ -257,7 +258,7 @@ class Leftover:
         if contexts is None or n * n * len(contexts) > min(_MATRIX, _WORK // parts):
             return everything
         u, v = np.divmod(np.arange(n * n, dtype=np.int64), n)
-        d = self._along(axis).pairwise(u, v)
+        d = self._along(axis).pairwise(u, v) * self._rest
         left = np.empty((len(contexts), n, n))
         chunk = max(1, _CHUNK // (n * n))
         for start in range(0, len(contexts), chunk):

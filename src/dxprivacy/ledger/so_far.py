@@ -17,8 +17,10 @@ _ROUNDINGS = 1 + 2.0**-40
 class SoFar:
     """The largest loss of some costs together, in the order in which they came."""
 
-    def __init__(self, worst: WorstCase, costs: tuple[RowsCost, ...] = (), alone: float = 0.0) -> None:
-        self._worst, self._costs, self._alone = worst, costs, alone
+    def __init__(
+        self, worst: WorstCase, costs: tuple[RowsCost, ...] = (), alone: float = 0.0, people: float = 0.0
+    ) -> None:
+        self._worst, self._costs, self._alone, self._people = worst, costs, alone, people
 
     @classmethod
     def nothing(cls, universe: Universe) -> "SoFar":
@@ -29,7 +31,7 @@ class SoFar:
         """With one cost more."""
         with numbers_only():
             together = self._worst.plus(cost.terms)
-        return SoFar(together, (*self._costs, cost), self._alone + _alone(cost))
+        return SoFar(together, (*self._costs, cost), self._alone + _alone(cost), self._people + cost.of_people)
 
     def up_to(self, costs: Sequence[RowsCost]) -> "SoFar":
         """With the costs that have come since; from the start where these are others."""
@@ -44,7 +46,7 @@ class SoFar:
     def value(self) -> float:
         """The largest loss over all pairs; where it is only bounded, each cost by itself may tell more."""
         together, pair = self._worst.found
-        together *= _ROUNDINGS
+        together = (together + self._people) * _ROUNDINGS
         return min(together, self._alone) if pair is None and self._costs else together
 
 

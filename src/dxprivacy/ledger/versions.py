@@ -12,10 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 from dxprivacy.attributes.matching import Recoding
-from dxprivacy.errors import DxError, LedgerError
+from dxprivacy.errors import DxError, LedgerError, MetricError
 from dxprivacy.exact.numbers import written_fraction
 from dxprivacy.ledger.journal import Row
 from dxprivacy.metrics import Metric
+from dxprivacy.metrics.stored import metric_from_spec
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
 
@@ -132,3 +133,19 @@ class Recorded:
 
 def _words(title: str, version: str) -> str:
     return ", ".join(x for x in (f"“{title}”" if title else "", f"version {version}" if version else "") if x)
+
+
+def stored_metric(recorded: Recorded) -> Metric:
+    """The distances of a recorded version; they have the digest that the journal recorded."""
+    universe = _with_units(recorded.universe, recorded.units or {})
+    metric = metric_from_spec(recorded.metric_spec, universe)
+    if metric.digest != recorded.digest:
+        raise MetricError("the distances are not those of the digest")
+    return metric
+
+
+def _with_units(universe: Universe, units: Mapping[str, str]) -> Universe:
+    """Units are words for people: no spec holds them, and no digest covers them."""
+    if not units:
+        return universe
+    return universe.like(a.with_units(units) for a in universe.attributes)

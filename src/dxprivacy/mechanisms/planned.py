@@ -46,6 +46,11 @@ class Planned(Facts, Generic[T]):
         return (tuple(range(len(self.metric.universe.shape))),)
 
     @property
+    def asks_people(self) -> tuple[tuple[int, ...], ...]:
+        """Attributes by which to tell whose rows they are, one set for each table of people; mostly none."""
+        return ()
+
+    @property
     def steps(self) -> int:
         """How many there are."""
         return 1

@@ -20,6 +20,9 @@ class Counted(Protocol):
     def over(self, axes: Sequence[int]) -> "Occupied":
         """Counts by cell in which these attributes can be told."""
 
+    def by_person(self, axes: Sequence[int]) -> "Occupied":
+        """The same, and whose they are."""
+
 
 class Occupied:
     """How many records stand in each of some cells, which differ in the attributes that have a column.
@@ -30,8 +33,11 @@ class Occupied:
     (Occupied(by element, counts hidden), [0, 2])
     """
 
-    def __init__(self, universe: Universe, columns: Mapping[int, Ints], counts: Ints) -> None:
+    def __init__(
+        self, universe: Universe, columns: Mapping[int, Ints], counts: Ints, person: Ints | None = None
+    ) -> None:
         self.universe, self.counts = universe, read_only(counts)
+        self.person = None if person is None else read_only(person)  # below 0: so many people, with a row each
         self._columns = {axis: read_only(column) for axis, column in columns.items()}
 
     @classmethod
@@ -55,6 +61,12 @@ class Occupied:
         if not set(axes) <= set(self._columns):
             raise UsageError("a question about attributes that were not counted", hints=["count the whole records"])
         return self
+
+    def by_person(self, axes: Sequence[int]) -> "Occupied":
+        """These counts, if it is known whose they are."""
+        if self.person is None:
+            raise UsageError("a question about people, whose rows were not told apart", hints=["a session counts them"])
+        return self.over(axes)
 
     @property
     def cells(self) -> Ints:

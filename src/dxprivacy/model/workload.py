@@ -12,10 +12,10 @@ from typing import overload
 import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Bools, Floats, Ints
 from dxprivacy.exact.values import changed
 from dxprivacy.files.canonical import canonical
-from dxprivacy.model.blocks import Block, Differences
+from dxprivacy.model.blocks import Block, Differences, PeopleTable
 from dxprivacy.model.occupied import Counted, Occupied
 from dxprivacy.model.recipes import Linear, Recipe
 from dxprivacy.model.universe import Universe
@@ -128,8 +128,40 @@ class Workload:
 
     @property
     def asks(self) -> tuple[tuple[int, ...], ...]:
-        """The attributes that each block looks at."""
-        return tuple(b.axes for b in self.blocks)
+        """The attributes that each block of counts and sums of rows looks at."""
+        return tuple(b.axes for b in self.blocks if not isinstance(b, PeopleTable))
+
+    @property
+    def asks_people(self) -> tuple[tuple[int, ...], ...]:
+        """The attributes that each block looks at that counts people."""
+        return tuple(b.axes for b in self.blocks if isinstance(b, PeopleTable))
+
+    @cached_property
+    def people(self) -> "tuple[tuple[PeopleTable, int], ...]":
+        """The blocks that count people, with their first rows."""
+        placed = zip(self.blocks, self.offsets, strict=True)
+        return tuple((block, start) for block, start in placed if isinstance(block, PeopleTable))
+
+    @cached_property
+    def counts_people(self) -> Bools:
+        """Whether each row counts people."""
+        out = np.zeros(self.rows, dtype=bool)
+        for block, start in self.people:
+            out[start : start + block.rows] = True
+        return out
+
+    @cached_property
+    def of_rows(self) -> "Workload | None":
+        """What is counted and summed of rows, without what counts people; None where nothing is left."""
+        if not self.people:
+            return self
+        blocks = tuple(block for block in self.blocks if not isinstance(block, PeopleTable))
+        if not blocks:
+            return None
+        place = (np.cumsum(~self.counts_people) - 1).tolist()
+        mine = [a for a in self.answers if not self.counts_people[list(a.rows)].any()]
+        answers = tuple(changed(a, recipe=a.recipe.moved(place[a.rows[0]] - a.rows[0])) for a in mine)
+        return Workload(self.universe, blocks, answers, self.titles)
 
     @property
     def largest(self) -> int:
@@ -145,6 +177,13 @@ class Workload:
             np.concatenate([p[2] for p in parts]),
         )
 
+    def touched(self, i: Ints, j: Ints) -> tuple[Ints, Ints]:
+        """Which rows of Q differ between two records, or count people by one of them: the pair's place, and the row."""
+        blocks = [b.groups if isinstance(b, PeopleTable) else b for b in self.blocks]
+        parts = [b.differences(i, j) for b in blocks]
+        rows = [p[1] + offset for p, offset in zip(parts, self.offsets, strict=True)]
+        return np.concatenate([p[0] for p in parts]), np.concatenate(rows)
+
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
         """sum_k w_k |Q_ki - Q_kj| for each pair."""
         total = np.zeros(len(i))
@@ -155,7 +194,9 @@ class Workload:
     def answer(self, counts: Ints | Counted) -> Ints:
         """Q x in 64-bit integers, from one count for each cell or from the cells that have any."""
         found = Occupied.dense(self.universe, counts) if isinstance(counts, np.ndarray) else counts
-        return np.concatenate([b.answer(found.over(b.axes)) for b in self.blocks])
+        return np.concatenate(
+            [b.answer((found.by_person if isinstance(b, PeopleTable) else found.over)(b.axes)) for b in self.blocks]
+        )
 
     @cached_property
     def digest(self) -> str:

@@ -36,6 +36,7 @@ _GOALS = ("within", "weight", "title")
 _KEYS: dict[str, tuple[str, ...]] = {
     "question": ("weight", "title"),
     "count": ("by", "where", *_GOALS),
+    "people": ("by", "where", *_GOALS),
     "sum": ("by", "where", *_GOALS),
     "mean": ("by", "where", *_GOALS),
     **{ask: ("by", *_GOALS) if kind.listing else _GOALS for ask, kind in ASKS.items() if kind.whole},
@@ -43,6 +44,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
 _EXAMPLES = {
     "question": 'question = "count by sex"',
     "count": "count = true",
+    "people": "people = true",
     "sum": 'sum = "income"',
     "mean": 'mean = "income"',
     "prefixes": 'prefixes = "age/10"',
@@ -166,9 +168,9 @@ class _Ask:
 
     def _of(self, kind: str) -> str:
         given = self.table[kind]
-        if kind == "count":
+        if kind in ("count", "people"):
             if given is not True:
-                raise self.wrong(kind, "count is true; groups stand behind by, conditions behind where")
+                raise self.wrong(kind, f"{kind} is true; groups stand behind by, conditions behind where")
             return ""
         if kind == "marginals":
             if type(given) is not int or given < 1:

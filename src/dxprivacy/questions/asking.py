@@ -2,6 +2,7 @@
 
     dx.table("sex", "age/10")                 one count per combination
     dx.count(sex="F", age=(18, 65))           one count, bounds included
+    dx.count_people(ward="A")                 people with at least one such row
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
     dx.table("age/10", weight=2)              more important than others in its plan
@@ -22,7 +23,7 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.numbers import Number
 from dxprivacy.questions.asked import Asked, Stack, importance, target
 from dxprivacy.questions.conditions import conditions
-from dxprivacy.questions.counts import Count
+from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.explicit_rows import on_grids
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.intervals import Prefixes, Ranges
@@ -88,6 +89,15 @@ def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where
     'count where sex=F and age=18..65'
     """
     return Count(by=_names(by), where=conditions(where), within=target(within))
+
+
+def count_people(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> CountPeople:
+    """How many people have at least one row, of those that are kept, that fulfils the conditions: under `[people]`.
+
+    >>> str(count_people(ward="A", by="month"))
+    'count people by month where ward=A'
+    """
+    return CountPeople(by=_names(by), where=conditions(where), within=target(within))
 
 
 def sum_of(

@@ -5,13 +5,14 @@ from fractions import Fraction
 
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
 from dxprivacy.questions.conditions import Condition
-from dxprivacy.questions.counts import Count
+from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.intervals import Prefixes, Ranges
 from dxprivacy.questions.marginals import Marginals
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.sums import Mean, Sum
 
-ASKS: dict[str, type[Question]] = {kind.ask: kind for kind in (Count, Sum, Mean, Prefixes, Ranges, Marginals)}
+_KINDS = (Count, CountPeople, Sum, Mean, Prefixes, Ranges, Marginals)
+ASKS: dict[str, type[Question]] = {kind.ask: kind for kind in _KINDS}
 
 
 def register_question(kind: type[Question]) -> type[Question]:

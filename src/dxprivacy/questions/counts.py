@@ -1,9 +1,11 @@
-"""Counts: how many records are in each group."""
+"""Counts: how many records are in each group, or how many people."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dxprivacy.errors import QuestionError
+from dxprivacy.model.blocks import PeopleTable
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
@@ -22,6 +24,26 @@ class Count(Question):
         found = Grouped.of(self, universe)
         found.require_unit("")
         return Workload(universe, (found.block(),), tuple(answers_of(found)), (str(self),))
+
+
+@dataclass(frozen=True)
+class CountPeople(Question):
+    """How many people have at least one row that fulfils the conditions, possibly by groups; of those that are kept."""
+
+    ask = "people"
+    said = "count people"
+    takes_of = False
+
+    def rows_on(self, universe: Universe) -> Workload:
+        if universe.people is None:
+            raise QuestionError(
+                "people are counted where they may have several rows",
+                where=f"question “{self}”",
+                hints=[("count", "counts records"), ('[people] key = "patient"', "in the policy: whose row it is")],
+            )
+        found = Grouped.of(self, universe)
+        found.require_unit("")
+        return Workload(universe, (PeopleTable(found.block()),), tuple(answers_of(found)), (str(self),))
 
 
 def answers_of(found: Grouped, *, first: int = 0, called: str = "") -> Iterator[Answer]:

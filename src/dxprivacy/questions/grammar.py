@@ -1,6 +1,7 @@
 """Questions in words, as on the command line and in files; one parser for both.
 
-    count | table | sum X | mean X   [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
+    count | count people | table | sum X | mean X
+        [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
     prefixes X | ranges X | marginals K [of A, B/10, C]   [within 10]
 
 and behind all of them `[weight 2]`.
@@ -17,6 +18,7 @@ from dxprivacy.exact.numbers import exact
 from dxprivacy.questions.asked import importance
 from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.conditions import Condition, condition, written_condition
+from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.question import BARE, KEYWORDS, Question
 
 _TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=|,])|(?P<word>{BARE.pattern}))""")
@@ -36,6 +38,8 @@ def parse(text: str) -> Question:
     ask = reader.word("a question starts with count, table, sum or mean").lower()
     if ask not in _asks():
         raise reader.error(f"“{ask}” is not something to ask", _instead(ask))
+    if ask == "count" and reader.take(CountPeople.ask):
+        ask = CountPeople.ask
     of, by = "", []
     if ask != "table" and ASKS[ask].takes_of:
         reader.take("of")
@@ -80,7 +84,7 @@ def _instead(word: str) -> list[tuple[str, str]]:
 
 def _asks() -> tuple[str, ...]:
     """What a question may start with."""
-    return ("count", "table", *(ask for ask in ASKS if ask != "count"))
+    return ("count", "table", *(ask for ask in ASKS if ask not in (Count.ask, CountPeople.ask)))
 
 
 def read_target(text: str) -> tuple[Fraction, str]:

@@ -60,7 +60,8 @@ class Grouped:
         """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
         question, named = self.question, {g.axis: g.labels for g in self.groupings}
         if not named:
-            return [f"{question.ask} {question.of}".strip() if not question.where else self._in_words()]
+            begin = question.said or question.ask
+            return [f"{begin} {question.of}".strip() if not question.where else self._in_words()]
         labels = [""]
         for axis in sorted(self.sizes):
             if axis in named:

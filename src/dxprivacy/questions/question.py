@@ -36,6 +36,7 @@ class Question(Asked):
     """What all kinds have in common."""
 
     ask: ClassVar[str]
+    said: ClassVar[str] = ""  # in words, where that is more than one
     takes_of: ClassVar[bool] = True  # whether it is about something: `sum of what?`
     whole: ClassVar[bool] = False  # asked of all records at once: neither groups nor conditions
     listing: ClassVar[str] = ""  # the word behind which one that is asked of all records lists what it is about
@@ -108,7 +109,7 @@ class Question(Asked):
 
         `instead` has other words for some conditions, by their place.
         """
-        words = [self.ask]
+        words = [self.said or self.ask]
         if self.of:
             words.append(_quoted(self.of))
         if self.by:

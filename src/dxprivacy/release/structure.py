@@ -10,7 +10,7 @@ import numpy as np
 
 from dxprivacy.errors import DxError, UsageError
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.model.blocks import AlongAxis, Block, Explicit, OneHot
+from dxprivacy.model.blocks import AlongAxis, Block, Explicit, OneHot, PeopleTable
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
@@ -82,6 +82,8 @@ def _workload(release: Release) -> Workload:
 
 
 def _nonnegative(block: Block) -> bool:
+    if isinstance(block, PeopleTable):
+        return True
     if isinstance(block, OneHot):
         return all(bool((factor.values >= 0).all()) for factor in block.factors.values())
     if isinstance(block, AlongAxis):

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.accounting import largest_pairs, ratios
+from dxprivacy.accounting.people import closest_pairs
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.notes import notes
@@ -44,7 +45,7 @@ def limits(plan: Plan) -> list[Limit]:
     owner = np.full(plan.workload.rows, -1, dtype=np.int64)
     for start in range(0, len(order), _CHUNK):
         chunk = order[start : start + _CHUNK]
-        pair, row, _ = plan.workload.differences(first[chunk], second[chunk])
+        pair, row = plan.workload.touched(first[chunk], second[chunk])
         at = np.full(plan.workload.rows, len(order), dtype=np.int64)
         np.minimum.at(at, row, pair)
         fresh = (owner < 0) & (at < len(order))
@@ -61,7 +62,18 @@ def limits(plan: Plan) -> list[Limit]:
             continue
         also = max(max(int(tight_pairs[row]) for row in answer.rows) - 1, 0)
         out.append(Limit((int(first[tight]), int(second[tight])), float(used[tight]), also))
-    return out
+    return _limits_of_people(plan, out) if plan.workload.people else out
+
+
+def _limits_of_people(plan: Plan, found: list[Limit]) -> list[Limit]:
+    """Counts of people are limited by the closest two rows of which one is in the group and the other is not."""
+    pairs: dict[int, tuple[int, int]] = {}
+    for block, start in plan.workload.people:
+        told = zip(range(start, start + block.rows), closest_pairs(block, plan.metric), strict=True)
+        pairs |= {row: near.pair for row, near in told if near is not None}
+    used = float(plan.certificate.ratio)
+    answers = zip(plan.workload.answers, found, strict=True)
+    return [Limit(pairs[a.rows[0]], used) if a.rows[0] in pairs else limit for a, limit in answers]
 
 
 def _tight_pairs(plan: Plan, used: Floats, first: Ints, second: Ints) -> Ints:
@@ -69,7 +81,7 @@ def _tight_pairs(plan: Plan, used: Floats, first: Ints, second: Ints) -> Ints:
     tight = np.flatnonzero(used >= (1 - 1e-6) * float(plan.share))
     if len(tight) > _COUNTED:
         return np.zeros(plan.workload.rows, dtype=np.int64)
-    row = plan.workload.differences(first[tight], second[tight])[1]
+    row = plan.workload.touched(first[tight], second[tight])[1]
     return np.bincount(row, minlength=plan.workload.rows).astype(np.int64)
 
 
@@ -345,7 +357,7 @@ def _moved(plan: Plan, limit: Limit) -> list[int]:
     """The answers that change when a record moves along the pair."""
     if limit.pair is None:
         return []
-    rows = set(plan.workload.differences(np.array([limit.pair[0]]), np.array([limit.pair[1]]))[1].tolist())
+    rows = set(plan.workload.touched(np.array([limit.pair[0]]), np.array([limit.pair[1]]))[1].tolist())
     return [k for k, a in enumerate(plan.workload.answers) if rows & set(a.rows)]
 
 

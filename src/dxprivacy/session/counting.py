@@ -6,8 +6,10 @@ there are cells.
 
 from collections.abc import Sequence
 
+from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.source import Source
 from dxprivacy.histogram import Histogram
+from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
 
 Axes = tuple[int, ...]
@@ -16,16 +18,26 @@ MOST_HELD = 1 << 26
 _MOST_CELLS = 1 << 22  # of one histogram among several
 
 
-def count(source: Source, universe: Universe, asked: Sequence[Axes], records: int) -> Histogram:
+def count(
+    source: Source, universe: Universe, asked: Sequence[Axes], records: int, people: Sequence[Axes] = ()
+) -> Histogram:
     """The rows of a source by the attributes of every question; one table where that fits, otherwise several.
 
-    Of people with several rows, those that are kept.
+    Of people with several rows, those that are kept; by the attributes of `people` also whose they are.
     """
-    parts = projections(universe, asked, records)
+    parts = projections(universe, asked, records) if asked or not people else ()
     if universe.people is None:
         return Histogram.joined(universe, [(axes, source.count(universe.onto(axes))) for axes in parts])
     kept = [(axes, source.kept(universe, axes).histogram(universe.onto(axes))) for axes in parts]
-    return Histogram.joined(universe, kept, most=records)
+    told = [_by_person(source, universe, axes) for axes in projections(universe, people, records)] if people else []
+    return Histogram.joined(universe, kept, told, most=records)
+
+
+def _by_person(source: Source, universe: Universe, axes: Axes) -> Occupied:
+    """The kept rows by person and cell of some attributes."""
+    kept = source.kept(universe, axes, by_person=True)
+    table = Packing(universe.onto(axes)).columns(kept.numbers)
+    return Occupied(universe, {axes[k]: column for k, column in table.items()}, kept.counts, kept.person)
 
 
 def projections(universe: Universe, asked: Sequence[Axes], records: int) -> tuple[Axes, ...]:

@@ -124,7 +124,9 @@ class Session:
         spend = Recorded(ledger, name, self.pacing)
         if planned.in_steps:
             require_budget(ledger, planned, len(spend.entries(in_steps=True)))
-        count = spend.guarded(lambda: counted(self.source, self.policy.universe, planned.asks, self.rows))
+        count = spend.guarded(
+            lambda: counted(self.source, self.policy.universe, planned.asks, self.rows, planned.asks_people)
+        )
         made = planned.run(count, self._noise, spend, progress=progress)
         alone = spend.booked and not planned.in_steps
         entries = tuple(spend.booked) if alone else spend.entries(in_steps=planned.in_steps)

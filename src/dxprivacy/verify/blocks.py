@@ -222,6 +222,18 @@ class Table(Block):
         return Table(groups, self.weights, dict.fromkeys(groups, 1), self.unit, self.bias)
 
 
+class PeopleTable(Table):
+    """The groups of a table, each of which counts people who have at least one row there."""
+
+    kind = "people"
+
+    def filled(self) -> Iterator[bool]:
+        """Whether anybody can be in each group."""
+        return (
+            all(parts) for parts in product(*([g in self.groups[a] for g in range(self.sizes[a])] for a in self.axes))
+        )
+
+
 class Inside(Sequence[int]):
     """1 for each value inside a span and 0 for each other one, span by span: too many to be held at once."""
 

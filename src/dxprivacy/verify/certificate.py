@@ -22,19 +22,33 @@ from dxprivacy.verify.exchange import never_more
 from dxprivacy.verify.lines import ends
 from dxprivacy.verify.loss import Loss, Tightest, ratio
 from dxprivacy.verify.parts import MARGIN
+from dxprivacy.verify.people import part_of_people, people_reading
 from dxprivacy.verify.reading import Exact, refuse
 
 _MOST_COLUMNS = 2_500
+_PEOPLE_ROOM = Fraction(1, 1 << 20)  # how much more may be stated of people: whoever states more pays more
 
 
 def tightest(loss: Loss, metric: Distance, enough: Exact = Fraction(0)) -> Tightest:
     """The largest ratio over all pairs; where pairs are very many only a bound of it, if that is at most `enough`."""
     if metric.size != loss.universe.size:
         raise refuse("is not over the cells of the universe", "metric")
+    if loss.people:
+        return _beside_people(loss, metric, enough)
     best = NOTHING
     for part in loss.alternatives:
         best = _larger(best, _tightest(part, metric, enough))
     return best
+
+
+def _beside_people(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
+    """Counts of people take the same part of every distance, so much more than what rows take."""
+    parts = [part_of_people(block, loss.scales, metric, loss.universe) for block in loss.people]
+    low, high = (sum((part[k] for part in parts), Fraction(0)) for k in (0, 1))
+    rows = loss.of_rows
+    found = tightest(rows, metric, max(enough - high, Fraction(0))) if rows.blocks else NOTHING
+    room = max(found.room, _PEOPLE_ROOM)
+    return Tightest(found.low + low, found.high + high, found.pair, found.pairs, found.exact, room)
 
 
 def _tightest(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
@@ -259,11 +273,17 @@ def largest_loss(loss: Loss) -> float:
 
     Of people with several rows all may differ so.
     """
-    return float(tightest(loss, Constant(loss.universe.size, Fraction(1))).high * loss.universe.rows_each)
+    rows, one = loss.of_rows, Constant(loss.universe.size, Fraction(1))
+    return float(tightest(rows, one).high * loss.universe.rows_each) + _of_people(loss)
 
 
 def earlier_bound(loss: Loss) -> float:
     """What earlier versions stated as the largest loss: all attributes at once, bounded where these are too many."""
     one = Constant(loss.universe.size, Fraction(1))
-    most = max((_linked(part, one, closely=False).high for part in loss.alternatives), default=Fraction(0))
-    return float(most * loss.universe.rows_each)
+    alternatives = loss.of_rows.alternatives
+    most = max((_linked(part, one, closely=False).high for part in alternatives), default=Fraction(0))
+    return float(most * loss.universe.rows_each) + _of_people(loss)
+
+
+def _of_people(loss: Loss) -> float:
+    return math.fsum(people_reading(block, loss.scales, loss.universe.rows_each) for block in loss.people)

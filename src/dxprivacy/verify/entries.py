@@ -45,7 +45,7 @@ def read_entry(row: Row, version: Version, place: str, known: dict[tuple[int, st
     """A cost from its own content; its body must fit.  Equal ones under one version are worked out once."""
     names = ("kind", "title", "questions", "universe", "scales", "share")
     content = reading.members(json_object(row, place), place, names, ("asked", "alike"))
-    if content["kind"] not in ("laplace", "selection") or content["universe"] != version.universe.digest:
+    if content["kind"] not in ("laplace", "selection", "people") or content["universe"] != version.universe.digest:
         raise refuse("is of another kind or universe", place)
     share = reading.fraction(content["share"], place)
     described = version.number, reading.canonical({name: x for name, x in content.items() if name != "share"})
@@ -64,6 +64,8 @@ def read_entry(row: Row, version: Version, place: str, known: dict[tuple[int, st
         raise refuse("its title is not that of its questions", place)
     choices = [range(asked.rows)] if choice else []
     loss = Loss(version.universe, asked.blocks, _scales(content, asked.rows, place), choices)
+    if bool(loss.people) != (content["kind"] == "people"):
+        raise refuse("does not say whether people are counted", place)
     known[described] = Entry(row, version, loss, share)
     return known[described]
 

@@ -111,7 +111,7 @@ def _check_entry(entry: Entry, data: dict[str, Any], spent: Spent, book: Book, w
     facts, number = data["ledger"], data["ledger"]["entry"]
     content = json_object(entry.row, book.where)
     for name, stated, found in (
-        ("kind of cost", spent.cost, content["kind"]),
+        ("kind of cost", "people" if spent.loss.people else spent.cost, content["kind"]),
         ("request", facts["request"], entry.row.request),
         ("time", facts["at"], entry.row.at),
         ("questions", data["questions"], content.get("asked", content["questions"])),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dxprivacy.verify.blocks import Block, Column
+from dxprivacy.verify.blocks import Block, Column, PeopleTable
 from dxprivacy.verify.distances import Distance
 from dxprivacy.verify.reading import Exact
 from dxprivacy.verify.universe import Universe
@@ -48,6 +48,16 @@ class Loss:
         self._choice = {row: k for k, rows in enumerate(choices) for row in rows}
         self._uniform: dict[int, bool] = {}
         self._exact: dict[frozenset[tuple[int, float, int]], Exact] = {}
+
+    @property
+    def people(self) -> list[PeopleTable]:
+        """The blocks that count people: no pair of rows tells what these lose."""
+        return [block for block in self.blocks if isinstance(block, PeopleTable)]
+
+    @property
+    def of_rows(self) -> "Loss":
+        """The loss without them."""
+        return self.only([block for block in self.blocks if not isinstance(block, PeopleTable)])
 
     def uniform(self, block: Block) -> bool:
         """Whether all rows of a block have one scale."""

@@ -15,6 +15,7 @@ from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
+from dxprivacy.model.universe import Universe
 from dxprivacy.release.release import Release
 from dxprivacy.wording import digits, plural
 
@@ -43,7 +44,7 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
     if free and universe.max_records is not None:
         total = universe.max_records
     else:
-        known = noisy.records if isinstance(noisy, Release) else None
+        known = _known(noisy, universe) if isinstance(noisy, Release) else None
         total = next((x for x in (records, known, plan.records) if x is not None), -1)
         if not is_whole(total) or total < 0:
             raise UsageError("how many records are there? The number is public", hints=["records=20000"])
@@ -87,6 +88,12 @@ def variances_of(scales: "tuple[float, ...]") -> Floats:
     known = {s: variance(s) for s in set(scales)}
     least = min((v for v in known.values() if v > 0), default=1.0)
     return np.array([known[s] if known[s] > 0 else min(least * _HARD, 1e-2) for s in scales])
+
+
+def _known(release: Release, universe: Universe) -> int | None:
+    """How many records a release is about, or can be: as many as its people can have."""
+    people = release.facts.get("people")
+    return release.records if people is None else people * universe.rows_each
 
 
 def _released(plan: Plan, noisy: object) -> Floats:

@@ -30,8 +30,11 @@ import numpy as np
 
 from dxprivacy.accounting import closest_told_apart, largest_loss, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.accounting.people import closest_groups, part_of_people
+from dxprivacy.accounting.with_people import PeopleCost, laplace_cost
 from dxprivacy.errors import NotCertified
 from dxprivacy.mechanisms.laplace.constraints import constraints_by_block
+from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.mechanisms.laplace.plain import plain_metric
@@ -120,6 +123,9 @@ def baselines(ours: Ours) -> Baselines:
     quick = len(noisy) > MOST_QUESTIONS or looked_for > MOST_TOGETHER
     found: dict[int, PlainQuestion] = {}
     for a in noisy:
+        if a.workload.people:
+            found |= _of_people(ours, a, losses[a.number] / together if together else 0.0, strict, worst)
+            continue
         near = closest_told_apart(a.workload, ours.metric)
         if near is None:
             continue
@@ -142,6 +148,31 @@ def baselines(ours: Ours) -> Baselines:
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
 
 
+def _of_people(
+    ours: Ours, a: _Alone, of_worst: float, strict: list[ErrorOf | None], worst: list[ErrorOf | None]
+) -> dict[int, PlainQuestion]:
+    """A count of people under plain DP: one scale, by which all that a person can change is hidden alike."""
+    ((block, _),) = a.workload.people
+    near = closest_groups(block, ours.metric)
+    mine = np.array([ours.scales[r] for r in a.rows])
+    part = part_of_people(block, mine, ours.metric)
+    each = ours.metric.universe.rows_each
+    if near is None or not 0 < part < math.inf:
+        return {}
+    granted = float(ours.share) if all(ours.reached(k) for k in a.answers) else float(part)
+    epsilon, changed = near.distance * each * granted, min(2 * each, block.rows)
+    plain = np.where(mine > 0, changed / epsilon, 0.0)
+    gain = math.sqrt(float((plain**2).sum()) / float((mine**2).sum()))
+    epsilon, plain = (epsilon, plain) if gain >= 1 else (epsilon * gain, plain / gain)
+    for k, error in zip(a.answers, all_expected(a.workload, plain.tolist(), ours.records, None), strict=True):
+        strict[k] = ours.errors[k] if ours.reached(k) and error.half_width < ours.errors[k].half_width else error
+    if 0 < of_worst * ours.worst_epsilon < math.inf:
+        loose = np.where(mine > 0, changed / (of_worst * ours.worst_epsilon), 0.0)
+        for k, error in zip(a.answers, all_expected(a.workload, loose.tolist(), ours.records, None), strict=True):
+            worst[k] = error
+    return {a.number: PlainQuestion(epsilon, near.pair, max(gain, 1.0), tuple(a.rows), tuple(plain.tolist()))}
+
+
 def _questions(ours: Ours) -> list[_Alone]:
     """Each question by itself: its rows stand together, in the order of the questions."""
     out, start = [], 0
@@ -156,11 +187,11 @@ def _questions(ours: Ours) -> list[_Alone]:
     return out
 
 
-def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | None:
+def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | PeopleCost | None:
     """What a question costs by itself; None where other rows are counted, which serve all questions."""
     if not ours.measured.as_asked or len(ours.questions.questions) == 1:
         return None
-    return LaplaceCost(alone.workload, [ours.scales[r] for r in alone.rows])
+    return laplace_cost(alone.workload, [ours.scales[r] for r in alone.rows], ours.metric)
 
 
 def _part(ours: Ours, alone: _Alone, *, quick: bool) -> float:

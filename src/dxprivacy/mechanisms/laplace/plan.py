@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.accounting.with_people import PeopleCost
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import finite, written_fraction
@@ -41,12 +42,16 @@ class Plan(PlanFacts, Planned[Release]):
     told = "plan was made", "session.plan(…)"
 
     @property
-    def reserved(self) -> LaplaceCost:
+    def reserved(self) -> LaplaceCost | PeopleCost:
         return self.cost
 
     @property
     def asks(self) -> tuple[tuple[int, ...], ...]:
         return self.counted.asks
+
+    @property
+    def asks_people(self) -> tuple[tuple[int, ...], ...]:
+        return self.counted.asks_people
 
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse what cannot be released, from public numbers."""

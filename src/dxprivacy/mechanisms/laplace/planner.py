@@ -1,15 +1,18 @@
 """From questions and a policy to a certified plan.  Never sees data."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from dxprivacy.accounting.costs import Cost, LaplaceCost
+from dxprivacy.accounting.costs import Cost
 from dxprivacy.accounting.share import parse_share, require_spent
+from dxprivacy.accounting.with_people import laplace_cost
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import is_whole
 from dxprivacy.mechanisms.laplace.facts import Proof
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
+from dxprivacy.mechanisms.laplace.people_shares import planned_with_people
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
 from dxprivacy.metrics import Metric
@@ -59,7 +62,8 @@ def make_plan(
     asked, task = prepare(
         questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch, effort=_effort(method, thorough)
     )
-    return finish(asked, task, chosen(task, method), title=title, dataset=dataset, planner=method)
+    found = planned_with_people(task, partial(chosen, method=method)) if task.workload.people else chosen(task, method)
+    return finish(asked, task, found, title=title, dataset=dataset, planner=method)
 
 
 def prepare(
@@ -89,7 +93,8 @@ def prepare(
     if rows is not None:
         require_room(workload.largest, workload.universe.max_records or rows, where="plan")
     task = Task(workload, metric, granted, rows, LOSSES[loss], before, watch or Watch(), effort)
-    _ = task.even_bound  # refuses what no noise could make private
+    if not workload.people:
+        _ = task.even_bound  # refuses what no noise could make private
     return asked, task
 
 
@@ -118,7 +123,7 @@ def finish(
         measured=found.measured,
         about=_said(found.about, task.watch),
         planner=planner,
-        proof=Proof(LaplaceCost(found.measured.workload, found.scales), found.certificate),
+        proof=Proof(laplace_cost(found.measured.workload, found.scales, task.metric), found.certificate),
     )
     if not plan.measured.as_asked:
         _ = plan.errors  # refuses what does not follow from the counted rows

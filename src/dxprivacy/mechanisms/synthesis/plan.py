@@ -11,7 +11,7 @@ from typing import Any
 
 from dxprivacy.accounting.costs import Cost
 from dxprivacy.accounting.share import parse_share, require_spent
-from dxprivacy.errors import DxError, UsageError, did_you_mean
+from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
 from dxprivacy.mechanisms.direct.plan import DirectFit, plan_direct
 from dxprivacy.mechanisms.direct.run import require_room_to_fit
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
@@ -178,9 +178,15 @@ def plan_synthesis(
         raise UsageError(f"records is {records!r}; at least one record is needed")
     asked = gather(questions)
     asked.require_honest(metric.universe)
+    workload = asked.on(metric.universe)
+    if workload.people:
+        raise QuestionError(
+            "synthetic records are rows, of nobody: people cannot be counted in them",
+            hints=[("count …", "counts rows"), ("dxp plan …", "answers about people, with noise")],
+        )
     task = _Task(
         questions=asked,
-        workload=asked.on(metric.universe),
+        workload=workload,
         metric=metric,
         records=records,
         share=parse_share(share),

@@ -9,6 +9,7 @@ from dxprivacy.model.blocks.along import AlongAxis
 from dxprivacy.model.blocks.base import Block, Differences, Rows, joint_classes, largest_entry
 from dxprivacy.model.blocks.explicit import Explicit, MatrixRows
 from dxprivacy.model.blocks.one_hot import Factor, OneHot
+from dxprivacy.model.blocks.people import PeopleTable
 
 __all__ = [
     "AlongAxis",
@@ -18,6 +19,7 @@ __all__ = [
     "Factor",
     "MatrixRows",
     "OneHot",
+    "PeopleTable",
     "Rows",
     "joint_classes",
     "largest_entry",

@@ -232,6 +232,16 @@ class OneHot(Block):
         row, value = self.place(cells)
         return np.where(row == np.arange(self.rows), value, 0)
 
+    def place_of(self, counts: Occupied) -> tuple[Ints, Ints]:
+        """Row and weight of each of some cells that have records; weight 0 where these are not counted."""
+        row = np.zeros(len(counts.counts), dtype=np.int64)
+        value = np.ones(len(counts.counts), dtype=np.int64)
+        for axis, factor in self.factors.items():
+            at = counts.along(axis)
+            row += factor.groups[at] * self._strides[axis]
+            value *= factor.values[at]
+        return row, value
+
     def answer(self, counts: Occupied) -> Ints:
         """Each cell to its row, with its weight."""
         row = np.zeros(len(counts.counts), dtype=np.int64)

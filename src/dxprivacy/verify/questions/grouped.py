@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.blocks import Table
+from dxprivacy.verify.blocks import PeopleTable, Table
 from dxprivacy.verify.grouping import Grouping, Named, fulfil, group, resolve
 from dxprivacy.verify.questions.answers import Asked, Each, Groups, Recipe
 from dxprivacy.verify.questions.base import MOST_ROWS, by_recipe, each_row
@@ -111,6 +111,23 @@ class Count(_Grouped):
         found = self.grouped()
         self.require_unit("")
         block = found.counts()
+        notes = [*clamped(self), *left_out(self)]
+        return self.asked([block], found.labels, found.named, each_row(block), notes=notes)
+
+
+class CountPeople(_Grouped):
+    """`people`: who has at least one row."""
+
+    ask = "count people"
+    needed = ()
+    optional = ("by", "where", *Worded.optional)
+
+    def bound(self) -> Asked:
+        if self.universe.people is None:
+            raise refuse("counts people where nobody has several rows", self.where)
+        found = self.grouped()
+        self.require_unit("")
+        block = PeopleTable(found.groups, found.ones, found.sizes)
         notes = [*clamped(self), *left_out(self)]
         return self.asked([block], found.labels, found.named, each_row(block), notes=notes)
 

@@ -5,7 +5,7 @@ from typing import Any
 from dxprivacy.verify.questions.base import Question
 from dxprivacy.verify.questions.counted import Steps, Tally
 from dxprivacy.verify.questions.explicit import ExplicitRows
-from dxprivacy.verify.questions.grouped import Count, Mean, Sum
+from dxprivacy.verify.questions.grouped import Count, CountPeople, Mean, Sum
 from dxprivacy.verify.questions.intervals import Prefixes, Ranges
 from dxprivacy.verify.questions.marginals import Marginals
 from dxprivacy.verify.reading import refuse
@@ -13,6 +13,7 @@ from dxprivacy.verify.universe import Universe
 
 KINDS: dict[str, type[Question]] = {
     "count": Count,
+    "people": CountPeople,
     "sum": Sum,
     "mean": Mean,
     "prefixes": Prefixes,
