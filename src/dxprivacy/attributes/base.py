@@ -291,7 +291,9 @@ class Attribute(ABC):
         """What an entry must be, to count as anything but `other`; in the words of `dxp inspect`."""
         texts = self.texts
         few = ", ".join(texts[:6])
-        return f"one of {few}" if len(texts) <= 6 else f"one of {len(texts):,} listed values: {few}, …"
+        codec = self.codec
+        more = f" ({codec.spelling})" if isinstance(codec, ListedTexts) and codec.spelling else ""
+        return f"one of {few}{more}" if len(texts) <= 6 else f"one of {len(texts):,} listed values: {few}, …{more}"
 
     @property
     def _written(self) -> str:

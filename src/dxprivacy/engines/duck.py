@@ -141,11 +141,11 @@ class DuckSource:
 def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
     """The listed texts with their positions; as bytes, since text in the data need not be UTF-8."""
     for name, listed in domains(reads):
-        texts = list(listed)
+        texts, places = list(listed), list(listed.values())
         small = "UTINYINT" if len(texts) < 1 << 8 else "USMALLINT" if len(texts) < 1 << 16 else "UINTEGER"
-        position = f"CAST(unnest(range($size)) AS {small}) AS position"  # what is grouped by had better be small
+        position = f"CAST(unnest($places::UINTEGER[]) AS {small}) AS position"  # what is grouped by had better be small
         domain = f"SELECT encode(unnest($texts::VARCHAR[])) AS listed, {position}"
-        con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {domain}", {"texts": texts, "size": len(texts)})
+        con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {domain}", {"texts": texts, "places": places})
 
 
 def _decoded(text: bytes | None) -> str | None:

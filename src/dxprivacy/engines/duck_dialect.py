@@ -41,8 +41,10 @@ def sql(value: ex.Value, name: str) -> str:
         case ex.AsBytes(inner):
             # Not as text: a join looks at its least and greatest key, and stops at text that is not UTF-8.
             return f"encode(CAST({_inner(inner, name)} AS VARCHAR))"
-        case ex.Stripped(text):
-            return f"trim({_inner(text, name)}, ' ' || chr(9))"
+        case ex.Stripped(text, marks):
+            return f"trim({_inner(text, name)}, {' || '.join(f'chr({ord(mark)})' for mark in marks)})"
+        case ex.Folded(text, old, new):
+            return f"translate({_inner(text, name)}, {quoted(old)}, {quoted(new)})"
         case ex.Replaced(text, old, new):
             return f"replace({_inner(text, name)}, {quoted(old)}, {quoted(new)})"
         case ex.FirstGroup(text, pattern):

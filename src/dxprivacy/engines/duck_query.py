@@ -96,10 +96,10 @@ def distinct_sql(rows: str, column: Column, at_most: int) -> str:
     return f"SELECT DISTINCT {sql(text_of(untyped), 'r0')} FROM ({rows}) LIMIT {at_most + 2}"
 
 
-def domains(reads: Sequence[Reads]) -> list[tuple[str, tuple[str, ...]]]:
-    """The tables of listed texts that must be there, each as (listed BLOB, position)."""
+def domains(reads: Sequence[Reads]) -> list[tuple[str, dict[str, int]]]:
+    """The tables of texts that are looked up, each as (listed BLOB, position)."""
     joined = [read for mine in reads for read in mine if read.is_joined]
-    return [(_domain(read), read.codec.texts) for read in joined if isinstance(read.codec, ListedTexts)]
+    return [(_domain(read), read.codec.places) for read in joined if isinstance(read.codec, ListedTexts)]
 
 
 def _domain(read: Read) -> str:

@@ -2,7 +2,8 @@
 
 The rules, which `placement` says once more for the columns of engines:
 
-- values and points: the text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`);
+- values and points: the text must be listed, exactly as written unless `spelling` says what else counts as it; numbers
+  stand for their shortest text (1.0 is `1`);
 - whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or as the declared format writes it;
 - numbers: rounded to float64, then placed; NaN and what overflows is `other`;
 - times of day: as written or as the clock shows, of instants in the attribute's zone; hours by number where steps are;
@@ -14,7 +15,7 @@ A reader never raises, whatever it is given, and depends on nothing but its entr
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 from functools import partial
@@ -85,8 +86,8 @@ def entry_reader(codec: Codec) -> Reader:
             written = TimeFormat.of(codec.format, whole_hours=codec.whole_hours)
             place = partial(_place_time, codec, written, zone_of(codec.timezone))
         case ListedTexts():
-            place = partial(_place_text, {text: k for k, text in enumerate(codec.texts)}, other)
-            most = longest(codec.texts)
+            place = partial(_place_text, codec)
+            most = 0 if codec.spelling.changes_entries else longest(codec.places)
         case _:
             assert_never(codec)
 
@@ -100,8 +101,8 @@ def entry_reader(codec: Codec) -> Reader:
     return read
 
 
-def longest(texts: Sequence[str]) -> int:
-    """The bytes of the longest of the listed texts: an entry with more is none of them.
+def longest(texts: Iterable[str]) -> int:
+    """The bytes of the longest of the texts that are looked up: an entry with more is none of them.
 
     >>> longest(["M", "été"])
     5
@@ -116,9 +117,9 @@ def _is_long(text: str | bytes) -> bool:
     return len(text.encode("utf-8", errors="replace")) > LONGEST_TEXT
 
 
-def _place_text(position: dict[str, int], other: int, value: object) -> int:
+def _place_text(codec: ListedTexts, value: object) -> int:
     text = clean_text(value)
-    return other if text is None else position.get(text, other)
+    return codec.listed if text is None else codec.places.get(codec.spelling.key(text), codec.listed)
 
 
 def _place_whole(codec: WholeNumbers, written: NumberFormat | None, value: object) -> int:

@@ -77,9 +77,19 @@ class AsBytes:
 
 @dataclass(frozen=True)
 class Stripped:
-    """A text without blanks and tabs at its ends."""
+    """A text without blanks and tabs, or other marks, at its ends; of sound Unicode, which was asked for before."""
 
     text: "Value"
+    marks: str = " \t"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A text with each of the characters `old` replaced by the one at the same place of `new`; of sound Unicode."""
+
+    text: "Value"
+    old: str
+    new: str
 
 
 @dataclass(frozen=True)
@@ -348,6 +358,7 @@ Value: TypeAlias = (
     | AsText
     | AsBytes
     | Stripped
+    | Folded
     | Replaced
     | FirstGroup
     | ToWhole

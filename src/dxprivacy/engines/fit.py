@@ -112,7 +112,8 @@ def _misfit(codec: Codec, kind: Kind | None) -> str:
             # Numbers written as text may be read in several ways: the policy must say in which.
             fits = kind in _NUMBERS or (kind is Kind.TEXT and bool(codec.format))
             return "" if fits else "whole numbers" if isinstance(codec, WholeNumbers) else "numbers"
-        case ListedTexts(texts):
+        case ListedTexts():
+            texts = codec.places
             # Numbers can never hold M or F: better refused than a release in which everybody is “other”.
             if kind is Kind.TRUTH:
                 return "" if {"true", "false"} & set(texts) else "text"

@@ -38,7 +38,7 @@ from dxprivacy.wording import shown
 
 _EQUAL = 1e-9
 _BLOCK = 1 << 18
-_PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "cell_value")
+_PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "cell_value", "format", "spelling")
 
 
 @dataclass(frozen=True)
