@@ -51,6 +51,9 @@ def evaluated(node, given):
             if isinstance(a, date):
                 return (a - b).days if sign == "-" else a + timedelta(days=b)
             return SIGNS[sign](a, b)
+        case ex.Otherwise(value, other):
+            found = evaluated(value, given)
+            return evaluated(other, given) if found is None else found
         case ex.Clamped(number, low, high):
             return max(evaluated(low, given), min(evaluated(high, given), evaluated(number, given)))
     inner = evaluated(next(iter(vars(node).values())), given)  # the one operand of all others
@@ -63,6 +66,8 @@ def applied(node, inner):
             return f"{inner:f}"
         case ex.AsBytes():
             return (clean_text(inner) or "").encode()
+        case ex.OwnText():
+            return clean_text(inner)
         case ex.Stripped(_, marks):
             return inner.strip(marks)
         case ex.Folded(_, old, new):
@@ -163,6 +168,7 @@ ATTRIBUTES = {
         values=("M", "été", "1"),
         spelling=Spelling(trim=True, fold_case=True, aliases=(("M", "x"), ("été", "true"), ("1", ""), ("1", "17"))),
     ),
+    "rates": dx.Values(name="c", values=(Decimal("0.3"), "-1.9", "1", "-20", "0.300", "1e-05", "true")),
     "age": dx.Integers(name="c", low=-3, high=120),
     "clamped": dx.Integers(name="c", low=0, high=9, clamp=True, format="1.234,5"),
     "tenths": dx.Numbers(name="c", low="-0.7", high="1.1", step="0.1"),
@@ -237,7 +243,7 @@ COLUMNS = {
 FITTING = [
     *(
         (name, kind)
-        for name in ("sex", "spelt")
+        for name in ("sex", "spelt", "rates")
         for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL, Kind.TRUTH)
     ),
     *((name, kind) for name in ("age", "tenths") for kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),

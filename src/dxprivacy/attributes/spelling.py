@@ -112,7 +112,7 @@ class Spelling:
         """The letters of some keys in all their other forms, and beside each the form that is looked up.
 
         >>> Spelling(fold_case=True).variants(["sü"])
-        ('SſÜ', 'ssü')
+        ('SÜſ', 'süs')
         """
         if not self.fold_case:
             return "", ""

@@ -39,6 +39,9 @@ from dxprivacy.exact.arrays import Ints
 WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 """A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""
 
+FRACTION = r"-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]"
+"""A number with decimals as values list it: 17.5, not 17.50 and not 1.75e1."""
+
 LONGEST_TEXT = 1 << 16
 """Bytes of a number or a date written as text; what is longer is `other`, without being read."""
 
@@ -99,6 +102,15 @@ def entry_reader(codec: Codec) -> Reader:
             return other
 
     return read
+
+
+def is_fraction(text: str) -> bool:
+    """Whether a text is how a number with decimals is written.
+
+    >>> [is_fraction(text) for text in ("17.5", "-0.25", "17.50", "17", ".5", "1e-5")]
+    [True, True, False, False, False, False]
+    """
+    return re.fullmatch(FRACTION, text) is not None
 
 
 def longest(texts: Iterable[str]) -> int:
@@ -247,8 +259,6 @@ def clean_text(value: object) -> str | None:
     try:
         if isinstance(value, float | np.floating) and value != value:
             return None
-        if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
-            return str(int(value))  # as in a column of decimals, where 2.00 is 2
         # Half a surrogate pair has no UTF-8 (engines would refuse the whole column): it becomes U+FFFD.
         return as_text(value).encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
     except Exception:

@@ -18,6 +18,7 @@ from dxprivacy.attributes.codecs import (
     WholeNumbers,
 )
 from dxprivacy.attributes.registry import is_known
+from dxprivacy.engines.entries import is_fraction
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, Hint, did_you_mean
 from dxprivacy.model.universe import Universe
@@ -118,7 +119,8 @@ def _misfit(codec: Codec, kind: Kind | None) -> str:
             if kind is Kind.TRUTH:
                 return "" if {"true", "false"} & set(texts) else "text"
             if kind in _NUMBERS:
-                return "" if any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
+                decimals = kind is not Kind.WHOLE and any(map(is_fraction, texts))
+                return "" if decimals or any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
             return "" if kind is Kind.TEXT else "text"
         case _:
             assert_never(codec)

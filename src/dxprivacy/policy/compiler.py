@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dxprivacy.attributes.base import Attribute, as_text
+from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import DxError, PolicyError, did_you_mean
 from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, with_absent
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import COMMON, TABLES
-from dxprivacy.policy.recoding import recoding_of, was_version
+from dxprivacy.policy.recoding import recoding_of, version_text, was_version
 from dxprivacy.policy.skeleton import OPEN
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 
@@ -69,8 +69,8 @@ def compile_policy(file: PolicyFile) -> Compiled:
         universe = metric.universe
     found = {a.name: recoding_of(file, a, tables[a.name]) for a, _ in parts}
     recoded = {name: recoding for name, recoding in found.items() if recoding}
-    before = was_version(file, top.get("was_version"), as_text(version), recoded)
-    return Compiled(title, dataset, as_text(version), universe, metric, recoded, before)
+    before = was_version(file, top.get("was_version"), version_text(version), recoded)
+    return Compiled(title, dataset, version_text(version), universe, metric, recoded, before)
 
 
 @dataclass(frozen=True)

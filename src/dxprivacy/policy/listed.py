@@ -66,9 +66,9 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
 
 def _from_list(keys: Keys) -> Values:
     listed = keys["values"]
-    if not isinstance(listed, list) or not all(isinstance(v, (str, int)) for v in listed):
+    if not isinstance(listed, list) or not all(_is_value(v) for v in listed):
         raise keys.error(
-            f"{keys.name}: values must be a list of texts, whole numbers or true/false",
+            f"{keys.name}: values must be a list of texts, numbers or true/false",
             "values",
             ['values = ["M", "F"]', ('values = "zips.csv"', "a file that lists them")],
         )
@@ -85,6 +85,10 @@ def _from_list(keys: Keys) -> Values:
         error = too_many(keys.name, len(listed), MOST_LISTED)
         raise keys.error(error.what, "values", error.hints)
     return _spelt(keys, Values(values=tuple(listed), **keys.common()))
+
+
+def _is_value(given: object) -> bool:
+    return isinstance(given, (str, int)) or (isinstance(given, Decimal) and given.is_finite())
 
 
 def _from_file(keys: Keys) -> Values:
@@ -127,7 +131,7 @@ def _aliases(keys: Keys, attribute: Attribute) -> tuple[tuple[str, str], ...]:
                 f"{keys.name} has no value {value[:60]!r}; aliases are further texts for its values", "aliases", hints
             )
         for text in texts if isinstance(texts, list) else [texts]:
-            if not isinstance(text, (str, int, Decimal)) or UNPRINTABLE.search(as_text(text)):
+            if not _is_value(text) or UNPRINTABLE.search(as_text(text)):
                 raise keys.error(f"an alias of {value[:60]!r} is a text or a number", "aliases", [example])
             if as_text(text) == OTHER:
                 what = f"{OTHER!r} cannot be an alias of {value[:60]!r}: it is ours for invalid entries"
