@@ -39,7 +39,7 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
 
     with working("reading"):
         loaded = Policy.load(policy)
-        source = open_source(data[0] if len(data) == 1 else list(data))
+        source = open_source(data[0] if len(data) == 1 else list(data), file=loaded.universe.file)
         source.check(loaded.universe)
         rows = source.rows()
         found = source.others(loaded.universe, _SHOWN)

@@ -19,7 +19,8 @@ def read_alike(universe: Universe, where: str) -> Universe:
     """A universe with the same cells for every row, of kinds that the package brings; unknown kinds are refused."""
     if all(type(attribute) in OURS for attribute in universe.attributes):
         return universe
-    return Universe([_alike(a, where) for a in universe.attributes], max_records=universe.max_records)
+    attributes = [_alike(a, where) for a in universe.attributes]
+    return Universe(attributes, max_records=universe.max_records, file=universe.file)
 
 
 def _alike(attribute: Attribute, where: str) -> Attribute:

@@ -43,7 +43,12 @@ def require_countable(where: str, universe: Universe) -> None:
 
 
 def find_columns(
-    where: str, names: Sequence[str], universe: Universe, *, list_names: bool = True, hint: str = ""
+    where: str,
+    names: Sequence[str],
+    universe: Universe,
+    *,
+    list_names: bool = True,
+    hints: Sequence[Hint | str] = (),
 ) -> list[list[int]]:
     """The positions of each attribute's columns, found by their exact names.
 
@@ -51,30 +56,40 @@ def find_columns(
     """
     require_countable(where, universe)
     return [
-        [_find(where, names, column, list_names=list_names, hint=hint) for column in attribute.reads]
+        [_find(where, names, column, list_names=list_names, more=hints) for column in attribute.reads]
         for attribute in universe.attributes
     ]
 
 
-def _find(where: str, names: Sequence[str], column: str, *, list_names: bool, hint: str) -> int:
+def _find(where: str, names: Sequence[str], column: str, *, list_names: bool, more: Sequence[Hint | str]) -> int:
     hits = [position for position, name in enumerate(names) if name == column]
     if len(hits) == 1:
         return hits[0]
     if hits:
         raise DataError(
-            f"{len(hits)} columns are named “{column}”",
+            f"{len(hits)} columns are named “{column}”: columns {numbered_places(hits)}",
             where=where,
             hints=[f"rename all but one of the {column} columns"],
         )
     shown = [name[:60] for name in names[:_SHOWN_COLUMNS]]
-    more = f" and {len(names) - _SHOWN_COLUMNS:,} more" if len(names) > _SHOWN_COLUMNS else ""
-    hints = did_you_mean(column, shown) if list_names else []
+    rest = f" and {len(names) - _SHOWN_COLUMNS:,} more" if len(names) > _SHOWN_COLUMNS else ""
+    near = did_you_mean(column, shown) if list_names else []
     raise DataError(
         f"no column “{column}”",
         where=where,
-        details=[f"{where} has: {', '.join(shown)}{more}"] if list_names else [],
-        hints=[*hints, *([hint] if hint else [])],
+        details=[f"{where} has: {', '.join(shown)}{rest}"] if list_names else [],
+        hints=[*near, *more],
     )
+
+
+def numbered_places(positions: Sequence[int]) -> str:
+    """Positions as people count columns, from 1.
+
+    >>> numbered_places([1, 4, 6])
+    '2, 5 and 7'
+    """
+    told = [f"{position + 1:,}" for position in positions]
+    return " and ".join([*([", ".join(told[:-1])] if len(told) > 1 else []), told[-1]])
 
 
 def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Column]]) -> None:

@@ -47,4 +47,5 @@ def _with_units(universe: Universe, units: Mapping[str, str]) -> Universe:
     """Units are words for people: no spec holds them, and no digest covers them."""
     if not units:
         return universe
-    return Universe([a.with_units(units) for a in universe.attributes], max_records=universe.max_records)
+    attributes = [a.with_units(units) for a in universe.attributes]
+    return Universe(attributes, max_records=universe.max_records, file=universe.file)

@@ -297,7 +297,7 @@ def with_absent(metric: Metric, presence: Number, *, max_records: int) -> WithAb
     >>> d.exact(0, 3), d.exact(0, 2)
     (Fraction(1, 4), Fraction(1, 2))
     """
-    universe = Universe(metric.universe.attributes, max_records=max_records)
+    universe = Universe(metric.universe.attributes, max_records=max_records, file=metric.universe.file)
     return WithAbsent(universe, metric, budget(presence, what="presence"))
 
 

@@ -206,4 +206,5 @@ def along(metric: Metric) -> tuple[Metric, ...] | None:
     if axes is None or not isinstance(metric, WithAbsent):
         return axes
     most = metric.universe.max_records
-    return tuple(WithAbsent(Universe(a.universe.attributes, max_records=most), a, metric.radius) for a in axes)
+    alone = [Universe(a.universe.attributes, max_records=most, file=a.universe.file) for a in axes]
+    return tuple(WithAbsent(universe, a, metric.radius) for universe, a in zip(alone, axes, strict=True))

@@ -7,6 +7,8 @@ more cells than these can number, they hold Python's whole numbers instead (`Uni
 
 Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
 is not in the data.  No question counts it.
+
+How the lines of the data are written (`file`) is a public fact, too: it decides which record a line is.
 """
 
 import weakref
@@ -23,6 +25,8 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.files.canonical import digest_of
+from dxprivacy.model.file_format import KIND as FILE
+from dxprivacy.model.file_format import PLAIN, FileFormat
 
 _WORTH_REMEMBERING = 500  # cells
 _NUMBERED = 1 << 62  # so many cells have 64-bit numbers, and sums of two of these
@@ -39,8 +43,11 @@ class Universe:
     (4, [2], {'sex': 'F', 'native': 'N'})
     """
 
-    def __init__(self, attributes: Iterable[Attribute], *, max_records: int | None = None) -> None:
+    def __init__(
+        self, attributes: Iterable[Attribute], *, max_records: int | None = None, file: FileFormat = PLAIN
+    ) -> None:
         self.attributes: tuple[Attribute, ...] = tuple(attributes)
+        self.file = file
         if not self.attributes:
             raise PolicyError("a universe needs at least one attribute")
         names = [a.name for a in self.attributes]
@@ -77,13 +84,15 @@ class Universe:
         """
         if not isinstance(spec, (list, tuple)):
             raise PolicyError("the description of a universe is damaged")
-        last = spec[-1] if spec else None
-        if isinstance(last, Mapping) and last.get("kind") == ABSENT:
+        parts, most, file = list(spec), None, PLAIN
+        if parts and isinstance(parts[-1], Mapping) and parts[-1].get("kind") == ABSENT:
+            last = parts.pop()
             most = last.get("max_records")
             if set(last) != {"kind", "max_records"} or type(most) is not int:
                 raise PolicyError("the description of a universe is damaged")
-            return cls([attribute_from_spec(part) for part in spec[:-1]], max_records=most)
-        return cls([attribute_from_spec(part) for part in spec])
+        if parts and isinstance(parts[-1], Mapping) and parts[-1].get("kind") == FILE:
+            file = FileFormat.from_spec(parts.pop())
+        return cls([attribute_from_spec(part) for part in parts], max_records=most, file=file)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Universe) and self.digest == other.digest)
@@ -240,7 +249,7 @@ class Universe:
     def spec(self) -> list[dict[str, Any]]:
         """All public facts, canonically."""
         absent = [] if self.max_records is None else [{"kind": ABSENT, "max_records": self.max_records}]
-        return [a.spec() for a in self.attributes] + absent
+        return [a.spec() for a in self.attributes] + self.file.spec() + absent
 
     def onto(self, axes: Sequence[int]) -> "Universe":
         """Some of the attributes, without `absent`: what of a record questions about them can see."""
@@ -249,7 +258,7 @@ class Universe:
     @cached_property
     def present(self) -> "Universe":
         """The same without `absent`."""
-        return self if self.absent is None else Universe(self.attributes)
+        return self if self.absent is None else Universe(self.attributes, file=self.file)
 
     @property
     def privacy_unit(self) -> str:

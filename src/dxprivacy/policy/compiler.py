@@ -11,6 +11,7 @@ from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import DxError, PolicyError, did_you_mean
 from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, with_absent
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy.file_table import file_format
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import COMMON, TABLES
 from dxprivacy.policy.recoding import recoding_of, version_text, was_version
@@ -19,7 +20,7 @@ from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 
 _TOP = (
     *("title", "dataset", "version", "was_version", "unit", "epsilon_presence", "max_records"),
-    *("attributes", "combine"),
+    *("file", "attributes", "combine"),
 )
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
@@ -50,6 +51,7 @@ def compile_policy(file: PolicyFile) -> Compiled:
         raise file.error("version is a number or a text", key="version", hints=['version = "2"'])
     absence = _absence(file, top)
     how = _how(file, top.get("combine", {}))
+    lines = file_format(file, top.get("file", {}))
     tables = top.get("attributes")
     if not isinstance(tables, dict) or not tables:
         raise file.error(
@@ -59,11 +61,14 @@ def compile_policy(file: PolicyFile) -> Compiled:
         )
     parts = [_attribute(file, name, table) for name, table in tables.items()]
     try:
-        universe = Universe([attribute for attribute, _ in parts])
+        universe = Universe([attribute for attribute, _ in parts], file=lines)
     except PolicyError as error:
         raise file.error(error.what, details=tuple(error.details), hints=list(error.hints)) from None
     axes = [metric for _, metric in parts]
-    metric = axes[0] if len(axes) == 1 else (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
+    if len(axes) == 1:
+        metric = axes[0].over(universe) if universe.file else axes[0]
+    else:
+        metric = (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
     if absence is not None:
         metric = with_absent(metric, absence.presence, max_records=absence.max_records)
         universe = metric.universe

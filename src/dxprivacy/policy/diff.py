@@ -224,6 +224,7 @@ def _settings(before: PolicyFacts, after: PolicyFacts) -> tuple[Setting, ...]:
     found.append(Setting("unit", *(str(p.file.tables.get("unit", "replace")) for p in (before, after))))
     found.append(Setting("presence", *(_presence(p.metric) for p in (before, after))))
     found.append(Setting("max records", *(str(p.universe.max_records or "") for p in (before, after))))
+    found.append(Setting("file", *(str(p.universe.file) for p in (before, after))))
     if min(len(p.universe.attributes) for p in (before, after)) > 1:
         found.append(Setting("combine", *(_how(p.metric) for p in (before, after))))
     old, new = ({a.name: a for a in p.universe.attributes} for p in (before, after))
