@@ -317,6 +317,11 @@ class Attribute(ABC):
         return "steps"
 
     @property
+    def coarser(self) -> str:
+        """How a question takes many of its values together; nothing where they are on no line."""
+        return "" if self.unit_step is None else f"{self.name}/10"
+
+    @property
     def counts_as(self) -> str:
         """What a number counts as in sums, where that is not the number itself."""
         return ""

@@ -82,7 +82,7 @@ def _from_list(keys: Keys) -> Values:
         if key in keys:
             raise keys.error(f"{key} is for values that a file lists", key, [('values = "zips.csv"', "for example")])
     if len(listed) > MOST_LISTED:
-        error = too_many(keys.name, len(listed), MOST_LISTED)
+        error = too_many(keys.name, "values", len(listed), MOST_LISTED)
         raise keys.error(error.what, "values", error.hints)
     return _spelt(keys, Values(values=tuple(listed), **keys.common()))
 
