@@ -56,6 +56,10 @@ def was_version(file: PolicyFile, given: Any, version: str, recoded: Mapping[str
     return before
 
 
+def _is_value(given: Any) -> bool:
+    return isinstance(given, (str, int)) or (isinstance(given, Decimal) and given.is_finite())
+
+
 def _column(file: PolicyFile, section: str, attribute: Attribute, table: dict[str, Any]) -> str:
     if "was_column" not in table:
         return ""
@@ -96,11 +100,7 @@ def _texts(file: PolicyFile, section: str, attribute: Attribute, table: dict[str
             )
         olds = before if isinstance(before, list) else [before]
         texts = tuple(dict.fromkeys(as_text(x) for x in olds))
-        if (
-            not texts
-            or not all(isinstance(x, (str, int, Decimal)) for x in olds)
-            or any(map(UNPRINTABLE.search, texts))
-        ):
+        if not texts or not all(map(_is_value, olds)) or any(map(UNPRINTABLE.search, texts)):
             raise file.error(
                 f"{attribute.name}: was of {new[:60]} must be a value or a list of values of the version before",
                 section=section,
