@@ -23,7 +23,7 @@ _NUMBERS = ("1.234,5", "1,234.5", "1 234,5", "1'234.5", "1234,5")
 _DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M")
 _MOST_ALIASES = 8
 _MOST_SHOWN = 3
-_CLOSE = 0.75
+_CLOSE = 0.65
 
 
 @dataclass(frozen=True)

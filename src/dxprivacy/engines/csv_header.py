@@ -4,6 +4,7 @@ A file with semicolons has one column for whoever looks for commas, and an old e
 never looked at; and nothing of the line is shown, since without a header it would be a record.
 """
 
+import codecs
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ class Remedy:
     what: str
     key: str
     value: str
-    names: tuple[str, ...]  # of the columns, if it is declared
+    names: tuple[str, ...]  # of the columns, if it is declared with those before it
 
     @property
     def line(self) -> str:
@@ -44,6 +45,7 @@ def remedies(line: bytes, delimiter: str, file: FileFormat) -> list[Remedy]:
     [('shows bytes that are not UTF-8', 'encoding = "cp1252"'), ('shows one column', 'delimiter = ";"')]
     """
     found: list[Remedy] = []
+    line = line.removeprefix(codecs.BOM_UTF8).removesuffix(b"\n").removesuffix(b"\r")
     text = line.decode("utf-8", errors="replace")
     if file.encoding == "utf-8" and "\ufffd" in text:
         text = line.decode(_OLD[0], errors="replace")
@@ -58,9 +60,10 @@ def remedies(line: bytes, delimiter: str, file: FileFormat) -> list[Remedy]:
 
 
 def hints(line: bytes, delimiter: str, file: FileFormat, wanted: Iterable[str]) -> list[Hint]:
-    """Declarations under which the line names columns that a policy wants: then it is a header for certain."""
-    columns = set(wanted)
-    told = [r for r in remedies(line, delimiter, file) if r.value and columns & set(r.names)]
+    """Declarations under which, together, the line names columns that a policy wants: then it is a header."""
+    told = [r for r in remedies(line, delimiter, file) if r.value]
+    if not told or not set(wanted) & set(told[-1].names):
+        return []
     return [(r.line, "in [file]: then the first line names what the policy reads") for r in told]
 
 
