@@ -69,6 +69,13 @@ def test_one_row_of_any_bytes_moves_one_unit(encoding, tmp_path):
         assert sorted(change[change != 0].tolist()) in ([], [-1, 1])
 
 
+def test_a_byte_that_an_encoding_does_not_know_is_no_other_text(tmp_path):
+    """It is not left out: Ul\x81m is no Ulm."""
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"town;age\nK\xf6ln;1\nK\x81\xf6ln;2\n")
+    assert counts(path, FileFormat(";", "cp1252")).sum(axis=1).tolist() == [1, 0, 0, 0, 0, 1]
+
+
 def test_without_a_header_the_first_line_is_a_record(tmp_path):
     path = tmp_path / "people.csv"
     file = FileFormat(",", columns=("town", "more", "age"))

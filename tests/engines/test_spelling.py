@@ -13,7 +13,7 @@ from engine_kinds import EVERY, build, from_arrow
 
 from dxprivacy.attributes.matching import Recoding, relate
 from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.registry import attribute_from_spec
+from dxprivacy.attributes.registry import KINDS, attribute_from_spec
 from dxprivacy.attributes.spelling import BLANKS, EXACT, Spelling, folding
 from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
@@ -218,3 +218,17 @@ def test_was_and_a_spelling_cannot_be_carried_in_one_step():
     old, new = Values(name="x", values=("a",)), Values(name="x", values=("b",), spelling=Spelling(trim=True))
     with pytest.raises(PolicyError, match="was cannot be carried out"):
         relate(old, new, Recoding({"b": ("a",)}))
+
+
+def test_a_kind_from_elsewhere_is_read_with_its_spelling_in_the_process_apart(tmp_path, monkeypatch):
+    class Towns(Values):
+        kind = "towns"
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "kind", "towns")
+            super().__post_init__()
+
+    monkeypatch.setitem(KINDS, "towns", Towns)
+    towns = Towns(name="state", values=STATES.values, spelling=STATES.spelling)
+    data = build("parquet", {"state": (pa.string(), [" nj ", "New Jersey", "ÖST", "x"])}, tmp_path)
+    assert open_source(data).count(Universe([towns])).counts.tolist() == [2, 1, 0, 0, 1]

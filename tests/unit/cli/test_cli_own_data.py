@@ -125,6 +125,7 @@ ORT = '[attributes.ort]\nvalues = ["Köln", "Ulm"]\nepsilon = 1\n'
     [
         ("stray_blanks.csv", "", ORT, 'trim = true\naliases = { Ulm = ["U lm"] }', (4, 0)),
         ("capitals.csv", "", ORT, "trim = true\nfold_case = true", (4, 0)),
+        # Only what looks like a listed value is proposed; nobody can know what Cologne, K and Paris are.
         ("aliases.csv", "", ORT, 'aliases = { Ulm = ["Neu-Ulm"] }', (5, 4)),
         (
             "decimal_commas.csv",
@@ -147,10 +148,6 @@ def test_the_remedy_that_is_shown_can_be_pasted_and_mends_what_it_says(here, dxp
     (here / "policy.toml").write_text(head + body)
     page = json.loads(dxp("inspect", name, "--json").fine().out)["attributes"][0]
     assert page["rows"] == rows[0]
-    if name == "aliases.csv":  # only what looks like a listed value is proposed; nobody can know the others
-        line = page["remedies"][0]["line"]
-        assert "Paris" not in line
-        rows = (rows[0], rows[0] - page["remedies"][0]["rows"])
     assert page["remedies"][0]["line"] == line
     screen = dxp("inspect", name).fine().out
     assert all(part in screen for part in ("to paste below [attributes.", *line.split("\n")))
