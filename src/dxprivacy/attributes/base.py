@@ -128,6 +128,9 @@ class Attribute(ABC):
         return np.fromiter((distinct[text] for text in texts), dtype=np.int64, count=len(texts))
 
     def _place(self, text: str) -> int:
+        codec = self.codec
+        if isinstance(codec, ListedTexts) and codec.spelling and (key := codec.spelling.key(text)) in codec.places:
+            return codec.places[key]
         try:
             return self.find(text)
         except QuestionError:
@@ -294,7 +297,7 @@ class Attribute(ABC):
         texts = self.texts
         few = ", ".join(texts[:6])
         codec = self.codec
-        more = f" ({codec.spelling})" if isinstance(codec, ListedTexts) and codec.spelling else ""
+        more = f" ({codec.spelling.brief})" if isinstance(codec, ListedTexts) and codec.spelling else ""
         return f"one of {few}{more}" if len(texts) <= 6 else f"one of {len(texts):,} listed values: {few}, …{more}"
 
     @property

@@ -47,7 +47,8 @@ class Points(Attribute):
         object.__setattr__(self, "coordinates", points)
         super().__post_init__()
         refuse_duplicates(self.name, self.ids)
-        self.spelling.places(self.name, self.ids)  # refuses what could not be told apart
+        if self.spelling:
+            self.spelling.places(self.name, self.ids)  # refuses what could not be told apart
 
     @property
     def listed(self) -> int:

@@ -11,7 +11,7 @@ An entry is trimmed, then folded, then looked up among the listed values and ali
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -66,6 +66,13 @@ class Spelling:
         flags = [key for key in ("trim", "fold_case") if getattr(self, key)]
         named = [f"{value} = {' | '.join(texts)}" for value, texts in self.spec().get("aliases", ())]
         return ", ".join([*flags, *([f"aliases {'; '.join(named)}"] if named else [])])
+
+    @property
+    def brief(self) -> str:
+        """The same in few words, however many aliases there are."""
+        flags = replace(self, aliases=())
+        few = f"{len(self.aliases):,} alias{'es' if len(self.aliases) > 1 else ''}" if self.aliases else ""
+        return ", ".join(filter(None, [str(flags), few]))
 
     @property
     def changes_entries(self) -> bool:

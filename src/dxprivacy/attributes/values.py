@@ -23,9 +23,13 @@ from dxprivacy.errors import PolicyError
 class Values(Attribute):
     """A list of values without order, such as M and F; `facts` are public properties of each.
 
+    They are compared exactly, unless `spelling` says what else data writes for them.
+
     >>> sex = Values(name="sex", values=("M", "F"))
     >>> sex.encode(["F", "M", None, "f"]).tolist()
     [1, 0, 2, 2]
+    >>> Values(name="sex", values=("M", "F"), spelling=Spelling(fold_case=True)).encode(["F", "M", None, "f"]).tolist()
+    [1, 0, 2, 1]
     """
 
     values: tuple[str, ...]
@@ -38,7 +42,8 @@ class Values(Attribute):
         object.__setattr__(self, "values", tuple(as_text(v) for v in self.values))
         super().__post_init__()
         refuse_duplicates(self.name, self.values)
-        self.spelling.places(self.name, self.values)  # refuses what could not be told apart
+        if self.spelling:
+            self.spelling.places(self.name, self.values)  # refuses what could not be told apart
         if self.has_other and OTHER in self.values:
             raise PolicyError(f"{self.name} lists a value named 'other', which is ours for invalid entries")
         if any(len(fact.entries) != self.listed for fact in self.facts):

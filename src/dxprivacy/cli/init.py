@@ -10,6 +10,7 @@ from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
     from dxprivacy.engines import Source
+    from dxprivacy.engines.csv_header import Remedy
 
 _KINDS = {
     "whole numbers": "whole",
@@ -81,6 +82,8 @@ def command(
     show(_warnings(source), err=True)
     if how.file.has_header and not header and all(column.kind in (Kind.UNTYPED, Kind.OBJECT) for column in columns):
         require_header(source.name, [column.name for column in columns])
+        for odd in _oddities(source):  # a record in one piece looks like a name
+            require_header(source.name, odd.names)
     values = {column: public_values(source, column) for column in public}
     if as_json:
         shown = ({"values": list(values[c.name])} if c.name in values else {} for c in columns)
@@ -108,10 +111,14 @@ def command(
 
 def _warnings(source: "Source") -> list[str]:
     """What a header shows that is hardly meant: a file with semicolons would “succeed” with one column."""
-    from dxprivacy.engines.csv_lines import CsvFile
-
     lines = []
-    for odd in source.oddities if isinstance(source, CsvFile) else ():
+    for odd in _oddities(source):
         way = f"; try {odd.option}" if odd.value else ": nothing seems to stand between fields"
         lines.append(f"{tag('warn', '! look twice')}  {source.name} {odd.what}{way}")
     return lines
+
+
+def _oddities(source: "Source") -> "list[Remedy]":
+    from dxprivacy.engines.csv_lines import CsvFile
+
+    return source.oddities if isinstance(source, CsvFile) else []

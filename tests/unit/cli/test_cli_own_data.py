@@ -52,6 +52,15 @@ def test_a_file_of_one_column_without_any_delimiter_is_told_so(here, dxp):
     assert "shows one column: nothing seems to stand between fields" in dxp("init", "one.csv").err
 
 
+def test_a_record_in_one_piece_is_no_header(here, dxp):
+    (here / "people.csv").write_text("Köln;31;2026-01-03\nUlm;32;2026-01-04\n")
+    called = dxp("init", "people.csv")
+    assert called.code == 6
+    assert "column 2 looks like an entry" in called.err
+    assert "Köln" not in called.err
+    assert not (here / "policy.toml").exists()
+
+
 def test_what_was_declared_stands_in_the_policy_and_reads_the_file(here, dxp):
     options = ["--delimiter", ";", "--encoding", "windows-1252", "--decimal-comma", "--date-format", "%d.%m.%Y"]
     called = dxp("init", "cp1252.csv", *options, "--out", "new.toml").fine()
