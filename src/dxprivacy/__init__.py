@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dxprivacy.attributes.numbers import Numbers as Numbers
     from dxprivacy.attributes.points import Points as Points
     from dxprivacy.attributes.series import Series as Series
+    from dxprivacy.attributes.spelling import Spelling as Spelling
     from dxprivacy.attributes.values import Values as Values
     from dxprivacy.histogram import Histogram as Histogram
     from dxprivacy.ledger import Ledger as Ledger
@@ -115,6 +116,7 @@ _HOME = {
     "Synthetic": ("mechanisms.synthesis.synthetic", "Synthetic"),
     "SynthesisPlan": ("mechanisms.synthesis.plan", "SynthesisPlan"),
     "Universe": ("model.universe", "Universe"),
+    "Spelling": ("attributes.spelling", "Spelling"),
     "Values": ("attributes.values", "Values"),
     "count": ("questions.asking", "count"),
     "count_people": ("questions.asking", "count_people"),

@@ -195,7 +195,7 @@ def test_two_columns_of_one_name_are_refused_only_where_that_name_is_wanted(kind
     source = open_source(duplicated(kind, tmp_path))
     assert source.count(Universe([Values(name="sex", values=("M",))])).counts.tolist() == [1, 0]
     error = refusal(lambda: source.check(Universe([Integers(name="age", low=0, high=9)])))
-    assert error.what == "2 columns are named “age”"
+    assert error.what == "2 columns are named “age”: columns 1 and 2"
 
 
 def test_a_csv_file_without_header_does_not_show_its_first_record(tmp_path):

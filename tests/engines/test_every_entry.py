@@ -354,7 +354,7 @@ def test_a_line_is_cut_at_the_same_character_wherever_it_stands(tmp_path, monkey
 
 
 def test_a_field_of_quotes_takes_linear_time():
-    from dxprivacy.engines.csv_lines import split_quoted
+    from dxprivacy.engines.csv_fields import split_quoted
 
     def seconds(size):
         line = "a," + '"' * size

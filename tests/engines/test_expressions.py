@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from dxprivacy.attributes.spelling import Spelling
 from dxprivacy.attributes.times import Times
 from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.engines import expressions as ex
@@ -50,6 +51,9 @@ def evaluated(node, given):
             if isinstance(a, date):
                 return (a - b).days if sign == "-" else a + timedelta(days=b)
             return SIGNS[sign](a, b)
+        case ex.Otherwise(value, other):
+            found = evaluated(value, given)
+            return evaluated(other, given) if found is None else found
         case ex.Clamped(number, low, high):
             return max(evaluated(low, given), min(evaluated(high, given), evaluated(number, given)))
     inner = evaluated(next(iter(vars(node).values())), given)  # the one operand of all others
@@ -62,8 +66,12 @@ def applied(node, inner):
             return f"{inner:f}"
         case ex.AsBytes():
             return (clean_text(inner) or "").encode()
-        case ex.Stripped():
-            return inner.strip(" \t")
+        case ex.OwnText():
+            return clean_text(inner)
+        case ex.Stripped(_, marks):
+            return inner.strip(marks)
+        case ex.Folded(_, old, new):
+            return "".join(new[old.index(x)] if x in old else x for x in inner)
         case ex.Replaced(_, old, new):
             return inner.replace(old, new)
         case ex.FirstGroup(_, pattern):
@@ -148,14 +156,19 @@ def placed(codec, column, entry):
     for step in (placement.parsed, placement.inside, placement.place):
         value = None if value is None else evaluated(step(codec, column), value)
     if isinstance(value, bytes):
-        texts = [text.encode() for text in codec.texts]
-        value = texts.index(value) if value in texts else None
+        value = {text.encode(): k for text, k in codec.places.items()}.get(value)
     return codec.listed if value is None else value
 
 
 YEAR = {"first": "2026-01-01", "last": "2026-12-31"}
 ATTRIBUTES = {
     "sex": dx.Values(name="c", values=("M", "F", "1", "-20", "été", "true")),
+    "spelt": dx.Values(
+        name="c",
+        values=("M", "été", "1"),
+        spelling=Spelling(trim=True, fold_case=True, aliases=(("M", "x"), ("été", "true"), ("1", ""), ("1", "17"))),
+    ),
+    "rates": dx.Values(name="c", values=(Decimal("0.3"), "-1.9", "1", "-20", "0.300", "1e-05", "true")),
     "age": dx.Integers(name="c", low=-3, high=120),
     "clamped": dx.Integers(name="c", low=0, high=9, clamp=True, format="1.234,5"),
     "tenths": dx.Numbers(name="c", low="-0.7", high="1.1", step="0.1"),
@@ -203,7 +216,9 @@ TIMES = st.sampled_from(
         "-8",
     ]
 )
-TEXT = st.one_of(TIMES, st.sampled_from(["M", "F", "1", "été", "true", "m", "M "]), NUMBERS, DAYS, st.text(max_size=6))
+TEXT = st.one_of(
+    TIMES, st.sampled_from(["M", "F", "1", "été", "true", "m", "M ", "\u00a0ÉTÉ"]), NUMBERS, DAYS, st.text(max_size=6)
+)
 FLOATS = st.one_of(
     st.floats(), st.floats(-2, 2), st.integers(-30, 30).map(lambda k: k / 10), st.integers(-4, 4000).map(float)
 )
@@ -226,7 +241,11 @@ COLUMNS = {
     Kind.INSTANT: ("TIMESTAMP WITH TIME ZONE", MOMENTS.map(lambda t: t.replace(tzinfo=ZoneInfo("Asia/Tokyo")))),
 }
 FITTING = [
-    *(("sex", kind) for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL, Kind.TRUTH)),
+    *(
+        (name, kind)
+        for name in ("sex", "spelt", "rates")
+        for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL, Kind.TRUTH)
+    ),
     *((name, kind) for name in ("age", "tenths") for kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
     *((name, kind) for name in ("clamped", "income") for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
     *(("visit", kind) for kind in (Kind.TEXT, Kind.DATE, Kind.CLOCK, Kind.INSTANT)),

@@ -727,6 +727,59 @@ OTHERS = (
 )
 
 # changes that no test can notice, and why
+# what a policy declares about files and spellings
+DECLARED = (
+    Mutant(
+        "model/universe.py",
+        "[a.spec() for a in self.attributes] + self.file.spec() + absent",
+        "[a.spec() for a in self.attributes] + absent",
+        "tests/unit/policy/test_file_table.py",
+        "test_a_plan_for_one_reading_is_not_released_under_another",
+    ),
+    Mutant(
+        "attributes/values.py",
+        " | facts | self.spelling.spec()",
+        " | facts",
+        "tests/engines/test_spelling.py",
+        "test_a_spelling_is_part_of_the_digest_and_comes_back",
+    ),
+    Mutant(
+        "ledger/upgrade.py",
+        "if before.read_alike(after) and not moved:",
+        "if before.read_alike(after):",
+        "tests/unit/policy/test_file_table.py",
+        "test_another_reading_is_adopted_only_where_nothing_was_spent",
+    ),
+    Mutant(
+        "attributes/matching.py",
+        "pairs |= {(before.listed, k) for text, k in after.places.items() if more[1].varies(text)}",
+        "pass",
+        "tests/engines/test_spelling.py",
+        "test_two_versions_have_every_pair_that_some_entry_is_read_as",
+    ),
+    Mutant(
+        "engines/csv_quoted.py",
+        "if '\"' in record and not sound.fullmatch(record):",
+        "if False:",
+        "tests/engines/test_quoted_line_breaks.py",
+        "test_any_other_file_is_refused_as_a_whole_without_a_word_of_it",
+    ),
+    Mutant(
+        "engines/alike.py",
+        "return Values(values=texts, spelling=spelling, **same)",
+        "return Values(values=texts, **same)",
+        "tests/engines/test_spelling.py",
+        "test_a_kind_from_elsewhere_is_read_with_its_spelling_in_the_process_apart",
+    ),
+    Mutant(
+        "engines/recoded.py",
+        'self._decoder = codecs.getincrementaldecoder(codec)(errors="replace")',
+        'self._decoder = codecs.getincrementaldecoder(codec)(errors="ignore")',
+        "tests/engines/test_file_format.py",
+        "test_a_byte_that_an_encoding_does_not_know_is_no_other_text",
+    ),
+)
+
 HARMLESS = (
     Mutant(
         "ledger/history.py",
@@ -748,4 +801,4 @@ HARMLESS = (
     ),
 )
 
-MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *HARMLESS)
+MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *HARMLESS)

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -24,6 +25,7 @@ from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import exact, number_text
 
 OTHER = "other"
+_MOST_DIGITS = 400
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,9 @@ class Attribute(ABC):
         return np.fromiter((distinct[text] for text in texts), dtype=np.int64, count=len(texts))
 
     def _place(self, text: str) -> int:
+        codec = self.codec
+        if isinstance(codec, ListedTexts) and codec.spelling and (key := codec.spelling.key(text)) in codec.places:
+            return codec.places[key]
         try:
             return self.find(text)
         except QuestionError:
@@ -291,7 +296,9 @@ class Attribute(ABC):
         """What an entry must be, to count as anything but `other`; in the words of `dxp inspect`."""
         texts = self.texts
         few = ", ".join(texts[:6])
-        return f"one of {few}" if len(texts) <= 6 else f"one of {len(texts):,} listed values: {few}, …"
+        codec = self.codec
+        more = f" ({codec.spelling.brief})" if isinstance(codec, ListedTexts) and codec.spelling else ""
+        return f"one of {few}{more}" if len(texts) <= 6 else f"one of {len(texts):,} listed values: {few}, …{more}"
 
     @property
     def _written(self) -> str:
@@ -311,6 +318,11 @@ class Attribute(ABC):
     def length_unit(self) -> str:
         """In what the distance of two values is told."""
         return "steps"
+
+    @property
+    def coarser(self) -> str:
+        """How a question takes many of its values together; nothing where they are on no line."""
+        return "" if self.unit_step is None else f"{self.name}/10"
 
     @property
     def counts_as(self) -> str:
@@ -347,16 +359,30 @@ class Attribute(ABC):
 
 
 def as_text(value: object) -> str:
-    """How a data cell is written, whatever its type: 1 and 1.0 are '1', True is 'true'.
+    """How a data cell is written, whatever its type: 1 and 1.0 are '1', True is 'true', 17.50 is '17.5'.
 
-    >>> as_text(1.0), as_text(True), as_text("M")
-    ('1', 'true', 'M')
+    Numbers are written in the fewest digits that tell them from all others of their type, without an exponent.
+
+    >>> as_text(1.0), as_text(True), as_text("M"), as_text(1e-05), as_text(Decimal("17.50"))
+    ('1', 'true', 'M', '0.00001', '17.5')
     """
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (float, np.floating)) and math.isfinite(value) and value == int(value):
-        return str(int(value))
+    if isinstance(value, (float, np.floating)) and math.isfinite(value):
+        if value == int(value):
+            return str(int(value))
+        if isinstance(value, np.floating) and not isinstance(value, np.float32):
+            value = np.float32(value) if isinstance(value, np.float16) else float(value)
+        return format(Decimal(str(value)), "f")
+    if isinstance(value, Decimal) and value.is_finite() and _is_printed(value):
+        return number_text(Fraction(value))
     return str(value)
+
+
+def _is_printed(value: Decimal) -> bool:
+    """Whether a decimal has so few digits, before and behind its point, that it can be written without an exponent."""
+    _, digits, exponent = value.as_tuple()
+    return isinstance(exponent, int) and max(len(digits), abs(exponent), abs(value.adjusted())) <= _MOST_DIGITS
 
 
 def refuse_duplicates(name: str, values: Sequence[str]) -> None:

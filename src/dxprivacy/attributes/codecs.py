@@ -14,19 +14,26 @@ from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 from dxprivacy.attributes.calendar import DAY, Periods, Step
+from dxprivacy.attributes.spelling import EXACT, Spelling
 
 
 @dataclass(frozen=True)
 class ListedTexts:
-    """The text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`)."""
+    """The text must be listed, as written or as `spelling` says; numbers stand for their shortest text (1.0 is `1`)."""
 
     texts: tuple[str, ...]
+    spelling: Spelling = EXACT
     how: ClassVar[str] = "by its exact text"
 
     @property
     def listed(self) -> int:
         """How many places there are."""
         return len(self.texts)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of every text that is looked up: the listed ones and their aliases, trimmed and folded."""
+        return self.spelling.places("it", self.texts)
 
 
 @dataclass(frozen=True)

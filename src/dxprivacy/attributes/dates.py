@@ -131,6 +131,10 @@ class Dates(Attribute):
         """A day means the period in which it lies; where days outside are clamped, the ends hold all beyond them."""
         return self.clamp or self.step != DAY
 
+    @property
+    def coarser(self) -> str:
+        return f"{self.name}/year"
+
     def range_words(self, low: Fraction, high: Fraction) -> str:
         """From the first of some days to the last, both counted from the first one of all."""
         start = self.first.toordinal()

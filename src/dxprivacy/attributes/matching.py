@@ -5,7 +5,7 @@ is the set of pairs (a, b) such that some entry is read as a by the old version 
 entry that could be written, seen or not.  A set that holds more than that is safe: it can only carry more cost or
 refuse more.
 
-What decides is the way in which entries are read (`codecs`): by exact text (values, the nodes of a graph, the ids of
+What decides is the way in which entries are read (`codecs`): by text (values, the nodes of a graph, the ids of
 points), as whole numbers, as numbers in cells, as dates, or as series of numbers.  Versions that are read in different
 ways have no relation and are refused.
 """
@@ -21,6 +21,7 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.calendar import DAY, month_number
 from dxprivacy.attributes.codecs import Days, DaysOfTheWeek, ListedTexts, NumbersInCells, TimesOfDay, WholeNumbers
 from dxprivacy.attributes.registry import is_known
+from dxprivacy.attributes.spelling import Spelling
 from dxprivacy.errors import PolicyError, did_you_mean
 from dxprivacy.exact.arrays import Ints
 
@@ -86,7 +87,9 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
     if old.is_series:
         return _entries(old, new, recoding)
     match old.codec, new.codec:
-        case ListedTexts(), ListedTexts():
+        case ListedTexts() as before, ListedTexts() as after:
+            if before.spelling or after.spelling:
+                return _spelt(old, before, new, after, recoding)
             return _texts(old, new, recoding)
         case WholeNumbers() as before, WholeNumbers() as after:
             return _whole_numbers(old, before, new, after, recoding)
@@ -138,6 +141,39 @@ def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
     if old.has_other and new.has_other:
         pairs.append((old.listed, new.listed))
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _spelt(old: Attribute, before: ListedTexts, new: Attribute, after: ListedTexts, recoding: Recoding) -> Ints:
+    """By text, where a version trims, folds or has aliases: all texts that either looks up, and what else they may be.
+
+    Where both change entries alike, a further entry is `other` in both.  Where they do not, an entry that both know is
+    a way of writing one of the old texts and one of the new ones, which are the same without blanks and capitals; and
+    any text that may be written otherwise may have been `other` for the version that does not know how.
+    """
+    if recoding.texts:
+        raise PolicyError(
+            f"{new.name}: was cannot be carried out where trim, fold_case or aliases say how entries are read",
+            details=["Which of the texts that count as a value are written otherwise now would not be known."],
+            hints=[("two steps", "one version with was and without these, adopted, then another")],
+        )
+
+    def place(codec: ListedTexts, text: str) -> int:
+        return codec.places.get(codec.spelling.key(text), codec.listed)
+
+    texts = sorted({*before.texts, *after.texts, *(t for c in (before, after) for _, t in c.spelling.aliases)})
+    pairs = {(place(before, text), place(after, text)) for text in texts}
+    ways = [(codec.spelling.trim, codec.spelling.fold_case) for codec in (before, after)]
+    if ways[0] != ways[1]:
+        bare = Spelling(trim=True, fold_case=True)
+        alike: dict[str, list[set[int]]] = {}
+        for side, codec in enumerate((before, after)):
+            for text, k in codec.places.items():
+                alike.setdefault(bare.key(text), [set(), set()])[side].add(k)
+        pairs |= {(a, b) for both in alike.values() for a in both[0] for b in both[1]}
+        more = [Spelling(mine[0] and not theirs[0], mine[1] and not theirs[1]) for mine, theirs in (ways, ways[::-1])]
+        pairs |= {(k, after.listed) for text, k in before.places.items() if more[0].varies(text)}
+        pairs |= {(before.listed, k) for text, k in after.places.items() if more[1].varies(text)}
+    return _known(old, new, np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2))
 
 
 def _whole_numbers(

@@ -18,6 +18,7 @@ from dxprivacy.attributes.base import (
     refuse_duplicates,
 )
 from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.attributes.spelling import EXACT, Spelling
 from dxprivacy.errors import PolicyError
 from dxprivacy.exact.arrays import Floats
 
@@ -32,6 +33,7 @@ class Points(Attribute):
     ids: tuple[str, ...]
     coordinates: Floats = field(repr=False, compare=False)
     facts: tuple[Property, ...] = ()
+    spelling: Spelling = EXACT
     kind: str = field(init=False, default="points")
 
     def __post_init__(self) -> None:
@@ -45,6 +47,8 @@ class Points(Attribute):
         object.__setattr__(self, "coordinates", points)
         super().__post_init__()
         refuse_duplicates(self.name, self.ids)
+        if self.spelling:
+            self.spelling.places(self.name, self.ids)  # refuses what could not be told apart
 
     @property
     def listed(self) -> int:
@@ -94,7 +98,7 @@ class Points(Attribute):
     @cached_property
     def codec(self) -> ListedTexts:
         """By its id, never by its name."""
-        return ListedTexts(self.ids)
+        return ListedTexts(self.ids, self.spelling)
 
     def with_units(self, units: Mapping[str, str]) -> Self:
         facts = tuple(replace(fact, unit=units.get(f"{self.name}.{fact.name}", "")) for fact in self.facts)
@@ -105,10 +109,11 @@ class Points(Attribute):
             "ids": list(self.ids),
             "coordinates": [[c.hex() for c in row] for row in self.coordinates.tolist()],
             "properties": property_specs(self.facts),
+            **self.spelling.spec(),
         }
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
         rows = [[float.fromhex(c) for c in row] for row in spec["coordinates"]]
         points = {"ids": tuple(spec["ids"]), "coordinates": np.array(rows, dtype=np.float64)}
-        return points | {"facts": properties_from(spec["properties"])}
+        return points | {"facts": properties_from(spec["properties"]), "spelling": Spelling.from_spec(spec)}

@@ -15,6 +15,7 @@ from dxprivacy.attributes.base import (
     refuse_duplicates,
 )
 from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.attributes.spelling import EXACT, Spelling
 from dxprivacy.errors import PolicyError
 
 
@@ -22,13 +23,18 @@ from dxprivacy.errors import PolicyError
 class Values(Attribute):
     """A list of values without order, such as M and F; `facts` are public properties of each.
 
+    They are compared exactly, unless `spelling` says what else data writes for them.
+
     >>> sex = Values(name="sex", values=("M", "F"))
     >>> sex.encode(["F", "M", None, "f"]).tolist()
     [1, 0, 2, 2]
+    >>> Values(name="sex", values=("M", "F"), spelling=Spelling(fold_case=True)).encode(["F", "M", None, "f"]).tolist()
+    [1, 0, 2, 1]
     """
 
     values: tuple[str, ...]
     facts: tuple[Property, ...] = ()
+    spelling: Spelling = EXACT
     kind: str = field(init=False, default="values")
     takes_budgets = True
 
@@ -36,6 +42,8 @@ class Values(Attribute):
         object.__setattr__(self, "values", tuple(as_text(v) for v in self.values))
         super().__post_init__()
         refuse_duplicates(self.name, self.values)
+        if self.spelling:
+            self.spelling.places(self.name, self.values)  # refuses what could not be told apart
         if self.has_other and OTHER in self.values:
             raise PolicyError(f"{self.name} lists a value named 'other', which is ours for invalid entries")
         if any(len(fact.entries) != self.listed for fact in self.facts):
@@ -62,7 +70,7 @@ class Values(Attribute):
 
     @cached_property
     def codec(self) -> ListedTexts:
-        return ListedTexts(self.values)
+        return ListedTexts(self.values, self.spelling)
 
     @cached_property
     def properties(self) -> Mapping[str, Property]:
@@ -78,8 +86,9 @@ class Values(Attribute):
 
     def spec(self) -> dict[str, Any]:
         facts = {"properties": property_specs(self.facts)} if self.facts else {}
-        return self._base_spec() | {"values": list(self.values)} | facts
+        return self._base_spec() | {"values": list(self.values)} | facts | self.spelling.spec()
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        return {"values": tuple(spec["values"]), "facts": properties_from(spec.get("properties", ()))}
+        facts = properties_from(spec.get("properties", ()))
+        return {"values": tuple(spec["values"]), "facts": facts, "spelling": Spelling.from_spec(spec)}

@@ -1,13 +1,16 @@
 """`dxp init`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from dxprivacy.cli.file_options import file_options, written
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
+    from dxprivacy.engines import Source
+    from dxprivacy.engines.csv_header import Remedy
     from dxprivacy.engines.source import Column
 
 _KINDS = {
@@ -43,6 +46,7 @@ _KINDS = {
     help="This column tells whose row it is: people have several rows. Several times for a key of several columns.",
 )
 @click.option("--header", is_flag=True, help="The first line names the columns, even where it looks like a record.")
+@file_options
 @click.option("--overwrite", is_flag=True, help="Replace a policy that dxp init wrote there.")
 @click.option("--json", "as_json", is_flag=True, help="Columns and types for machines; writes nothing.")
 def command(
@@ -53,6 +57,7 @@ def command(
     header: bool,
     overwrite: bool,
     as_json: bool,
+    **declared: Any,
 ) -> None:
     """Write a policy to fill in, from column names and types only.
 
@@ -61,12 +66,14 @@ def command(
     the policy says so.
 
     A CSV file or a sheet must name its columns in its first line: one that looks like a record (numbers, dates, empty
-    or repeated names) is refused, and not shown.
+    or repeated names) is refused, and not shown. How a file is written is yours to say, too; the policy then says it.
 
     \b
     Examples: dxp init people.parquet
               dxp init people.parquet --public state --public sex
               dxp init visits.parquet --key patient
+              dxp init people.csv --delimiter ";" --decimal-comma --encoding cp1252
+              dxp init people.csv --no-header --columns name,age,city
               edit policy.toml, then dxp check policy.toml
     """
     from dxprivacy.cli.inputs import command_files
@@ -75,16 +82,23 @@ def command(
     from dxprivacy.engines.distinct import public_values
     from dxprivacy.engines.header import require_header
     from dxprivacy.engines.source import Kind
+    from dxprivacy.errors import UsageError
     from dxprivacy.files.writing import POLICY, require_place, write_file
     from dxprivacy.policy.skeleton import skeleton
 
+    if header and declared["no_header"]:
+        raise UsageError("--header and --no-header cannot both be true", hints=["leave one of them out"])
+    how = written(**declared)
     read = command_files(data=[str(data)])
     if not as_json:
         require_place(out, POLICY, inputs=read, overwrite=overwrite)
-    source = open_source(data)
+    source = open_source(data, file=how.file)
     columns = source.columns()
-    if not header and all(column.kind in (Kind.UNTYPED, Kind.OBJECT) for column in columns):
+    show(_warnings(source), err=True)
+    if how.file.has_header and not header and all(column.kind in (Kind.UNTYPED, Kind.OBJECT) for column in columns):
         require_header(source.name, [column.name for column in columns])
+        for odd in _oddities(source):  # a record in one piece looks like a name
+            require_header(source.name, odd.names)
     _require_keys(source.name, columns, key, public)
     values = {column: public_values(source, column) for column in public}
     if as_json:
@@ -92,7 +106,7 @@ def command(
         show_json([{"column": c.name, "type": str(c), **more} for c, more in zip(columns, shown, strict=True)])
         return
     listed = [(c.name, kind_of(c), str(c)) for c in columns]
-    text = skeleton(data.stem, data.stem, listed, values, key)
+    text = skeleton(data.stem, data.stem, listed, values, how, key)
     write_file(out, text, POLICY, inputs=read, overwrite=overwrite)
     looked = "no row was read" if not values else f"rows were read for {', '.join(values)} alone"
     mark = tag("warn", "! declared")
@@ -143,3 +157,18 @@ def key_lines(columns: list[tuple[str, str]], remedy: str) -> list[str]:
     says = "looks like a key" if len(found) == 1 else "look like keys"
     text = f"{some} {says}: if people have several rows, say so, or each row is protected alone: {remedy}"
     return [f"{tag('warn', '! people')}    {text}"]
+
+
+def _warnings(source: "Source") -> list[str]:
+    """What a header shows that is hardly meant: a file with semicolons would “succeed” with one column."""
+    lines = []
+    for odd in _oddities(source):
+        way = f"; try {odd.option}" if odd.value else ": nothing seems to stand between fields"
+        lines.append(f"{tag('warn', '! look twice')}  {source.name} {odd.what}{way}")
+    return lines
+
+
+def _oddities(source: "Source") -> "list[Remedy]":
+    from dxprivacy.engines.csv_lines import CsvFile
+
+    return source.oddities if isinstance(source, CsvFile) else []

@@ -26,23 +26,25 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
 
     Rows with entries that fit no value of an attribute count as “other”; a release never tells how many there are.
     Before you publish, look here: a misspelt value or a wrong format makes everybody “other”. This is the one command
-    that shows data. It asks no ledger and spends nothing, because nothing of it may leave the house.
+    that shows data. It asks no ledger and spends nothing, because nothing of it may leave the house. Lines that let
+    entries count are shown to be pasted into the policy; whether they are meant is yours to say.
 
     \b
     Examples: dxp inspect people.parquet
               dxp inspect "data/*.csv" --policy survey/policy.toml
               dxp inspect survey.duckdb::people --json
     """
+    from dxprivacy.cli.remedies import LOOKED_AT
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.engines import open_source
     from dxprivacy.policy import Policy
 
     with working("reading"):
         loaded = Policy.load(policy)
-        source = open_source(data[0] if len(data) == 1 else list(data))
+        source = open_source(data[0] if len(data) == 1 else list(data), file=loaded.universe.file)
         source.check(loaded.universe)
         rows = source.rows()
-        found = source.others(loaded.universe, _SHOWN)
+        found = source.others(loaded.universe, LOOKED_AT)
     attributes = loaded.universe.attributes
     if as_json:
         listed = [_to_dict(attribute, others) for attribute, others in zip(attributes, found, strict=True)]
@@ -52,6 +54,7 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
     lines = [mark, f"{source.name}, {rows:,} rows: entries that count as “other”"]
     for attribute, others in zip(attributes, found, strict=True):
         lines += ["", *_lines(attribute, others)]
+    lines += _of_the_file(found, loaded.universe.file.encoding)
     show([*lines, "", mark, next_step("dxp check", policy)])
 
 
@@ -64,10 +67,35 @@ def _lines(attribute: "Attribute", others: "Others") -> list[str]:
         return [f"{tag('good', '✓')} {tag('bold', attribute.name)}{where}  every row fits"]
     different = plural(others.distinct, "different entry") if others.distinct > 1 else "one entry"
     head = f"{tag('warn', '!')} {tag('bold', attribute.name)}{where}  {plural(others.rows, 'row')}, {different}"
-    table = [["rows", "entry"], *([f"{times:,}", _shown(entry)] for entry, times in others.entries)]
-    more = others.distinct - len(others.entries)
+    table = [["rows", "entry"], *([f"{times:,}", _shown(entry)] for entry, times in others.entries[:_SHOWN])]
+    more = others.distinct - min(_SHOWN, len(others.entries))
     rest = [f"    and {plural(more, 'more entry')}"] if more > 0 else []
-    return [head, *wrap(f"  needed: {attribute.needed}", 96, "          "), *columns(table, "rl", indent=4), *rest]
+    needed = wrap(f"  needed: {attribute.needed}", 96, "          ")
+    return [head, *needed, *columns(table, "rl", indent=4), *rest, *_remedies(attribute, others)]
+
+
+def _remedies(attribute: "Attribute", others: "Others") -> list[str]:
+    """What may be pasted into the attribute's table; each lets some of these entries count."""
+    from dxprivacy.cli.remedies import remedies
+    from dxprivacy.wording import plural
+
+    lines = []
+    for remedy in remedies(attribute, others):
+        first, *more = remedy.line.split("\n")
+        lines += [f"  → {first}", *(f"    {line}" for line in more)]
+        told = f"{plural(remedy.rows, 'row')} would count"
+        lines[-1] += f"   {tag('dim', told)}"
+    head = f"  to paste below [attributes.{attribute.name}], if that is meant:"
+    return [head, *lines] if lines else []
+
+
+def _of_the_file(found: "list[Others]", encoding: str) -> list[str]:
+    from dxprivacy.cli.remedies import of_the_file
+
+    line = of_the_file(found)
+    if not line:
+        return []
+    return ["", f"{tag('warn', '!')} some entries are not {encoding}; to paste below [file]:", f"  → {line}"]
 
 
 def _shown(entry: tuple[str | None, ...]) -> str:
@@ -78,11 +106,14 @@ def _shown(entry: tuple[str | None, ...]) -> str:
 
 
 def _to_dict(attribute: "Attribute", others: "Others") -> dict[str, Any]:
+    from dxprivacy.cli.remedies import remedies
+
     return {
         "attribute": attribute.name,
         "columns": list(others.columns),
         "needed": attribute.needed,
         "rows": others.rows,
         "distinct": others.distinct,
-        "entries": [{"entry": list(entry), "rows": times} for entry, times in others.entries],
+        "entries": [{"entry": list(entry), "rows": times} for entry, times in others.entries[:_SHOWN]],
+        "remedies": [{"line": r.line, "rows": r.rows} for r in remedies(attribute, others)],
     }

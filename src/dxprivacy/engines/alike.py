@@ -29,8 +29,8 @@ def _alike(attribute: Attribute, where: str) -> Attribute:
         raise DataError(f"attribute {attribute.name} is of a kind that cannot be counted yet", where=where)
     same: dict[str, Any] = {"name": attribute.name, "column": attribute.column, "has_other": attribute.has_other}
     match attribute.codec:
-        case ListedTexts(texts):
-            return Values(values=texts, **same)
+        case ListedTexts(texts, spelling):
+            return Values(values=texts, spelling=spelling, **same)
         case WholeNumbers(low, high, clamp, written):
             return Integers(low=low, high=high, clamp=clamp, format=written, **same)
         case NumbersInCells(low, high, step, clamp, written):

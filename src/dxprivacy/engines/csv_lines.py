@@ -1,43 +1,54 @@
-"""CSV files, read line by line: one line is one row, always.
+"""CSV files, read line by line: one line is one row, unless the policy declares that quoted fields have line breaks.
 
-- The first line is the header, which is public; a byte-order mark before it is dropped.
-- The delimiter follows from the file's name: tab for `.tsv`, comma otherwise.
+- The first line is the header, which is public, unless the policy names the columns; a byte-order mark is dropped.
+- The delimiter is declared, or follows from the file's name: tab for `.tsv`, comma otherwise.
 - A field may be quoted as in RFC 4180, but a quote that is not closed ends with its line.
 - Missing fields are empty, further ones are ignored.
-
-So line breaks inside quotes are not supported: they end the row.  Convert such files to Parquet.
 """
 
-import re
-import sys
-from collections.abc import Sequence
+import codecs
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
+from dxprivacy.engines import csv_header, csv_quoted
+from dxprivacy.engines.csv_fields import split_all, split_quoted
 from dxprivacy.engines.fit import find_columns, find_keys
 from dxprivacy.engines.lines import LineFile
-from dxprivacy.engines.placing import Entries
+from dxprivacy.engines.placing import Block, Entries
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError
+from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.model.universe import Universe
 
 DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 _LONGEST_HEADER = 1 << 20
-_QUOTED = re.compile('"((?:[^"]++|"")*+)"?')  # up to its quote, or to the end; possessive, so that time is linear
+_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 class CsvFile(LineFile):
-    """A CSV file with a header line."""
+    """A CSV file; its header, or the policy, names the columns."""
 
-    def __init__(self, path: Path, ending: str) -> None:
-        super().__init__(path)
-        self._delimiter = DELIMITERS[ending]
+    def __init__(self, path: Path, ending: str, file: FileFormat = PLAIN) -> None:
+        super().__init__(path, file.codec)
+        self._file = file
+        self._delimiter = file.delimiter or DELIMITERS[ending]
+        self._first = b""  # the header line: where it does not fit, it may tell why
+        self._columns = list(file.columns)
         with self.open() as handle:
-            self._columns = self._header(handle)
+            self.begin(handle)
 
     def columns(self) -> list[Column]:
         """The header's names; a CSV file knows no types."""
         return [Column(name, Kind.UNTYPED) for name in self._columns]
+
+    @property
+    def oddities(self) -> list[csv_header.Remedy]:
+        """What its curator should look at twice, from the header alone."""
+        return csv_header.remedies(self._first, self._delimiter, self._file) if self._file.has_header else []
 
     def check(self, universe: Universe) -> None:
         """Refuse a header without the policy's columns."""
@@ -46,60 +57,60 @@ class CsvFile(LineFile):
             find_keys(self.name, self._columns, universe.people)
 
     def begin(self, handle: BinaryIO) -> None:
-        self._header(handle)
+        """Read the header; without one, no more than the mark that may stand before the first record."""
+        if self._file.has_header:
+            self._first, self._columns = self._header(handle)
+        elif self.peek(handle).startswith(codecs.BOM_UTF8):
+            handle.read(len(codecs.BOM_UTF8))
+
+    def rows(self) -> int:
+        if not self._file.quoted_line_breaks:
+            return super().rows()
+        with self.open() as handle:
+            self.begin(handle)
+            return sum(map(len, self._records(handle)))
+
+    def blocks(self, universe: Universe) -> Iterator[Block]:
+        if not self._file.quoted_line_breaks:
+            yield from super().blocks(universe)
+            return
+        with self.open() as handle:
+            self.begin(handle)
+            for records in self._records(handle):
+                distinct = Counter(records)
+                times = np.fromiter(distinct.values(), dtype=np.int64, count=len(distinct))
+                yield Block(times, self.entries(list(distinct), universe))
+
+    def _records(self, handle: BinaryIO) -> Iterator[list[str]]:
+        return csv_quoted.records(lambda: self.next_bytes(handle), self._delimiter, self.name)
 
     def entries(self, lines: Sequence[str], universe: Universe) -> list[Entries]:
         positions = [position for read in self._positions(universe) for position in read]
-        rows = _split(lines, self._delimiter, max(positions) + 1)
+        rows = split_all(lines, self._delimiter, max(positions) + 1)
         return [[row[position] for row in rows] for position in positions]
 
     def _positions(self, universe: Universe) -> list[list[int]]:
+        wanted = [column for attribute in universe.attributes for column in attribute.reads]
+        if not self._file.has_header:
+            return find_columns(self.name, self._columns, universe, hints=["columns in [file] names them, in order"])
         # If no column of the policy is there, the first line may be a record: then it must not be shown.
-        is_header = any(column in self._columns for attribute in universe.attributes for column in attribute.reads)
-        between = "tabs" if self._delimiter == "\t" else "commas"
-        hint = "" if is_header else f"the first line must name the columns, with {between} between them"
-        return find_columns(self.name, self._columns, universe, list_names=is_header, hint=hint)
+        is_header = any(column in self._columns for column in wanted)
+        between = _WORDS.get(self._delimiter, f"“{self._delimiter}”")
+        hints = csv_header.hints(self._first, self._delimiter, self._file, wanted)
+        declared = "" if self._file.encoding == PLAIN.encoding else f", in {self._file.encoding}"
+        usual = [] if is_header else [f"the first line must name the columns, with {between} between them{declared}"]
+        return find_columns(self.name, self._columns, universe, list_names=is_header, hints=[*hints, *usual])
 
-    def _header(self, handle: BinaryIO) -> list[str]:
+    def _header(self, handle: BinaryIO) -> tuple[bytes, list[str]]:
         line = self.first_line(handle, _LONGEST_HEADER)
-        if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DataError("is UTF-16, not UTF-8", where=self.name, hints=["save it as UTF-8"])
+        while self._file.quoted_line_breaks and line.count(b'"') % 2 and len(line) < _LONGEST_HEADER:
+            more = self.first_line(handle, _LONGEST_HEADER - len(line))
+            if not more:
+                raise csv_quoted.unsound(self.name)
+            line += more
         text = line.decode("utf-8-sig", errors="replace").removesuffix("\n").removesuffix("\r")
+        csv_header.require_readable(line, text, self._file, self.name)
         if not text.strip() or len(line) == _LONGEST_HEADER:
             what = "has a first line of more than a megabyte" if text.strip() else "has no header line"
             raise DataError(what, where=self.name, hints=["the first line must name the columns"])
-        return split_quoted(text, self._delimiter)
-
-
-def split_quoted(line: str, delimiter: str, at_most: int = sys.maxsize) -> list[str]:
-    """The first fields of one line that may contain quotes.
-
-    >>> split_quoted('"a,b",c"d,"e ""f"" g",""', ",")
-    ['a,b', 'c"d', 'e "f" g', '']
-    >>> split_quoted('a,"never closed,b', ",")
-    ['a', 'never closed,b']
-    """
-    fields, at = [], 0
-    while True:
-        text = ""
-        if line.startswith('"', at):
-            found = _QUOTED.match(line, at)
-            assert found is not None  # it matches wherever a quote stands
-            at = found.end()
-            text = found[1].replace('""', '"')
-        end = line.find(delimiter, at)
-        fields.append(text + (line[at:] if end < 0 else line[at:end]))
-        if end < 0 or len(fields) == at_most:
-            return fields
-        at = end + 1
-
-
-def _split(lines: Sequence[str], delimiter: str, wanted: int) -> list[list[str]]:
-    """The fields of each line, at least the wanted number of them."""
-    rows = [
-        line.split(delimiter, wanted) if '"' not in line else split_quoted(line, delimiter, wanted) for line in lines
-    ]
-    if min(map(len, rows)) < wanted:
-        missing = [""] * wanted
-        rows = [row + missing for row in rows]
-    return rows
+        return line, split_quoted(text, self._delimiter)

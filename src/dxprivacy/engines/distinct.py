@@ -8,13 +8,14 @@ an entry.
 import re
 
 from dxprivacy.attributes.base import OTHER
+from dxprivacy.engines.fit import numbered_places
 from dxprivacy.engines.source import Column, Kind, Source
 from dxprivacy.errors import DataError, UsageError, did_you_mean
 from dxprivacy.wording import UNPRINTABLE, quoted
 
 MOST_VALUES = 1_000
 LONGEST_VALUE = 200
-_LISTABLE = (Kind.TEXT, Kind.UNTYPED, Kind.WHOLE)
+_LISTABLE = (Kind.TEXT, Kind.UNTYPED, Kind.OBJECT, Kind.WHOLE)
 _BY_HAND = ('values = ["…", "…"]', "lists what you want to ask for")
 
 
@@ -63,7 +64,9 @@ def _listable(source: Source, column: str) -> Column:
         hints = did_you_mean(column, names) or [every]
         raise DataError(f"no column “{column}”", where=source.name, hints=hints)
     if len(named) > 1:
-        raise DataError(f"{len(named)} columns are named “{column}”", where=source.name, hints=["rename all but one"])
+        places = numbered_places([k for k, c in enumerate(columns) if c.name == column])
+        what = f"{len(named)} columns are named “{column}”: columns {places}"
+        raise DataError(what, where=source.name, hints=["rename all but one"])
     if named[0].kind not in _LISTABLE:
         raise UsageError(
             f"column {column} is {named[0]}; values are listed of text and of whole numbers",

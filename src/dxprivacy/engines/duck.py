@@ -197,12 +197,13 @@ class DuckSource:
 
 def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
     """The listed texts with their positions; as bytes, since text in the data need not be UTF-8."""
-    for name, listed in domains(reads):
-        texts = list(listed)
+    for name, key, listed in domains(reads):
+        texts, places = list(listed), list(listed.values())
         small = "UTINYINT" if len(texts) < 1 << 8 else "USMALLINT" if len(texts) < 1 << 16 else "UINTEGER"
-        position = f"CAST(unnest(range($size)) AS {small}) AS position"  # what is grouped by had better be small
-        domain = f"SELECT encode(unnest($texts::VARCHAR[])) AS listed, {position}"
-        con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {domain}", {"texts": texts, "size": len(texts)})
+        position = f"CAST(unnest($places::UINTEGER[]) AS {small}) AS position"  # what is grouped by had better be small
+        given = f"SELECT unnest($texts::VARCHAR[]) AS text, {position}"
+        domain = f"SELECT {key} AS listed, position FROM ({given})"
+        con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {domain}", {"texts": texts, "places": places})
 
 
 def _decoded(text: bytes | None) -> str | None:

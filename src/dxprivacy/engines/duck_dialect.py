@@ -41,8 +41,12 @@ def sql(value: ex.Value, name: str) -> str:
         case ex.AsBytes(inner):
             # Not as text: a join looks at its least and greatest key, and stops at text that is not UTF-8.
             return f"encode(CAST({_inner(inner, name)} AS VARCHAR))"
-        case ex.Stripped(text):
-            return f"trim({_inner(text, name)}, ' ' || chr(9))"
+        case ex.OwnText():
+            return f"CAST({name} AS VARCHAR)"
+        case ex.Stripped(text, marks):
+            return f"trim({_inner(text, name)}, {' || '.join(f'chr({ord(mark)})' for mark in marks)})"
+        case ex.Folded(text, old, new):
+            return f"translate({_inner(text, name)}, {quoted(old)}, {quoted(new)})"
         case ex.Replaced(text, old, new):
             return f"replace({_inner(text, name)}, {quoted(old)}, {quoted(new)})"
         case ex.FirstGroup(text, pattern):
@@ -85,6 +89,8 @@ def sql(value: ex.Value, name: str) -> str:
             return f"CAST({_condition(condition, name)} AS BIGINT)"
         case ex.Unless(number, excluded):
             return f"nullif({_inner(number, name)}, {excluded})"
+        case ex.Otherwise(first, second):
+            return f"coalesce({_inner(first, name)}, {_inner(second, name)})"
         case ex.When(condition, inner):
             return f"CASE WHEN {_condition(condition, name)} THEN {sql(inner, name)} END"
         case _:

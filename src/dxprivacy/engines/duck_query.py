@@ -5,11 +5,15 @@ tell how many different entries there are.  It is done for numbers and dates wri
 far longer than anything else.
 """
 
+import re
 from collections.abc import Sequence
 
-from dxprivacy.attributes.base import Attribute
+import numpy as np
+
+from dxprivacy.attributes.base import Attribute, as_text
 from dxprivacy.attributes.codecs import ListedTexts
-from dxprivacy.engines.duck_dialect import shown_moment, sql
+from dxprivacy.engines.duck_dialect import quoted, shown_moment, sql
+from dxprivacy.engines.entries import FRACTION, is_fraction
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import TEXTS, Read, inside, parsed, place, short, text_of
 from dxprivacy.engines.source import Column, Kind
@@ -99,10 +103,30 @@ def distinct_sql(rows: str, column: Column, at_most: int) -> str:
     return f"SELECT DISTINCT {sql(text_of(untyped), 'r0')} FROM ({rows}) LIMIT {at_most + 2}"
 
 
-def domains(reads: Sequence[Reads]) -> list[tuple[str, tuple[str, ...]]]:
-    """The tables of listed texts that must be there, each as (listed BLOB, position)."""
+def domains(reads: Sequence[Reads]) -> list[tuple[str, str, dict[str, int]]]:
+    """The tables (listed BLOB, position) of what is looked up: the name of each, the SQL of a text's key, its texts."""
     joined = [read for mine in reads for read in mine if read.is_joined]
-    return [(_domain(read), read.codec.texts) for read in joined if isinstance(read.codec, ListedTexts)]
+    return [(_domain(r), _key(r), _reachable(r, r.codec)) for r in joined if isinstance(r.codec, ListedTexts)]
+
+
+def _reachable(read: Read, codec: ListedTexts) -> dict[str, int]:
+    """Of floats only texts of numbers, in the fewest digits: longer ones would be rounded to what others are."""
+    if read.column.kind is not Kind.FLOAT:
+        return codec.places
+    number = np.float32 if read.column.native == "FLOAT" else float
+
+    def is_own(text: str) -> bool:
+        return as_text(number(text)) == text if is_fraction(text) else re.fullmatch("-?[0-9]+", text) is not None
+
+    return {text: k for text, k in codec.places.items() if is_own(text)}
+
+
+def _key(read: Read) -> str:
+    """As bytes; where numbers with decimals are floats, as the engine itself writes them."""
+    if read.column.kind is not Kind.FLOAT or not isinstance(read.codec, ListedTexts):
+        return "encode(text)"
+    fraction = f"regexp_full_match(text, {quoted(FRACTION)})"
+    return f"encode(CASE WHEN {fraction} THEN CAST(TRY_CAST(text AS {read.column.native}) AS VARCHAR) ELSE text END)"
 
 
 def _domain(read: Read) -> str:

@@ -2,7 +2,8 @@
 
 The rules, which `placement` says once more for the columns of engines:
 
-- values and points: the text must be listed, exactly as written; numbers stand for their shortest text (1.0 is `1`);
+- values and points: the text must be listed, exactly as written unless `spelling` says what else counts as it; numbers
+  stand for their shortest text (1.0 is `1`);
 - whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or as the declared format writes it;
 - numbers: rounded to float64, then placed; NaN and what overflows is `other`;
 - times of day: as written or as the clock shows, of instants in the attribute's zone; hours by number where steps are;
@@ -14,7 +15,7 @@ A reader never raises, whatever it is given, and depends on nothing but its entr
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 from functools import partial
@@ -37,6 +38,9 @@ from dxprivacy.exact.arrays import Ints
 
 WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 """A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""
+
+FRACTION = r"-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]"
+"""A number with decimals as values list it: 17.5, not 17.50 and not 1.75e1."""
 
 LONGEST_TEXT = 1 << 16
 """Bytes of a number or a date written as text; what is longer is `other`, without being read."""
@@ -85,8 +89,8 @@ def entry_reader(codec: Codec) -> Reader:
             written = TimeFormat.of(codec.format, whole_hours=codec.whole_hours)
             place = partial(_place_time, codec, written, zone_of(codec.timezone))
         case ListedTexts():
-            place = partial(_place_text, {text: k for k, text in enumerate(codec.texts)}, other)
-            most = longest(codec.texts)
+            place = partial(_place_text, codec)
+            most = 0 if codec.spelling.changes_entries else longest(codec.places)
         case _:
             assert_never(codec)
 
@@ -100,8 +104,17 @@ def entry_reader(codec: Codec) -> Reader:
     return read
 
 
-def longest(texts: Sequence[str]) -> int:
-    """The bytes of the longest of the listed texts: an entry with more is none of them.
+def is_fraction(text: str) -> bool:
+    """Whether a text is how a number with decimals is written.
+
+    >>> [is_fraction(text) for text in ("17.5", "-0.25", "17.50", "17", ".5", "1e-5")]
+    [True, True, False, False, False, False]
+    """
+    return re.fullmatch(FRACTION, text) is not None
+
+
+def longest(texts: Iterable[str]) -> int:
+    """The bytes of the longest of the texts that are looked up: an entry with more is none of them.
 
     >>> longest(["M", "été"])
     5
@@ -116,9 +129,9 @@ def _is_long(text: str | bytes) -> bool:
     return len(text.encode("utf-8", errors="replace")) > LONGEST_TEXT
 
 
-def _place_text(position: dict[str, int], other: int, value: object) -> int:
+def _place_text(codec: ListedTexts, value: object) -> int:
     text = clean_text(value)
-    return other if text is None else position.get(text, other)
+    return codec.listed if text is None else codec.places.get(codec.spelling.key(text), codec.listed)
 
 
 def _place_whole(codec: WholeNumbers, written: NumberFormat | None, value: object) -> int:
@@ -246,8 +259,6 @@ def clean_text(value: object) -> str | None:
     try:
         if isinstance(value, float | np.floating) and value != value:
             return None
-        if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40 and value == int(value):
-            return str(int(value))  # as in a column of decimals, where 2.00 is 2
         # Half a surrogate pair has no UTF-8 (engines would refuse the whole column): it becomes U+FFFD.
         return as_text(value).encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
     except Exception:

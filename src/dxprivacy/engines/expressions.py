@@ -76,10 +76,30 @@ class AsBytes:
 
 
 @dataclass(frozen=True)
+class OwnText:
+    """The engine's own text of a floating-point number, in the fewest digits that tell it from all others of its type.
+
+    Listed numbers that it is compared with are written by the same engine, so that exponents may look as they like.
+    """
+
+    number: Input
+
+
+@dataclass(frozen=True)
 class Stripped:
-    """A text without blanks and tabs at its ends."""
+    """A text without blanks and tabs, or other marks, at its ends; of sound Unicode, which was asked for before."""
 
     text: "Value"
+    marks: str = " \t"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A text with each of the characters `old` replaced by the one at the same place of `new`; of sound Unicode."""
+
+    text: "Value"
+    old: str
+    new: str
 
 
 @dataclass(frozen=True)
@@ -264,6 +284,14 @@ class Unless:
 
 
 @dataclass(frozen=True)
+class Otherwise:
+    """A value; another one where it is nothing."""
+
+    value: "Value"
+    other: "Value"
+
+
+@dataclass(frozen=True)
 class When:
     """A value where a condition holds, else nothing; where it does not hold, the value is not computed."""
 
@@ -347,7 +375,9 @@ Value: TypeAlias = (
     | Day
     | AsText
     | AsBytes
+    | OwnText
     | Stripped
+    | Folded
     | Replaced
     | FirstGroup
     | ToWhole
@@ -369,5 +399,6 @@ Value: TypeAlias = (
     | Clamped
     | OneIf
     | Unless
+    | Otherwise
     | When
 )

@@ -26,7 +26,7 @@ from dxprivacy.attributes.codecs import (
     WholeNumbers,
 )
 from dxprivacy.attributes.text_formats import NumberFormat
-from dxprivacy.engines.entries import A_MONDAY
+from dxprivacy.engines.entries import A_MONDAY, entry_reader
 from dxprivacy.errors import PolicyError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import number_text
@@ -131,8 +131,8 @@ def whole_texts(entry: Attribute) -> list[int] | None:
 
 def _nothing(entry: Attribute) -> str:
     """What counts as `other`: an empty text, or another one that is not listed."""
-    text, listed = "", entry.texts
-    while text in listed:
+    text, place = "", entry_reader(entry.codec)
+    while entry.texts and place(text) < entry.listed:
         text = OTHER if not text else f"{text}?"
     return text
 

@@ -18,6 +18,7 @@ from dxprivacy.attributes.codecs import (
     WholeNumbers,
 )
 from dxprivacy.attributes.registry import is_known
+from dxprivacy.engines.entries import is_fraction
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, Hint, did_you_mean
 from dxprivacy.model.people import People
@@ -44,7 +45,12 @@ def require_countable(where: str, universe: Universe) -> None:
 
 
 def find_columns(
-    where: str, names: Sequence[str], universe: Universe, *, list_names: bool = True, hint: str = ""
+    where: str,
+    names: Sequence[str],
+    universe: Universe,
+    *,
+    list_names: bool = True,
+    hints: Sequence[Hint | str] = (),
 ) -> list[list[int]]:
     """The positions of each attribute's columns, found by their exact names.
 
@@ -52,30 +58,40 @@ def find_columns(
     """
     require_countable(where, universe)
     return [
-        [_find(where, names, column, list_names=list_names, hint=hint) for column in attribute.reads]
+        [_find(where, names, column, list_names=list_names, more=hints) for column in attribute.reads]
         for attribute in universe.attributes
     ]
 
 
-def _find(where: str, names: Sequence[str], column: str, *, list_names: bool, hint: str) -> int:
+def _find(where: str, names: Sequence[str], column: str, *, list_names: bool, more: Sequence[Hint | str]) -> int:
     hits = [position for position, name in enumerate(names) if name == column]
     if len(hits) == 1:
         return hits[0]
     if hits:
         raise DataError(
-            f"{len(hits)} columns are named “{column}”",
+            f"{len(hits)} columns are named “{column}”: columns {numbered_places(hits)}",
             where=where,
             hints=[f"rename all but one of the {column} columns"],
         )
     shown = [name[:60] for name in names[:_SHOWN_COLUMNS]]
-    more = f" and {len(names) - _SHOWN_COLUMNS:,} more" if len(names) > _SHOWN_COLUMNS else ""
-    hints = did_you_mean(column, shown) if list_names else []
+    rest = f" and {len(names) - _SHOWN_COLUMNS:,} more" if len(names) > _SHOWN_COLUMNS else ""
+    near = did_you_mean(column, shown) if list_names else []
     raise DataError(
         f"no column “{column}”",
         where=where,
-        details=[f"{where} has: {', '.join(shown)}{more}"] if list_names else [],
-        hints=[*hints, *([hint] if hint else [])],
+        details=[f"{where} has: {', '.join(shown)}{rest}"] if list_names else [],
+        hints=[*near, *more],
     )
+
+
+def numbered_places(positions: Sequence[int]) -> str:
+    """Positions as people count columns, from 1.
+
+    >>> numbered_places([1, 4, 6])
+    '2, 5 and 7'
+    """
+    told = [f"{position + 1:,}" for position in positions]
+    return " and ".join([*([", ".join(told[:-1])] if len(told) > 1 else []), told[-1]])
 
 
 def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Column]]) -> None:
@@ -96,11 +112,9 @@ def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Colum
                 )
 
 
-def find_keys(
-    where: str, names: Sequence[str], people: People, *, list_names: bool = True, hint: str = ""
-) -> list[int]:
+def find_keys(where: str, names: Sequence[str], people: People) -> list[int]:
     """The positions of the columns that tell whose row it is."""
-    return [_find(where, names, column, list_names=list_names, hint=hint) for column in people.key]
+    return [_find(where, names, column, list_names=True, more=()) for column in people.key]
 
 
 def check_keys(where: str, columns: Sequence[Column]) -> None:
@@ -133,12 +147,14 @@ def _misfit(codec: Codec, kind: Kind | None) -> str:
             # Numbers written as text may be read in several ways: the policy must say in which.
             fits = kind in _NUMBERS or (kind is Kind.TEXT and bool(codec.format))
             return "" if fits else "whole numbers" if isinstance(codec, WholeNumbers) else "numbers"
-        case ListedTexts(texts):
+        case ListedTexts():
+            texts = codec.places
             # Numbers can never hold M or F: better refused than a release in which everybody is “other”.
             if kind is Kind.TRUTH:
                 return "" if {"true", "false"} & set(texts) else "text"
             if kind in _NUMBERS:
-                return "" if any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
+                decimals = kind is not Kind.WHOLE and any(map(is_fraction, texts))
+                return "" if decimals or any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
             return "" if kind is Kind.TEXT else "text"
         case _:
             assert_never(codec)

@@ -29,6 +29,7 @@ def require_header(where: str, names: Sequence[str]) -> None:
     dxprivacy.errors.DataError: people.csv · the first line is no header: column 2 looks like an entry, not like a name
       If it is a record, the file has no header, and that record would be lost and shown.
       → add a line of names as the first one
+      → --no-header --columns name,age         if it has none: say what its columns are called, in their order
       → --header                               if it is one all the same
     """
     why = _misfit(names)
@@ -39,6 +40,7 @@ def require_header(where: str, names: Sequence[str]) -> None:
             details=["If it is a record, the file has no header, and that record would be lost and shown."],
             hints=[
                 "add a line of names as the first one",
+                ("--no-header --columns name,age", "if it has none: say what its columns are called, in their order"),
                 ("--header", "if it is one all the same"),
             ],
         )
@@ -46,13 +48,13 @@ def require_header(where: str, names: Sequence[str]) -> None:
 
 def _misfit(names: Sequence[str]) -> str:
     """Why these are no names."""
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if not name.strip():
             return f"column {number} has no name"
         if name in seen:
-            return f"column {number} has the name of another"
+            return f"columns {seen[name]} and {number} have the same name"
         if len(name) > _LONGEST_NAME or _NO_NAME.fullmatch(name):
             return f"column {number} looks like an entry, not like a name"
-        seen.add(name)
+        seen[name] = number
     return ""

@@ -4,7 +4,7 @@ General readers guess formats from the data, and let one stray quote swallow the
 moves many others.  Here a row is what stands between two line feeds:
 
 - one carriage return before the line feed is dropped; an empty line is a row; nothing after the last line feed is not;
-- bytes that are not UTF-8 become U+FFFD;
+- bytes that are not UTF-8, or of the encoding that the policy declares, become U+FFFD;
 - of a line its first million characters are looked at: what it says behind them is `other`, and takes no memory;
 - a file may be compressed: its name then ends in .gz, .bz2, .xz or .zst.
 """
@@ -20,6 +20,7 @@ from typing import BinaryIO
 import numpy as np
 
 from dxprivacy.engines.placing import Block, Entries, PlacedSource
+from dxprivacy.engines.recoded import recoded
 from dxprivacy.errors import DataError
 from dxprivacy.model.universe import Universe
 
@@ -30,15 +31,16 @@ CHUNK = 8 << 20
 LONGEST_LINE = 1 << 20
 """Characters.  A longer line is cut there, and ends in a mark, so that what was cut is not taken for whole."""
 
-_CUT = "\ufffd"
+CUT = "\ufffd"
 
 
 class LineFile(PlacedSource):
     """A file of lines; subclasses say what is before the rows, and how a line is cut into entries."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, codec: str = "utf-8") -> None:
         self.name = path.name
         self._path = path
+        self._codec = codec
 
     @abstractmethod
     def begin(self, handle: BinaryIO) -> None:
@@ -52,7 +54,7 @@ class LineFile(PlacedSource):
         with self.open() as handle:
             self.begin(handle)
             breaks, last = 0, b"\n"
-            while chunk := self._read(handle):
+            while chunk := self.next_bytes(handle):
                 breaks += chunk.count(b"\n")
                 last = chunk
             return breaks + (not last.endswith(b"\n"))
@@ -67,7 +69,11 @@ class LineFile(PlacedSource):
                 yield Block(times, self.entries(list(lines), universe))
 
     def open(self) -> BinaryIO:
-        """The file's bytes, uncompressed."""
+        """The file's bytes, uncompressed and in UTF-8."""
+        handle = self._unpacked()
+        return handle if self._codec == "utf-8" else recoded(handle, self._codec)
+
+    def _unpacked(self) -> BinaryIO:
         packed = COMPRESSIONS.get(self._path.suffix.lower())
         hints: list[str] = []
         try:
@@ -90,7 +96,17 @@ class LineFile(PlacedSource):
             pass
         raise self._unreadable()
 
-    def _read(self, handle: BinaryIO) -> bytes:
+    def peek(self, handle: BinaryIO) -> bytes:
+        """Some of the next bytes, which are still to be read."""
+        try:
+            found: bytes = handle.peek(16)  # type: ignore[attr-defined]  # all readers of ours have it
+            return found
+        except Exception:
+            pass
+        raise self._unreadable()
+
+    def next_bytes(self, handle: BinaryIO) -> bytes:
+        """The next megabytes."""
         try:
             return handle.read(CHUNK)
         except Exception:
@@ -106,7 +122,7 @@ class LineFile(PlacedSource):
         """Whole lines, some megabytes at a time, without the line feed of the last one."""
         pieces: list[bytes] = []
         room = 4 * LONGEST_LINE + 1  # no character has more than four bytes
-        while chunk := self._read(handle):
+        while chunk := self.next_bytes(handle):
             cut = chunk.rfind(b"\n")
             if cut < 0:
                 pieces.append(chunk[:room])
@@ -130,7 +146,7 @@ def _distinct(block: str) -> "Counter[str]":
     lines = Counter(block.split("\n"))
     if len(block) > LONGEST_LINE:
         for line in [line for line in lines if len(line) > LONGEST_LINE]:
-            lines[line[:LONGEST_LINE] + _CUT] += lines.pop(line)
+            lines[line[:LONGEST_LINE] + CUT] += lines.pop(line)
     return lines
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.engines.source import Source
 from dxprivacy.errors import DataError, Hint
+from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.wording import quoted
 
 if TYPE_CHECKING:
@@ -34,16 +35,18 @@ class _Together:
     database: "Database"
     group: int
     spill: bool
+    file: FileFormat
 
 
-def open_source(data: object, *, spill: bool = True) -> Source:
+def open_source(data: object, *, file: FileFormat = PLAIN, spill: bool = True) -> Source:
     """The data behind a path, a list of paths or a frame, ready to be checked and counted; opens it, reads no row.
 
+    `file` says how files of lines are written, and whether these and sheets have a header.
     `spill=False` keeps rows that do not fit into memory off the disk; counting them then fails.
     """
     from dxprivacy.engines.duck_database import Database
 
-    together = _Together(Database(spill=spill), next(_groups), spill)
+    together = _Together(Database(spill=spill), next(_groups), spill, file)
     source = _open(data, together)
     together.database.lock([])
     return source
@@ -139,17 +142,18 @@ def _open_file(path: Path, part: str, together: _Together) -> Source:
 
     ending = path.suffix.lower()
     # A file of JSON lines may have no row: where the number of rows is private, that must not show.
-    _refuse_unreadable(path, may_be_empty=ending in json_lines.ENDINGS)
+    # So may a file without a header.
+    _refuse_unreadable(path, may_be_empty=ending in json_lines.ENDINGS or not together.file.has_header)
     if ending in lines.COMPRESSIONS:
         ending = Path(path.stem).suffix.lower()
         if ending not in (*csv_lines.DELIMITERS, *json_lines.ENDINGS):
             raise _unknown(path, [(f"unpack it; of compressed files only lines are read: people.csv{path.suffix}", "")])
     if ending in csv_lines.DELIMITERS:
-        return csv_lines.CsvFile(path, ending)
+        return csv_lines.CsvFile(path, ending, together.file)
     if ending in json_lines.ENDINGS:
         return json_lines.JsonLines(path)
     if ending in sheets.ENDINGS:
-        return sheets.Sheet(path, part)
+        return sheets.Sheet(path, part, together.file)
     if ending in (".parquet", *_DATABASES, *arrow.ENDINGS):
         from dxprivacy.engines.apart import ApartSource
 

@@ -21,8 +21,9 @@ from dxprivacy.attributes.codecs import (
     TimesOfDay,
     WholeNumbers,
 )
+from dxprivacy.attributes.spelling import BLANKS
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat, TimeFormat
-from dxprivacy.engines.entries import A_MONDAY, LONGEST_TEXT, WHOLE_NUMBER, longest
+from dxprivacy.engines.entries import A_MONDAY, LONGEST_TEXT, WHOLE_NUMBER, is_fraction, longest
 from dxprivacy.engines.expressions import (
     Arithmetic,
     AsBytes,
@@ -36,6 +37,7 @@ from dxprivacy.engines.expressions import (
     FirstGroup,
     FirstOfMonth,
     Floor,
+    Folded,
     InDays,
     Input,
     IsFinite,
@@ -47,6 +49,8 @@ from dxprivacy.engines.expressions import (
     Nothing,
     OffsetAt,
     OneIf,
+    Otherwise,
+    OwnText,
     Quotient,
     Real,
     Remainder,
@@ -71,6 +75,8 @@ TEXTS = (Kind.TEXT, Kind.UNTYPED)
 NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
+_DECIMALS = r"(-?[0-9]+\.[0-9]*[1-9])0*"
+_UNICODE = r"[\x00-" + "\ud7ff\ue000-\U0010ffff]*"  # every character, and no half of a pair
 _MOST_WHOLE = 10**24 - 1  # as many digits as a whole number may have
 
 
@@ -112,11 +118,37 @@ def parsed(codec: Codec, column: Column) -> Value:
             return _day(column, codec.days)
         case TimesOfDay():
             return _time(column, codec)
-        case ListedTexts(texts):
-            text = text_of(column)
-            return When(NoLonger(entry, longest(texts)), text) if column.kind in TEXTS else text
+        case ListedTexts():
+            return _listed(column, codec)
         case _:
             assert_never(codec)
+
+
+def _listed(column: Column, codec: ListedTexts) -> Value:
+    """What is looked up for an entry; numbers and truths have no blanks, and no capitals."""
+    entry, spelling = Input(column.native), codec.spelling
+    if column.kind not in TEXTS:
+        fraction = _fraction(column) if any(map(is_fraction, codec.places)) else None
+        return text_of(column) if fraction is None else Otherwise(text_of(column), AsBytes(fraction))
+    if not spelling.changes_entries:
+        return When(NoLonger(entry, longest(codec.places)), text_of(column))
+    # Nothing before, not a condition around: the engine itself stops where it takes apart text that is not Unicode.
+    text: Value = When(Both(NoLonger(entry, LONGEST_TEXT), Matches(entry, _UNICODE)), entry)
+    if spelling.trim:
+        text = Stripped(text, BLANKS)
+    old, new = spelling.variants(codec.places)
+    return AsBytes(Folded(text, old, new) if old else text)
+
+
+def _fraction(column: Column) -> Value | None:
+    """The text of a number that is not whole, without zeros behind it; None where the type has no such numbers."""
+    entry = Input(column.native)
+    if column.kind is Kind.FLOAT:
+        return When(IsFinite(entry), OwnText(entry))
+    if column.kind is Kind.DECIMAL:
+        text = AsText(Sound(entry))
+        return When(Matches(text, _DECIMALS), FirstGroup(text, _DECIMALS))
+    return None
 
 
 def text_of(column: Column) -> Value:

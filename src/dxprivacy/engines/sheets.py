@@ -1,6 +1,7 @@
 """Excel workbooks (`.xlsx`), cell by cell.
 
-Each cell has a type of its own and is read by itself; the first row of the sheet that is not empty names the columns.
+Each cell has a type of its own and is read by itself; the first row of the sheet that is not empty names the columns,
+unless the policy does.
 A row with nothing in it is never a record, wherever it stands: so whether a row counts depends on that row alone, and
 not on the rows behind it.
 """
@@ -16,6 +17,7 @@ from dxprivacy.engines.placing import Block, PlacedSource
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.workbook import Workbook
 from dxprivacy.errors import DataError, did_you_mean
+from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.model.universe import Universe
 
 ENDINGS = (".xlsx",)
@@ -25,11 +27,15 @@ _ROWS = 65_536  # at a time
 class Sheet(PlacedSource):
     """One sheet of a workbook: the first, or the one that is named."""
 
-    def __init__(self, path: Path, sheet: str = "") -> None:
+    def __init__(self, path: Path, sheet: str = "", file: FileFormat = PLAIN) -> None:
         self.name = f"{path.name}::{sheet}" if sheet else path.name
         self._path = path
         self._sheet = sheet
+        self._has_header = file.has_header
+        self._columns = list(file.columns)
         header = next(self._read(), None)
+        if not self._has_header:
+            return
         if header is None:
             raise DataError("the sheet is empty", where=self.name, hints=["the first row must name the columns"])
         self._columns = [clean_text(header.get(k)) or "" for k in range(max(header) + 1)]
@@ -45,14 +51,15 @@ class Sheet(PlacedSource):
             find_keys(self.name, self._columns, universe.people)
 
     def rows(self) -> int:
-        """The number of rows below the first."""
-        return sum(1 for _ in self._read()) - 1
+        """The number of rows below the header."""
+        return sum(1 for _ in self._read()) - self._has_header
 
     def blocks(self, universe: Universe) -> Iterator[Block]:
-        """The rows below the first, some thousands at a time."""
+        """The rows below the header, some thousands at a time."""
         positions = [position for read in self._positions(universe) for position in read]
         rows = self._read()
-        next(rows)
+        if self._has_header:
+            next(rows)
         columns: list[list[object]] = [[] for _ in positions]
         for row in rows:
             for column, position in zip(columns, positions, strict=True):
@@ -65,8 +72,8 @@ class Sheet(PlacedSource):
     def _positions(self, universe: Universe) -> list[list[int]]:
         # If no column of the policy is there, the first row may be a record: then it must not be shown.
         is_header = any(column in self._columns for attribute in universe.attributes for column in attribute.reads)
-        hint = "" if is_header else "the first row must name the columns"
-        return find_columns(self.name, self._columns, universe, list_names=is_header, hint=hint)
+        hints = [] if is_header else ["the first row must name the columns"]
+        return find_columns(self.name, self._columns, universe, list_names=is_header, hints=hints)
 
     def _read(self) -> Iterator[dict[int, object]]:
         """The rows of the sheet that are not empty."""

@@ -85,6 +85,8 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
     require_people(before.universe, metric.universe)
     require_fresh(history.versions, version)
     upgrade = Upgrade.between(before.universe, metric.universe, version.recoded)
+    if reserved:
+        upgrade.require_same_lines()
     carried, apart = history.carried(reserved, upgrade, metric)
     if apart:
         raise upgrade.refusal(apart, history.where)

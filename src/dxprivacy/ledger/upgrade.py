@@ -21,6 +21,7 @@ from dxprivacy.attributes.matching import Recoding, Relation, relate
 from dxprivacy.errors import LedgerError, PolicyError
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.model.blocks import joint_classes
+from dxprivacy.model.file_format import FileFormat
 from dxprivacy.model.terms import Terms
 from dxprivacy.model.universe import REPLACE, Universe
 from dxprivacy.wording import digits, numbered
@@ -113,6 +114,31 @@ class Upgrade:
                 out.append(Apart(entry, match, found[0], found[1]))
         return out
 
+    def require_same_lines(self) -> None:
+        """Refuse another reading of the same lines: a line may then be any other record, and no cost can follow."""
+        before, after = self.old.file, self.new.file
+        moved = [
+            self.old.attributes[m.old].name
+            for m in self.matches
+            if m.old is not None
+            and m.new is not None
+            and _places(before, self.old.attributes[m.old]) != _places(after, self.new.attributes[m.new])
+        ]
+        if before.read_alike(after) and not moved:
+            return
+        what = "the lines of a file are read otherwise" if not moved else f"{moved[0]} is read from another place"
+        raise PolicyError(
+            f"{what} than before; nothing was changed",
+            details=[
+                f"[file] was: {before or 'not there'}. It is: {after or 'not there'}.",
+                "One and the same line may mean another record in a way that cannot be followed.",
+            ],
+            hints=[
+                ("keep [file] as it was", "it speaks about CSV files and sheets alone"),
+                ("give the data as Parquet", "whose columns and texts are what they are"),
+            ],
+        )
+
     def carry(self, cost: RowsCost) -> RowsCost:
         """A cost that tells no merged values apart, over the new universe."""
         return pull_back(cost, self.pullback)
@@ -201,6 +227,11 @@ def require_fresh(before: Sequence[Recorded], version: Version) -> None:
             details=["Where entries were recoded, each version needs a name of its own."],
             hints=[(f'version = "{len(before) + 1}"', "for example")],
         )
+
+
+def _places(file: FileFormat, attribute: Attribute) -> tuple[int, ...]:
+    """Where an attribute's columns stand in a line without a header; nothing where names tell it."""
+    return tuple(file.columns.index(c) if c in file.columns else -1 for c in attribute.reads if file.columns)
 
 
 def _columns(attribute: Attribute) -> tuple[str, ...]:

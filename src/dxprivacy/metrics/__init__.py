@@ -305,7 +305,8 @@ def with_absent(
     """
     if (max_records is None) == (people is None):
         raise MetricError("how many may be absent?", hints=["max_records=1000000", "people=dx.metrics.People(…)"])
-    universe = Universe(metric.universe.attributes, max_records=max_records, people=people)
+    alone = metric.universe
+    universe = Universe(alone.attributes, max_records=max_records, people=people, file=alone.file)
     return WithAbsent(universe, metric, budget(presence, what="presence"))
 
 

@@ -205,4 +205,5 @@ def along(metric: Metric) -> tuple[Metric, ...] | None:
     axes = metric.by_attribute
     if axes is None or not isinstance(metric, WithAbsent):
         return axes
-    return tuple(WithAbsent(metric.universe.like(a.universe.attributes), a, metric.radius) for a in axes)
+    alone = [metric.universe.like(a.universe.attributes, file=a.universe.file) for a in axes]
+    return tuple(WithAbsent(universe, a, metric.radius) for universe, a in zip(alone, axes, strict=True))

@@ -8,6 +8,8 @@ more cells than these can number, they hold Python's whole numbers instead (`Uni
 Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
 is not in the data.  So it does where people have several rows: of somebody who has fewer, the others are absent.  No
 question counts it.
+
+How the lines of the data are written (`file`) is a public fact, too: it decides which record a line is.
 """
 
 import weakref
@@ -24,6 +26,8 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.files.canonical import digest_of
+from dxprivacy.model.file_format import KIND as FILE
+from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.model.people import PEOPLE, People
 
 _WORTH_REMEMBERING = 500  # cells
@@ -42,9 +46,15 @@ class Universe:
     """
 
     def __init__(
-        self, attributes: Iterable[Attribute], *, max_records: int | None = None, people: People | None = None
+        self,
+        attributes: Iterable[Attribute],
+        *,
+        max_records: int | None = None,
+        people: People | None = None,
+        file: FileFormat = PLAIN,
     ) -> None:
         self.attributes: tuple[Attribute, ...] = tuple(attributes)
+        self.file = file
         if not self.attributes:
             raise PolicyError("a universe needs at least one attribute")
         names = [a.name for a in self.attributes]
@@ -82,15 +92,18 @@ class Universe:
         """
         if not isinstance(spec, (list, tuple)):
             raise PolicyError("the description of a universe is damaged")
-        last = spec[-1] if spec else None
-        if isinstance(last, Mapping) and last.get("kind") == ABSENT:
+        parts, most, file = list(spec), None, PLAIN
+        if parts and isinstance(parts[-1], Mapping) and parts[-1].get("kind") == ABSENT:
+            last = parts.pop()
             most = last.get("max_records")
             if set(last) != {"kind", "max_records"} or type(most) is not int:
                 raise PolicyError("the description of a universe is damaged")
-            return cls([attribute_from_spec(part) for part in spec[:-1]], max_records=most)
-        if isinstance(last, Mapping) and last.get("kind") == PEOPLE:
-            return cls([attribute_from_spec(part) for part in spec[:-1]], people=People.from_spec(last))
-        return cls([attribute_from_spec(part) for part in spec])
+        people = None
+        if parts and isinstance(parts[-1], Mapping) and parts[-1].get("kind") == PEOPLE and most is None:
+            people = People.from_spec(parts.pop())
+        if parts and isinstance(parts[-1], Mapping) and parts[-1].get("kind") == FILE:
+            file = FileFormat.from_spec(parts.pop())
+        return cls([attribute_from_spec(part) for part in parts], max_records=most, people=people, file=file)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Universe) and self.digest == other.digest)
@@ -246,7 +259,7 @@ class Universe:
 
     def spec(self) -> list[dict[str, Any]]:
         """All public facts, canonically."""
-        return [a.spec() for a in self.attributes] + self._absence()
+        return [a.spec() for a in self.attributes] + self.file.spec() + self._absence()
 
     def _absence(self) -> list[dict[str, Any]]:
         """Why there is `absent`, where there is."""
@@ -254,11 +267,12 @@ class Universe:
             return [self.people.spec()]
         return [] if self.absent is None else [{"kind": ABSENT, "max_records": self.max_records}]
 
-    def like(self, attributes: Iterable[Attribute]) -> "Universe":
+    def like(self, attributes: Iterable[Attribute], *, file: FileFormat | None = None) -> "Universe":
         """Other attributes of the same people: what may be absent here may be absent there."""
+        lines = self.file if file is None else file
         if self.people is not None:
-            return Universe(attributes, people=self.people)
-        return Universe(attributes, max_records=self.max_records)
+            return Universe(attributes, people=self.people, file=lines)
+        return Universe(attributes, max_records=self.max_records, file=lines)
 
     def onto(self, axes: Sequence[int]) -> "Universe":
         """Some of the attributes, without `absent`: what of a record questions about them can see."""
@@ -267,7 +281,7 @@ class Universe:
     @cached_property
     def present(self) -> "Universe":
         """The same without `absent`."""
-        return self if self.absent is None else Universe(self.attributes)
+        return self if self.absent is None else Universe(self.attributes, file=self.file)
 
     @property
     def privacy_unit(self) -> str:

@@ -4,21 +4,22 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dxprivacy.attributes.base import Attribute, as_text
+from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import DxError, PolicyError, did_you_mean
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, WithOther
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy.file_table import file_format
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import COMMON, TABLES
-from dxprivacy.policy.recoding import recoding_of, was_version
+from dxprivacy.policy.recoding import recoding_of, version_text, was_version
 from dxprivacy.policy.skeleton import OPEN
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 from dxprivacy.policy.unit import KEYS as UNIT_KEYS
 from dxprivacy.policy.unit import Unit, unit_of
 
-_TOP = ("title", "dataset", "version", "was_version", *UNIT_KEYS, "attributes", "combine")
+_TOP = ("title", "dataset", "version", "was_version", *UNIT_KEYS, "file", "attributes", "combine")
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
 
@@ -64,6 +65,7 @@ def compile_policy(file: PolicyFile, *, whole_people: bool = False) -> Compiled:
         raise file.error("version is a number or a text", key="version", hints=['version = "2"'])
     unit = unit_of(file, top, whole_people=whole_people)
     how = _how(file, top.get("combine", {}))
+    lines = file_format(file, top.get("file", {}))
     tables = top.get("attributes")
     if not isinstance(tables, dict) or not tables:
         raise file.error(
@@ -73,17 +75,20 @@ def compile_policy(file: PolicyFile, *, whole_people: bool = False) -> Compiled:
         )
     parts = [_attribute(file, name, table, unit.rows_each) for name, table in tables.items()]
     try:
-        universe = Universe([attribute for attribute, _ in parts])
+        universe = Universe([attribute for attribute, _ in parts], file=lines)
     except PolicyError as error:
         raise file.error(error.what, details=tuple(error.details), hints=list(error.hints)) from None
     _require_keys_unread(file, universe, unit)
     axes = [metric for _, metric in parts]
-    metric = axes[0] if len(axes) == 1 else (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
+    if len(axes) == 1:
+        metric = axes[0].over(universe) if universe.file else axes[0]
+    else:
+        metric = (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
     metric = unit.applied(metric)
     found = {a.name: recoding_of(file, a, tables[a.name]) for a, _ in parts}
     recoded = {name: recoding for name, recoding in found.items() if recoding}
-    before = was_version(file, top.get("was_version"), as_text(version), recoded)
-    return Compiled(title, dataset, as_text(version), metric.universe, metric, recoded, before)
+    before = was_version(file, top.get("was_version"), version_text(version), recoded)
+    return Compiled(title, dataset, version_text(version), metric.universe, metric, recoded, before)
 
 
 def _text(file: PolicyFile, table: dict[str, Any], key: str) -> str:

@@ -40,7 +40,7 @@ from dxprivacy.wording import shown
 _EQUAL = 1e-9
 _BLOCK = 1 << 18
 _OF_PEOPLE = ("key", "at_most", "no_key", "max_people")
-_PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "cell_value")
+_PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "cell_value", "format", "spelling")
 
 
 @dataclass(frozen=True)
@@ -229,6 +229,7 @@ def _settings(before: PolicyFacts, after: PolicyFacts) -> tuple[Setting, ...]:
     if one is None and two is None:
         found.append(Setting("max records", *(str(p.universe.max_records or "") for p in (before, after))))
     found += [Setting(f"people: {what.replace('_', ' ')}", _of(one, what), _of(two, what)) for what in _OF_PEOPLE]
+    found.append(Setting("file", *(str(p.universe.file) for p in (before, after))))
     if min(len(p.universe.attributes) for p in (before, after)) > 1:
         found.append(Setting("combine", *(_how(p.of_people) for p in (before, after))))
     old, new = ({a.name: a for a in p.universe.attributes} for p in (before, after))

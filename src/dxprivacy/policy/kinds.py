@@ -15,6 +15,16 @@ COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
 """What every table may say."""
 
 
+_SPELLING = ("trim", "fold_case", "aliases")
+_READ_STRICTLY = dict.fromkeys(
+    _SPELLING,
+    (
+        "numbers, dates and times have blanks around them already, and no other spelling",
+        ('format = "1.234,5"', "how the data writes them"),
+    ),
+)
+
+
 @dataclass(frozen=True)
 class Table:
     """A kind of table, known by the key of that name."""
@@ -30,7 +40,7 @@ TABLES: dict[str, Table] = {
     "values": Table(
         values,
         'values = ["M", "F"]',
-        ("between", "declared_public", "id", "units", "complete"),
+        ("between", "declared_public", "id", "units", "complete", *_SPELLING),
         names_a_file=True,
         meaningless={
             "per": (
@@ -39,26 +49,35 @@ TABLES: dict[str, Table] = {
             )
         },
     ),
-    "integers": Table(integers, "integers = [0, 120]", ("per", "at_most", "format", "columns", "outside", "complete")),
+    "integers": Table(
+        integers,
+        "integers = [0, 120]",
+        ("per", "at_most", "format", "columns", "outside", "complete"),
+        _READ_STRICTLY,
+    ),
     "numbers": Table(
         numbers,
         "numbers = [0, 200000]",
         ("per", "at_most", "format", "columns", "step", "outside", "cell_value", "complete"),
+        _READ_STRICTLY,
     ),
     "dates": Table(
         dates,
         'dates = ["2026-01-01", "2026-12-31"]',
         ("per", "at_most", "format", "columns", "timezone", "step", "outside"),
+        _READ_STRICTLY,
     ),
-    "weekdays": Table(weekdays, "weekdays = true", ("per", "at_most", "format", "timezone")),
-    "hours": Table(hours, "hours = [0, 24]", ("per", "at_most", "format", "timezone", "step", "circle")),
+    "weekdays": Table(weekdays, "weekdays = true", ("per", "at_most", "format", "timezone"), _READ_STRICTLY),
+    "hours": Table(
+        hours, "hours = [0, 24]", ("per", "at_most", "format", "timezone", "step", "circle"), _READ_STRICTLY
+    ),
     "points": Table(
         points,
         'points = "cities.csv"',
-        ("per", "metric", "id", "units", "within", "at_most", "complete"),
+        ("per", "metric", "id", "units", "within", "at_most", "complete", *_SPELLING),
         names_a_file=True,
     ),
-    "graph": Table(graph, 'graph = "friends.csv"', names_a_file=True),
+    "graph": Table(graph, 'graph = "friends.csv"', _SPELLING, names_a_file=True),
 }
 """Each kind by the key that tells it."""
 

@@ -2,12 +2,16 @@
 
 import math
 import re
+from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
+from typing import TypeVar
 
-from dxprivacy.attributes.base import Attribute, as_text
+from dxprivacy.attributes.base import OTHER, Attribute, as_text
 from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.spelling import Spelling
 from dxprivacy.attributes.values import Values
-from dxprivacy.errors import DxError, PolicyError
+from dxprivacy.errors import DxError, PolicyError, did_you_mean
 from dxprivacy.metrics import PLACES, Metric, alone
 from dxprivacy.metrics.graph import read_edges
 from dxprivacy.model.universe import Universe
@@ -17,6 +21,7 @@ from dxprivacy.policy.toml_file import UNPRINTABLE
 
 _THRESHOLDS = ("blowfish", "smooth")
 _MOST_BUDGETS = 2_000
+Listed = TypeVar("Listed", Values, Points)
 
 
 def values(keys: Keys) -> tuple[Attribute, Metric]:
@@ -61,9 +66,9 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
 
 def _from_list(keys: Keys) -> Values:
     listed = keys["values"]
-    if not isinstance(listed, list) or not all(isinstance(v, (str, int)) for v in listed):
+    if not isinstance(listed, list) or not all(_is_value(v) for v in listed):
         raise keys.error(
-            f"{keys.name}: values must be a list of texts, whole numbers or true/false",
+            f"{keys.name}: values must be a list of texts, numbers or true/false",
             "values",
             ['values = ["M", "F"]', ('values = "zips.csv"', "a file that lists them")],
         )
@@ -77,9 +82,13 @@ def _from_list(keys: Keys) -> Values:
         if key in keys:
             raise keys.error(f"{key} is for values that a file lists", key, [('values = "zips.csv"', "for example")])
     if len(listed) > MOST_LISTED:
-        error = too_many(keys.name, len(listed), MOST_LISTED)
+        error = too_many(keys.name, "values", len(listed), MOST_LISTED)
         raise keys.error(error.what, "values", error.hints)
-    return Values(values=tuple(listed), **keys.common())
+    return _spelt(keys, Values(values=tuple(listed), **keys.common()))
+
+
+def _is_value(given: object) -> bool:
+    return isinstance(given, (str, int)) or (isinstance(given, Decimal) and given.is_finite())
 
 
 def _from_file(keys: Keys) -> Values:
@@ -88,7 +97,50 @@ def _from_file(keys: Keys) -> Values:
     called = (common.get("column", keys.name), keys.name)
     identifier = keys.text("id", "zip") if "id" in keys else ""
     found = read_values(keys.path("values", "zips.csv"), _units(keys), identifier, called)
-    return Values(values=found.values, facts=found.facts, **common)
+    return _spelt(keys, Values(values=found.values, facts=found.facts, **common))
+
+
+def _spelt(keys: Keys, attribute: Listed) -> Listed:
+    """`trim`, `fold_case` and `aliases`: what else counts as a listed value."""
+    flags: dict[str, bool] = {}
+    for key, meaning in (("trim", "blanks around entries do not count"), ("fold_case", "m is M")):
+        flags[key] = keys.table.get(key, False)
+        if not isinstance(flags[key], bool):
+            raise keys.error(f"{key} is true or false", key, [(f"{key} = true", meaning)])
+    spelling = Spelling(**flags, aliases=_aliases(keys, attribute))
+    if not spelling:
+        return attribute
+    try:
+        return replace(attribute, spelling=spelling)
+    except PolicyError as error:
+        at_fault = "aliases" if "alias" in error.what else "fold_case" if "fold_case" in error.what else "trim"
+        raise keys.error(error.what, at_fault, list(error.hints)) from None
+
+
+def _aliases(keys: Keys, attribute: Attribute) -> tuple[tuple[str, str], ...]:
+    """Pairs of a listed value and a further text for it; a value may be given by its text alone, without a list."""
+    given = keys.table.get("aliases", {})
+    example = 'aliases = { NJ = ["nj", "New Jersey"] }'
+    if not isinstance(given, dict):
+        raise keys.error("aliases is a table: behind each value its further texts", "aliases", [example])
+    found: list[tuple[str, str]] = []
+    for value, texts in given.items():
+        if value not in attribute.texts:
+            hints = did_you_mean(value, attribute.texts)
+            raise keys.error(
+                f"{keys.name} has no value {value[:60]!r}; aliases are further texts for its values", "aliases", hints
+            )
+        for text in texts if isinstance(texts, list) else [texts]:
+            if not _is_value(text) or UNPRINTABLE.search(as_text(text)):
+                raise keys.error(f"an alias of {value[:60]!r} is a text or a number", "aliases", [example])
+            if as_text(text) == OTHER:
+                what = f"{OTHER!r} cannot be an alias of {value[:60]!r}: it is ours for invalid entries"
+                raise keys.error(what, "aliases", [("leave it out", "such an entry is not listed, and counts so")])
+            found.append((value, as_text(text)))
+    if len(set(found)) < len(found):
+        twice = next(pair for pair in found if found.count(pair) > 1)
+        raise keys.error(f"the alias {twice[1][:60]!r} is given twice", "aliases", ["leave one of them out"])
+    return tuple(found)
 
 
 def _units(keys: Keys) -> dict[str, str]:
@@ -108,7 +160,9 @@ def points(keys: Keys) -> tuple[Attribute, Metric]:
     identifier = keys.text("id", "city_code") if "id" in keys else ""
     places = read_places(path, _units(keys), identifier)
     other, _ = keys.other()
-    attribute = Points(ids=places.ids, coordinates=places.coordinates, facts=places.facts, **keys.common())
+    attribute = _spelt(
+        keys, Points(ids=places.ids, coordinates=places.coordinates, facts=places.facts, **keys.common())
+    )
     kind = keys.table.get("metric", "great-circle" if places.geographic else "euclidean")
     known = (*PLACES, *_THRESHOLDS)
     if not isinstance(kind, str) or kind not in known:
@@ -165,5 +219,5 @@ def graph(keys: Keys) -> tuple[Attribute, Metric]:
     other, _ = keys.other()
     nodes, edges = read_edges(read_edge_rows(path), step * keys.rows_each)
     edges = [(a, b, length / keys.rows_each) for a, b, length in edges]  # lengths are ε, of a person
-    attribute = Values(values=tuple(nodes), **keys.common())
+    attribute = _spelt(keys, Values(values=tuple(nodes), **keys.common()))
     return attribute, alone.linked(Universe([attribute]), attribute, edges, other)

@@ -95,7 +95,7 @@ def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> 
 def _finish(keys: Keys, attribute: Integers | Numbers, step: Price, other: Exact | None) -> tuple[Attribute, Metric]:
     price, cap = step
     if attribute.listed > MOST_VALUES:
-        error = too_many(keys.name, attribute.listed, MOST_VALUES)
+        error = too_many(keys.name, attribute.kind, attribute.listed, MOST_VALUES)
         raise keys.error(error.what, attribute.kind, error.hints)
     if "columns" not in keys:
         return attribute, alone.stepped(Universe([attribute]), attribute, price, other, cap)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dxprivacy.attributes.base import OTHER, Property
-from dxprivacy.errors import PolicyError, did_you_mean
+from dxprivacy.errors import Hint, PolicyError, did_you_mean
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.files.reading import read_text
 from dxprivacy.policy.keys import MOST_LISTED
@@ -93,13 +93,16 @@ def read_values(path: Path, units: Mapping[str, str], identifier: str, called: S
     return ValuesFile(tuple(values), facts)
 
 
-def too_many(what: str, values: int, most: int, where: str = "") -> PolicyError:
+_FEWER: dict[str, Hint] = {
+    "values": ("list fewer of them, or groups", "what is not listed counts as “other”"),
+    "integers": ("numbers = [0, 1000000] with step = 1000", "wider steps: each value is a cell of the histogram"),
+    "numbers": ("wider steps", "each of them is a cell of the histogram"),
+}
+
+
+def too_many(what: str, kind: str, values: int, most: int) -> PolicyError:
     """The error for an attribute that is too large to be planned and counted."""
-    return PolicyError(
-        f"{what} has {values:,} values; an attribute may have {most:,} at most",
-        where=where,
-        hints=[("wider steps, or groups of values", "each value is a cell of the histogram")],
-    )
+    return PolicyError(f"{what} has {values:,} values; an attribute may have {most:,} at most", hints=[_FEWER[kind]])
 
 
 def _facts(table: "_Table", without: Sequence[str], units: Mapping[str, str]) -> tuple[Property, ...]:

@@ -13,6 +13,7 @@ nothing else: distances and questions do not depend on them.
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from dxprivacy.attributes.base import Attribute, as_text
@@ -25,6 +26,11 @@ def recoding_of(file: PolicyFile, attribute: Attribute, table: dict[str, Any]) -
     """What an attribute's table declares; empty if it declares nothing."""
     section = f"attributes.{attribute.name}"
     return Recoding(_texts(file, section, attribute, table), _column(file, section, attribute, table))
+
+
+def version_text(given: Any) -> str:
+    """A version as it is written: 1.10 is not 1.1."""
+    return str(given) if isinstance(given, Decimal) else as_text(given)
 
 
 def was_version(file: PolicyFile, given: Any, version: str, recoded: Mapping[str, Recoding]) -> str:
@@ -40,7 +46,7 @@ def was_version(file: PolicyFile, given: Any, version: str, recoded: Mapping[str
             key="was" if next(iter(recoded.values())).texts else "was_column",
             hints=[('was_version = "1"', "at the top of the file: the version before this one")],
         )
-    before = as_text(given)
+    before = version_text(given)
     if before == version:
         raise file.error(
             f"was_version is {before}, and so is version",
@@ -48,6 +54,10 @@ def was_version(file: PolicyFile, given: Any, version: str, recoded: Mapping[str
             hints=[('version = "2"', "a name of its own for each version")],
         )
     return before
+
+
+def _is_value(given: Any) -> bool:
+    return isinstance(given, (str, int)) or (isinstance(given, Decimal) and given.is_finite())
 
 
 def _column(file: PolicyFile, section: str, attribute: Attribute, table: dict[str, Any]) -> str:
@@ -90,7 +100,7 @@ def _texts(file: PolicyFile, section: str, attribute: Attribute, table: dict[str
             )
         olds = before if isinstance(before, list) else [before]
         texts = tuple(dict.fromkeys(as_text(x) for x in olds))
-        if not texts or not all(isinstance(x, (str, int)) for x in olds) or any(map(UNPRINTABLE.search, texts)):
+        if not texts or not all(map(_is_value, olds)) or any(map(UNPRINTABLE.search, texts)):
             raise file.error(
                 f"{attribute.name}: was of {new[:60]} must be a value or a list of values of the version before",
                 section=section,

@@ -5,6 +5,9 @@ The exception is a column whose values its curator declares public: they are giv
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dxprivacy.model.file_format import PLAIN, FileFormat
 
 OPEN = "…"
 """What stands where a person has to decide; a policy that still holds it is refused."""
@@ -79,17 +82,31 @@ _WIDTH = 100
 _UNSUPPORTED = "# column “{column}” is {words}: not supported yet\n"
 
 
+@dataclass(frozen=True)
+class Written:
+    """How the data writes its lines, its numbers and its dates, as far as somebody said it."""
+
+    file: FileFormat = PLAIN
+    numbers: str = ""  # 1234.5 as the data writes it
+    dates: str = ""
+
+
+_AS_USUAL = Written()
+
+
 def skeleton(
     title: str,
     dataset: str,
     columns: Sequence[tuple[str, str, str]],
     public: Mapping[str, Sequence[str | int]] | None = None,
+    written: Written = _AS_USUAL,
     key: Sequence[str] = (),
 ) -> str:
     """The text of a policy for columns given as (name, kind, words); kinds: whole, number, date, instant, time, truth,
     text, untyped, or nothing of these.
 
-    `public` gives the values of columns that were declared public, `key` the columns that tell whose row it is.
+    `public` gives the values of columns that were declared public, `written` what else was declared, `key` the columns
+    that tell whose row it is.
 
     >>> print(skeleton("Survey", "survey", [("age", "whole", "")]).splitlines()[-4])
     # [attributes.age]
@@ -99,6 +116,8 @@ def skeleton(
     unit = _PEOPLE.format(key=_names(key)) if key else _RECORDS
     types = _UNTYPED if untyped else ""
     parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset), types=types, unit=unit)]
+    if written.file:
+        parts.append(_file_table(written.file))
     for column, kind, words in columns:
         if column in key:
             continue
@@ -111,8 +130,36 @@ def skeleton(
             lines.append(f'column = "{_plain(column)}"')
         filled = _PUBLIC.format(values=_list(public[column])) if column in public else _KINDS[kind].format()
         lines += filled.splitlines()
+        if kind in ("text", "untyped") and column not in public:
+            lines += _formats(written)
         parts.append("".join(f"# {line}\n" for line in lines))
     return "\n".join(parts)
+
+
+def _file_table(file: FileFormat) -> str:
+    """`[file]`, as `policy.file_table` reads it."""
+    lines = [("[file]", "how the data's lines are written; sheets and Parquet know it themselves")]
+    if file.delimiter:
+        shown = _plain(file.delimiter) if file.delimiter != "\t" else r"\t"
+        lines.append((f'delimiter = "{shown}"', "what stands between fields"))
+    if file.encoding != PLAIN.encoding:
+        lines.append((f'encoding = "{file.encoding}"', "bytes that it does not know count as “other”"))
+    if file.quoted_line_breaks:
+        lines.append(("quoted_line_breaks = true", "a quoted field may go on in the next line"))
+    if not file.has_header:
+        lines.append(("header = false", "the first line is a record; its columns are, in order:"))
+    told = "".join(f"{line.ljust(33)} # {why}\n" for line, why in lines)
+    return told + (f"columns = {_list(file.columns)}\n" if file.columns else "")
+
+
+def _formats(written: Written) -> list[str]:
+    """What would be said of a column of text that holds numbers or dates; still a remark, for it may hold neither."""
+    lines = []
+    if written.numbers:
+        lines.append(f'# format = "{_plain(written.numbers)}"'.ljust(33) + " # with integers = […] or numbers = […]")
+    if written.dates:
+        lines.append(f'# format = "{_plain(written.dates)}"'.ljust(33) + " # with dates = […]")
+    return lines
 
 
 def _list(values: Sequence[str | int]) -> str:

@@ -1,6 +1,7 @@
 """A TOML file as text with positions, so that every error can name its line: policies, and questions in files."""
 
 import re
+import sys
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _IN_OUR_WORDS = (
     (r"Expected '=' after a key in a key/value pair", "“=” is missing after the key"),
     (r"Expected newline or end of document after a statement", "something follows the value on its line"),
     (r"Unclosed array", "a list is not closed; “]” is missing"),
+    (r"Unclosed inline table", "a table in braces is not closed; “}” is missing, in its own line"),
     (r"Unterminated string", "a text is not closed; its quote is missing"),
     (r"Illegal character '\\n'", "a text is not closed; its quote is missing"),
 )
@@ -89,10 +91,13 @@ class TomlFile:
         match = re.search(r"\(at line (\d+)", message)
         line = int(match.group(1)) if match else self.text.rstrip().count("\n") + 1
         what = re.sub(r" \(at [^()]*\)$", "", message)
+        column = re.search(r"column (\d+)", message)
+        shown = self.text.split("\n")[line - 1 : line]
+        if what.startswith("Unclosed") and column and _goes_on(shown[0][int(column.group(1)) - 1 :]):
+            return self._comma_missing(line, int(column.group(1)))
         for theirs, ours in _IN_OUR_WORDS:
             if re.fullmatch(theirs, what, re.DOTALL):
                 what = ours
-        shown = self.text.split("\n")[line - 1 : line]
         unquoted = re.sub(r"\"[^\"]*\"|'[^']*'|#.*", "", shown[0]) if shown else ""
         if half := _HALF_NUMBER.search(unquoted):
             written = half.group(1)
@@ -101,6 +106,16 @@ class TomlFile:
         foreign = not unquoted.isascii()
         hints = [('[attributes."größe"]', "names with letters beyond a to z need quotes")] if foreign else []
         return self.error(f"not valid TOML: {what}", line=line, hints=hints)
+
+    def _comma_missing(self, line: int, column: int) -> DxError:
+        """Two entries of a list, or of a table in braces, with nothing between them; at the line of the first."""
+        lines = self.text.split("\n")
+        while line > 1 and not lines[line - 1][: column - 1].strip():
+            line, column = line - 1, sys.maxsize
+        what = "a comma is missing between two entries"
+        return self.error(
+            f"not valid TOML: {what}", line=line, hints=[('["M", "F"]', "entries have commas between them")]
+        )
 
     def _too_long(self) -> DxError:
         lines = enumerate(self.text.split("\n"), 1)
@@ -175,6 +190,13 @@ class PolicyFile(TomlFile):
     failure = PolicyError
     missing = ("dxp demo --write demo/", "writes one to start from")
     nested = "a policy needs no more than [attributes.NAME]"
+
+
+def _goes_on(rest: str) -> bool:
+    """Whether a list goes on where it should have ended: with another entry, and not with the next line of the file."""
+    key = re.match(r"\s*[\w\"'.-]+\s*=[^=]", rest) and not re.search(r"[}\]]\s*(#.*)?$", rest)
+    table = re.match(r"\s*\[\[?[\w\"'. -]+\]\]?\s*(#.*)?$", rest)
+    return bool(rest.strip()) and not key and not table
 
 
 class _BadNumber(Exception):

@@ -168,7 +168,7 @@ class Quantile(Pick):
             raise TooLarge(
                 f"ranks along {count:,} values are more than {MOST_VALUES:,}",
                 where=f"choice “{self}”",
-                hints=[(f"{self.of}/10", "wider steps, of whatever fits the attribute")],
+                hints=[(_coarser(self.of, universe), "counts many values together")],
             )
         a, b = self.at.numerator, self.at.denominator
         groups = grouping.groups
@@ -307,6 +307,12 @@ def _ordered(spec: str, universe: Universe, what: str) -> Grouping:
             f"{ref.name} has no order", where=f"choice “{what}”", hints=[(f"most common {ref.name}", "needs none")]
         )
     return group(spec, universe)
+
+
+def _coarser(spec: str, universe: Universe) -> str:
+    """The same in wider groups."""
+    ref = resolve(spec.partition("/")[0].partition("[")[0].strip(), universe)
+    return (ref.attribute.coarser if ref.fact is None else "") or f"{ref.name}/10"
 
 
 def _grid(fine: Grouping, bins: int, *, coarser: bool) -> Grouping:

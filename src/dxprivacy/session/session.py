@@ -55,7 +55,7 @@ class Session:
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
         self._pace = pace
         period(pace, self.policy.universe, 1)  # refuses what is none
-        self.source = open_source(data, spill=spill)
+        self.source = open_source(data, file=self.policy.universe.file, spill=spill)
         self.source.check(self.policy.universe)
         self.ledger = Ledger.open(ledger, self.policy, create=new_ledger)
         self._noise: Noise = noise or SystemNoise()

@@ -76,8 +76,9 @@ class Records:
                     with part.open("rb") as made:
                         shutil.copyfileobj(made, file)
             else:
-                text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-                write_csv(text, fields, cells, counts, DELIMITERS[target.suffix.lower()])
+                layout = self.universe.file
+                text = io.TextIOWrapper(file, encoding=layout.codec, newline="")
+                write_csv(text, fields, cells, counts, DELIMITERS[target.suffix.lower()], layout)
                 text.flush()
                 text.detach()
         return target
@@ -117,5 +118,5 @@ def require_savable(universe: Universe, path: Path, *, overwrite: bool = False, 
     if ending == ".parquet":
         require_parquet(fields)
     else:
-        require_csv(fields)
+        require_csv(fields, universe.file)
     require_place(path, _synthetic(path), inputs=inputs, overwrite=overwrite)

@@ -10,6 +10,7 @@ from dxprivacy.verify.attributes import attribute
 from dxprivacy.verify.reading import refuse
 
 ABSENT = "absent"
+FILE = "file"
 PEOPLE = "people"
 _MOST_RECORDS = (1 << 50) - 1
 _MOST_ROWS_EACH = 100_000
@@ -43,6 +44,9 @@ class Universe:
         self.max_records = _most_records(last) if self.people is None else self.people.max_rows
         may_be_missing = self.people is not None or self.max_records is not None
         specs = specs[:-1] if may_be_missing else specs
+        if specs and isinstance(specs[-1], dict) and specs[-1].get("kind") == FILE:
+            _require_file(specs[-1])
+            specs = specs[:-1]
         self.attributes = [attribute(spec, f"attribute {k + 1}") for k, spec in enumerate(specs)]
         self.names = [a.name for a in self.attributes]
         if not specs or len(set(self.names)) < len(specs):
@@ -104,6 +108,18 @@ class Universe:
     def _whole(self, cell: int) -> str:
         values = zip(self.attributes, self.values(cell), strict=True)
         return ", ".join(f"{a.name} {a.show(v)}" for a, v in values)
+
+
+def _require_file(given: dict[str, Any]) -> None:
+    """How the data's lines are written: nothing in a file of ours depends on it, but the digest covers it."""
+    optional = ("delimiter", "encoding", "columns", "quoted_line_breaks")
+    told = reading.members(given, FILE, ("kind",), optional)
+    columns = reading.each(told.get("columns", ["-"]), f"{FILE} columns", reading.text)
+    one = [len(reading.text(told["delimiter"], f"{FILE} delimiter")) == 1] if "delimiter" in told else []
+    named = [bool(reading.text(told["encoding"], f"{FILE} encoding"))] if "encoding" in told else []
+    flag = [reading.flag(told["quoted_line_breaks"], FILE)] if "quoted_line_breaks" in told else []
+    if len(told) < 2 or not columns or len(set(columns)) < len(columns) or not all([*one, *named, *flag]):
+        raise refuse("says nothing, or has a column twice", FILE)
 
 
 def _most_records(last: Any) -> int | None:

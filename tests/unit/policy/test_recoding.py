@@ -60,7 +60,7 @@ def test_what_is_declared_is_carried_and_changes_no_distance():
         ("was = 3", "was is a table"),
         ('was = { A3 = "A" }', "has no value 'A3'"),
         ("was = { A1 = [] }", "was of A1 must be"),
-        ("was = { A1 = 1.5 }", "was of A1 must be"),
+        ("was = { A1 = inf }", "was of A1 must be"),
         ("was = { A1 = { x = 1 } }", "was of A1 must be"),
         ("was = { A1 = [[1]] }", "was of A1 must be"),
         ('was = { A1 = "\\u0007" }', "was of A1 must be"),

@@ -157,6 +157,35 @@ class Attribute(ABC):
         return 1
 
 
+SPELLING = ("trim", "fold_case", "aliases")
+"""How else data may write a listed value: no distance, label or answer depends on it, but the digest does."""
+
+
+def require_spelling(spec: dict[str, Any], listed: Sequence[str], where: str) -> None:
+    """Refuse what says nothing, or gives one text to two values."""
+    for key in ("trim", "fold_case"):
+        if key in spec and not reading.flag(spec[key], f"{where} {key}"):
+            raise refuse(f"{key} is not true", where)
+    if "aliases" not in spec:
+        return
+    known, seen = set(listed), set[str]()
+    for pair in reading.items(spec["aliases"], f"{where} aliases"):
+        named = reading.items(pair, f"{where} aliases")
+        if len(named) != 2 or reading.text(named[0], where) not in known or named[0] in seen:
+            raise refuse("aliases are a value and its further texts, each value once", where)
+        seen.add(named[0])
+        texts = reading.each(named[1], f"{where} aliases", reading.text)
+        if not texts or OTHER in texts:
+            raise refuse("a value has no further texts, or other is one", where)
+    if not seen:
+        raise refuse("has no aliases, and says so", where)
+    given = [text for _, texts in spec["aliases"] for text in texts]
+    if len(set(given)) < len(given):
+        raise refuse("gives an alias twice", where)
+    if any(text in known and value != text for value, texts in spec["aliases"] for text in texts):
+        raise refuse("has an alias that is a value itself", where)
+
+
 def two(value: Any, where: str, read: Any) -> tuple[Any, Any]:
     """The two ends of a range."""
     ends = reading.each(value, f"{where} range", read)

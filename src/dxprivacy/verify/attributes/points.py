@@ -4,12 +4,14 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.attributes.base import Attribute, properties
+from dxprivacy.verify.attributes.base import SPELLING, Attribute, properties, require_spelling
 from dxprivacy.verify.reading import refuse
 
 
 class Points(Attribute):
     """Places; their coordinates are read by the metric."""
+
+    optional = SPELLING
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("ids", "coordinates", "properties"))
@@ -20,6 +22,7 @@ class Points(Attribute):
             raise refuse("needs one row of coordinates for each point", where)
         if len(set(self.ids)) < self.listed:
             raise refuse("lists an id twice", where)
+        require_spelling(spec, self.ids, where)
         self.properties = properties(spec["properties"], self.listed, where)
 
     @cached_property

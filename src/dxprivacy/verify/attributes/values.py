@@ -3,14 +3,14 @@
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.attributes.base import OTHER, Attribute, properties
+from dxprivacy.verify.attributes.base import OTHER, SPELLING, Attribute, properties, require_spelling
 from dxprivacy.verify.reading import refuse
 
 
 class Values(Attribute):
     """Texts, perhaps with public facts about each."""
 
-    optional = ("properties",)
+    optional = ("properties", *SPELLING)
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("values",))
@@ -19,6 +19,7 @@ class Values(Attribute):
         self._at = {value: k for k, value in enumerate(self.values)}
         if len(self._at) < self.listed or (self.other and OTHER in self._at):
             raise refuse("lists a value twice", where)
+        require_spelling(spec, self.values, where)
         if "properties" in spec:
             self.properties = properties(spec["properties"], self.listed, where)
             if not self.properties:

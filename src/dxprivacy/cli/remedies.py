@@ -1,0 +1,137 @@
+"""What a curator may paste into a policy, from the entries that count as “other”: for `dxp inspect`, and not private.
+
+Every remedy is tried: it is shown only where some of the entries would count with it.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dxprivacy.attributes.base import Attribute
+    from dxprivacy.attributes.points import Points
+    from dxprivacy.attributes.spelling import Spelling
+    from dxprivacy.attributes.values import Values
+    from dxprivacy.engines.source import Others
+
+LOOKED_AT = 1_000
+"""Different entries of an attribute, the most frequent first."""
+
+_NUMBERS = ("1.234,5", "1,234.5", "1 234,5", "1'234.5", "1234,5")
+_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M")
+_MOST_ALIASES = 8
+_MOST_SHOWN = 3
+_CLOSE = 0.65
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A line for the policy, and how many rows of those looked at would count with it."""
+
+    line: str
+    rows: int
+
+
+def remedies(attribute: "Attribute", others: "Others") -> list[Remedy]:
+    """What would let entries count, what mends most first; none that mends no more than another."""
+    rows = {text: n for (text, *more), n in others.entries if text and not more}
+    tried = [(line, _mended(changed, rows)) for line, changed in _changed(attribute, list(rows))]
+    shown: list[tuple[str, set[str]]] = []
+    for line, mended in sorted(tried, key=lambda t: (-sum(rows[x] for x in t[1]), t[0].count('"'), len(t[0]))):
+        if mended and not any(mended <= other for _, other in shown):
+            shown.append((line, mended))
+    return [Remedy(line, sum(rows[x] for x in mended)) for line, mended in shown[:_MOST_SHOWN]]
+
+
+def of_the_file(found: Sequence["Others"]) -> str:
+    """A line for the table [file], where entries hold what is no character of the declared encoding."""
+    odd = any("\ufffd" in (text or "") for others in found for entry, _ in others.entries for text in entry)
+    return 'encoding = "cp1252"' if odd else ""
+
+
+def _mended(changed: "Attribute", texts: Iterable[str]) -> set[str]:
+    from dxprivacy.engines.entries import entry_reader
+
+    read = entry_reader(changed.codec)
+    return {text for text in texts if read(text) < changed.listed}
+
+
+def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[str, Attribute]]":
+    """Each line that may help, and the attribute that it would make."""
+    from dxprivacy.attributes.points import Points
+    from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
+    from dxprivacy.attributes.values import Values
+    from dxprivacy.errors import PolicyError
+
+    if attribute.is_series:
+        return
+    if isinstance(attribute, (Values, Points)):
+        for line, spelling in _spellings(attribute, texts):
+            try:
+                yield line, replace(attribute, spelling=spelling)
+            except PolicyError:  # two values would be written alike
+                continue
+        return
+    for written in (*_NUMBERS, *_DATES):
+        if written == attribute.format:
+            continue
+        try:
+            (DateFormat if "%" in written else NumberFormat).of(written)
+            yield f'format = "{written}"', replace(attribute, format=written)
+        except PolicyError:  # of the other kind
+            continue
+
+
+def _spellings(attribute: "Values | Points", texts: Sequence[str]) -> "Iterator[tuple[str, Spelling]]":
+    """Blanks and capitals first; and beside what they mend, further names for what is left."""
+    from dxprivacy.attributes.spelling import Spelling
+    from dxprivacy.errors import PolicyError
+
+    now = attribute.spelling
+    missing = [key for key, there in (("trim", now.trim), ("fold_case", now.fold_case)) if not there]
+    for keys in [[], *([key] for key in missing), *([missing] if len(missing) == 2 else [])]:
+        flags = Spelling("trim" in keys or now.trim, "fold_case" in keys or now.fold_case, now.aliases)
+        try:
+            left = [text for text in texts if text not in _mended(replace(attribute, spelling=flags), texts)]
+        except PolicyError:  # two values would be written alike
+            continue
+        told = [f"{key} = true" for key in keys]
+        if keys and len(left) < len(texts):
+            yield "\n".join(told), flags
+        close = _close(attribute, left)
+        if close and (not keys or len(left) < len(texts)):
+            more = tuple((value, text) for value, found in close.items() for text in found)
+            whole = replace(flags, aliases=(*now.aliases, *more))
+            listed = ", ".join(f"{_key(v)} = [{', '.join(map(_quoted, t))}]" for v, t in whole.spec()["aliases"])
+            yield "\n".join([*told, f"aliases = {{ {listed} }}"]), whole
+
+
+def _close(attribute: "Values | Points", texts: Sequence[str]) -> dict[str, list[str]]:
+    """Entries that look like one listed value, and like no other."""
+    bare = {value: _bare(value) for value in attribute.texts[:2_000]}
+    found: dict[str, list[str]] = {}
+    for text in [text for text in texts if "\ufffd" not in text][: 5 * _MOST_ALIASES]:
+        near = difflib.get_close_matches(_bare(text), list(bare.values()), n=2, cutoff=_CLOSE)
+        named = [value for value, key in bare.items() if near and key == near[0]]
+        if len(named) == 1 and (len(near) == 1 or near[0] == _bare(text)):
+            found.setdefault(named[0], []).append(text)
+        if sum(map(len, found.values())) == _MOST_ALIASES:
+            break
+    return found
+
+
+def _bare(text: str) -> str:
+    """Letters and digits alone, small."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+def _key(value: str) -> str:
+    return value if re.fullmatch(r"[A-Za-z0-9_-]+", value) else _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    """A text for TOML, on one line."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04x}", escaped) + '"'

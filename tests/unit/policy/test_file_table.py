@@ -1,0 +1,125 @@
+"""`[file]` in a policy: what it declares, errors at their line, and what a changed declaration does to a ledger."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dxprivacy.errors import DxError, PolicyError, UsageError
+from dxprivacy.ledger import Ledger
+from dxprivacy.model.file_format import FileFormat
+from dxprivacy.policy import Policy
+from dxprivacy.session import Session
+from dxprivacy.verify import verify
+
+HEAD = 'title = "T"\ndataset = "t"\n'
+SEX = '[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1.0\n'
+AGE = "[attributes.age]\nintegers = [0, 9]\nepsilon = 1.0\nper = 1\n"
+
+
+def policy(table: str, attributes: str = SEX, top: str = "") -> Policy:
+    return Policy.parse(HEAD + top + table + attributes)
+
+
+@pytest.mark.parametrize("attributes", [SEX, SEX + AGE])
+@pytest.mark.parametrize("top", ["", 'unit = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'])
+def test_a_policy_declares_how_its_files_are_written(attributes, top):
+    table = '[file]\ndelimiter = ";"\nencoding = "ISO-8859-1"\nheader = false\ncolumns = ["age", "sex"]\n'
+    made = policy(table, attributes, top)
+    assert made.universe.file == made.metric.universe.file == FileFormat(";", "latin-1", ("age", "sex"))
+    plain = policy("", attributes, top)
+    assert made.digest != plain.digest
+    assert policy('[file]\nencoding = "utf8"\nheader = true\n', attributes, top).digest == plain.digest
+    assert [s.what for s in plain.diff(made).settings] == ["file"]
+    assert made.metric.exact(0, 1) == plain.metric.exact(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "words"),
+    [
+        ("file = 3\n", 3, "file is a table"),
+        ('[file]\nseparator = ";"\n', 4, "“separator” means nothing here"),
+        ('[file]\ndelimiter = "||"\n', 4, "a delimiter is one character"),
+        ('[file]\ndelimiter = "x"\n', 4, "stand in entries, not between them"),
+        ("[file]\ndelimiter = '\"'\n", 4, "quotes stand around fields"),
+        ("[file]\ndelimiter = 3\n", 4, "one character, in quotes"),
+        ('[file]\ndelimiter = "\\n"\n', 4, "can be seen, or is a tab"),
+        ('[file]\nencoding = "ebcdic"\n', 4, "no encoding “ebcdic”"),
+        ("[file]\nencoding = 8\n", 4, "no encoding “8”"),
+        ('[file]\nheader = "no"\n', 4, "header is true or false"),
+        ("[file]\nheader = false\n", 4, "where no header names the columns, the policy does"),
+        ('[file]\ncolumns = ["a"]\n', 4, "columns are named by the header"),
+        ('[file]\nheader = false\ncolumns = "a"\n', 5, "columns is a list of names"),
+        ('[file]\nheader = false\ncolumns = ["a", ""]\n', 5, "columns is a list of names"),
+        ('[file]\nheader = false\ncolumns = ["a", "b", "a"]\n', 5, "columns 1 and 3 are both called “a”"),
+        ('[file]\nquoted_line_breaks = "yes"\n', 4, "quoted_line_breaks is true or false"),
+    ],
+)
+def test_errors_name_their_line(table, line, words):
+    with pytest.raises(PolicyError) as error:
+        policy(table)
+    assert words in error.value.what
+    assert error.value.where == f"policy.toml:{line}"
+    assert error.value.hints
+
+
+def people(folder, name, text, encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_a_plan_for_one_reading_is_not_released_under_another(tmp_path):
+    data = people(tmp_path, "people.csv", "sex;age\nM;1\nF;2\n")
+    with Session(policy('[file]\ndelimiter = ";"\n'), data, ledger=tmp_path / "a.db") as session:
+        plan = session.plan("count by sex")
+        session.release(plan)
+    comma = people(tmp_path, "comma.csv", "sex,age\nM,1\nF,2\n")
+    for other in ("", '[file]\nencoding = "latin-1"\n'):
+        session = Session(policy(other), comma, ledger=tmp_path / f"{len(other)}.db")
+        with session, pytest.raises(UsageError, match="another policy"):
+            session.release(plan)
+    with pytest.raises(DxError, match="policy"):
+        Session(policy(""), comma, ledger=tmp_path / "a.db")
+
+
+SEMICOLON = '[file]\ndelimiter = ";"\n'
+NAMED = '[file]\nheader = false\ncolumns = ["sex", "age"]\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (SEMICOLON, "", "the lines of a file are read otherwise"),
+        ("", '[file]\nencoding = "latin-1"\n', "the lines of a file are read otherwise"),
+        ("", NAMED, "the lines of a file are read otherwise|another place"),
+        (NAMED, NAMED.replace('"sex", "age"', '"age", "sex"'), "sex is read from another place"),
+        ("", "[file]\nquoted_line_breaks = true\n", "the lines of a file are read otherwise"),
+        (NAMED, NAMED.replace('"sex", "age"', '"sex", "age", "more"'), ""),
+        (SEMICOLON, SEMICOLON, ""),
+    ],
+)
+def test_another_reading_is_adopted_only_where_nothing_was_spent(before, after, words, tmp_path):
+    loose = SEX.replace("1.0", "0.9")
+    with Ledger.open(tmp_path / "fresh.db", policy(before), create=True) as ledger:
+        assert ledger.adopt(policy(after, loose)).written is not None
+    data = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"sex": ["M", "F"], "age": [1, 2]}), data)
+    with Session(policy(before), data, ledger=tmp_path / "used.db") as session:
+        session.release(session.plan("count by sex", share="1%"))
+        if words:
+            with pytest.raises(PolicyError, match=words) as error:
+                session.ledger.adopt(policy(after, loose))
+            assert "Parquet" in str(error.value)
+        else:
+            assert session.ledger.adopt(policy(after, loose)).written is not None
+
+
+def test_a_release_under_a_declared_file_and_spelling_is_verified_from_its_file_alone(tmp_path):
+    spelt = SEX + 'trim = true\nfold_case = true\naliases = { M = ["male", 1], F = "female" }\n'
+    data = people(tmp_path, "people.csv", "sex;age\n male ;1\nF;2\n1;3\n")
+    with Session(policy(SEMICOLON, spelt + AGE), data, ledger=tmp_path / "a.db") as session:
+        released = session.release(session.plan("count by sex", "count by age"))
+        path = tmp_path / "release.json"
+        released.save(path)
+    for ledger in (None, tmp_path / "a.db"):
+        assert len(list(verify(path, ledger))) > 3
