@@ -17,8 +17,8 @@ from dxprivacy.plots.plan_error import plan_picture, require_plan
 from dxprivacy.plots.released_answers import release_picture
 from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
 from dxprivacy.policy import Policy
+from dxprivacy.release.names import names
 from dxprivacy.release.release import TOO_FEW, Release
-from dxprivacy.screens.names import names
 from dxprivacy.screens.plan import Limit, baseline_words, because, gain_words, limits, pair_words
 from dxprivacy.screens.release import number
 from dxprivacy.wording import digits, percent, plural, quoted, short_pair

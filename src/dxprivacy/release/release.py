@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,14 +15,19 @@ from dxprivacy.files.formats import RELEASE
 from dxprivacy.files.writing import ANSWERS, write_file
 from dxprivacy.files.writing import RELEASE as RELEASE_FILE
 from dxprivacy.release.answers_text import AnswersText
+from dxprivacy.release.names import names
 from dxprivacy.release.released import Released, common_of
+from dxprivacy.release.tables import AnswerTable, columns_of, tables_of
 from dxprivacy.wording import LONG_LIST
 
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
 _WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide
 _NUMBERS = ("value", "low", "high", "unit", "question")
-_OURS = ("label", *_NUMBERS, "note")  # columns of a table; everything grouped by stands behind the label
+_TEXTS = ("unit", "note", "label")
+_BEHIND = ("value", "low", "high", *_TEXTS)  # in a table, everything grouped by stands before these
+_OURS = ("question", *_BEHIND)
+_LARGEST = 2.0**53
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -69,22 +74,31 @@ class Release(Released):
         return [{"label": r.label, "groups": dict(r.groups), **_numbers(r)} for r in self.answers]
 
     def table(self) -> list[dict[str, Any]]:
-        """The answers as rows of one table: label, a column for everything that any is grouped by, numbers, note.
+        """The answers as rows of one table: question, a column for all that any is grouped by, numbers, note, label.
 
-        The label says what was counted, where that is more than the question says.  Where an answer is not grouped by
-        something, its field is empty.  The note is “too few to say”, “exact” or empty.
+        Rows and columns stand in the order asked.  Where an answer is not grouped by something, its field is empty.
+        The note is “too few to say”, “exact” or empty; the label says what was counted, and no two answers of a
+        question share one.  Whole numbers are `int`.
         """
-        columns = _columns(self._names())
-        empty = dict.fromkeys(columns.values(), "")
-        out = []
-        for r in self.answers:
-            groups = empty | {columns[name]: text for name, text in r.groups}
-            out.append({"label": r.label, **groups, **_numbers(r), "note": r.note})
-        return out
+        head, lines = self._lines()
+        return [dict(zip(head, line, strict=True)) for line in lines]
 
-    def _names(self) -> list[str]:
-        """Everything that any answer is grouped by."""
-        return list(dict.fromkeys(name for r in self.answers for name, _ in r.groups))
+    def _lines(self) -> tuple[list[str], Iterator[list[Any]]]:
+        """Head and rows of the table."""
+        columns = columns_of(self.answers)
+        place = {column: k for k, column in enumerate(columns)}
+        called = names(self.answers)
+
+        def lines(table: AnswerTable[Row]) -> Iterator[list[Any]]:
+            at = [place[column] for column in table.columns if column in place]  # labels have a column already
+            for groups, r, k in zip(table.groups, table.answers, table.places, strict=True):
+                cells = [""] * len(columns)
+                for where, text in zip(at, groups, strict=False):
+                    cells[where] = text
+                yield [r.question, *cells, _whole(r.value), _whole(r.low), _whole(r.high), r.unit, r.note, called[k]]
+
+        rows = (line for table in tables_of(self.answers) for line in lines(table))
+        return ["question", *_columns(columns).values(), *_BEHIND], rows
 
     def to_pandas(self) -> Any:
         """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""
@@ -109,24 +123,19 @@ class Release(Released):
         return {"records": self.records, "answers": AnswersText(self.answers)}
 
     def to_csv(self) -> str:
-        """The answers as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
-        names = self._names()
-        place = {name: k for k, name in enumerate(names, 1)}
-        defused = cache(_defused)  # but for labels, the same few texts again and again
-        empty = ["", *([""] * len(names))]
+        """The table as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
+        head, lines = self._lines()
+        once = cache(_defused)  # but for labels and numbers, the same few texts again and again
+        texts, numbers = len(head) - len(_BEHIND), len(_BEHIND) - len(_TEXTS)
 
-        def line(r: Row) -> list[Any]:
-            cells = empty.copy()
-            cells[0] = _defused(r.label)
-            for name, text in r.groups:
-                cells[place[name]] = defused(text)
-            return [*cells, r.value, r.low, r.high, defused(r.unit), defused(r.question), r.note]
+        def safe(line: list[Any]) -> list[Any]:
+            behind = line[texts + numbers :]
+            return [*map(once, line[:texts]), *line[texts : texts + numbers], *map(_defused, behind)]
 
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        columns = _columns(names)
-        writer.writerow(map(_defused, ("label", *columns.values(), *_OURS[1:])))
-        writer.writerows(map(line, self.answers))
+        writer.writerow(map(_defused, head))
+        writer.writerows(map(safe, lines))
         return out.getvalue()
 
     def save(self, path: str | Path) -> Path:
@@ -148,6 +157,11 @@ def _defused(cell: Any) -> Any:
     if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
         return f"'{cell}"
     return cell
+
+
+def _whole(x: float) -> float:
+    """A whole number as one: `12`, not `12.0`; beyond 2^53 floats are no counts any more."""
+    return int(x) if isinstance(x, float) and x.is_integer() and abs(x) <= _LARGEST else x
 
 
 def _numbers(row: Row) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.metrics import Capped, Metric, Places, WithOther, all_pairs, present
 from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.model.workload import Answer
-from dxprivacy.screens.names import names, under_headings
+from dxprivacy.release.names import names
+from dxprivacy.screens.headings import under_headings
 from dxprivacy.screens.worth import plan_warning
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
 
