@@ -223,7 +223,7 @@ def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
     """Plain text in lines, the following ones indented; a sign stays with its number."""
     import textwrap
 
-    tied = re.sub(r"(±|ε|ε =|=) (?=[\d∞−-])", lambda m: m.group(0).replace(" ", "\u00a0"), text)
+    tied = re.sub(r"(±|ε|ε =|=|×) (?=[\d∞−-])", lambda m: m.group(0).replace(" ", "\u00a0"), text)
     lines = textwrap.wrap(tied, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
 
