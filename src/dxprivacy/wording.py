@@ -223,9 +223,17 @@ def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
     """Plain text in lines, the following ones indented; a sign stays with its number."""
     import textwrap
 
-    tied = re.sub(r"(±|ε|ε =|=|×) (?=[\d∞−-])", lambda m: m.group(0).replace(" ", "\u00a0"), text)
-    lines = textwrap.wrap(tied, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(tied(text), width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
+
+
+def tied(text: str) -> str:
+    """The same text, in which a sign stays on one line with its number.
+
+    >>> tied("ε = 3, ± 2") == "ε\\u00a0=\\u00a03, ±\\u00a02"
+    True
+    """
+    return re.sub(r"(±|ε|ε =|=|×) (?=[\d∞−-])", lambda m: m.group(0).replace(" ", "\u00a0"), text)
 
 
 def plural(n: int, word: str) -> str:

@@ -62,7 +62,7 @@ def _pairs(found: Check) -> str:
             rows.append([f"{row.attribute}: “other”", *_beside(beyond.way, beyond.pair, epsilon)])
     if found.presence is not None:
         rows.append(["presence", "anyone – absent", digits(found.presence), "anyone – absent", digits(found.presence)])
-    return table(["alike except", "strictest pair", "ε", "loosest pair", "ε"], rows, "llrlr")
+    return table(["alike except", "strictest pair", "ε", "loosest pair", "ε"], rows, "nprpr")
 
 
 def _beside(way: str, pair: str, epsilon: str) -> list[str]:
@@ -75,8 +75,8 @@ def _lists(found: Check) -> list[str]:
     out = []
     if found.tightened:
         rows = [[f"{a} – {b}", digits(written), digits(kept)] for a, b, written, kept in found.tightened]
-        out.append(table(["tightened", "you wrote", "the policy keeps"], rows, "lrr"))
+        out.append(table(["tightened", "you wrote", "the policy keeps"], rows, "prr"))
     if found.identical:
         rows = [[f"{a} – {b}", "0"] for a, b in found.identical]
-        out.append(table(["identical: no question may separate them", "ε"], rows, "lr"))
+        out.append(table(["identical: no question may separate them", "ε"], rows, "pr"))
     return out

@@ -75,7 +75,7 @@ def _entries(ledger: Ledger) -> str:
                 short_pair(pair_words(ledger.metric, bound.witness), 72),
             ]
         )
-    return table(["", "date", "released", "worst ε", "used", "most used pair"], rows, "rllrrl")
+    return table(["", "date", "released", "worst ε", "used", "most used pair"], rows, "rnprrp")
 
 
 def _most_used(ledger: Ledger) -> list[str]:

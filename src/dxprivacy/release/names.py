@@ -44,7 +44,7 @@ def names(answers: Sequence[Labelled], first: int | None = None) -> list[str]:
         for column, text in answer.groups:
             texts.setdefault((answer.question, column), set()).add(text)
     several = _grouped_otherwise(labels)
-    named = {key for key, found in texts.items() if key[0] in several or _are_numbers(found)}
+    named = {key for key, found in texts.items() if key[0] in several or are_numbers(found)}
     return [_name(answer, named) for answer in islice(answers, first)]
 
 
@@ -61,7 +61,7 @@ def _grouped_otherwise(labels: dict[tuple[Hashable, tuple[str, ...]], set[str]])
     return {question for (question, _), found in labels.items() if not twice.isdisjoint(found)} if twice else set()
 
 
-def _are_numbers(texts: Iterable[str]) -> bool:
+def are_numbers(texts: Iterable[str]) -> bool:
     """Numbers, ranges and days; not a place or two whose names begin with a digit."""
     bare = [not text[:1].isalpha() for text in texts]
     return 2 * sum(bare) >= len(bare)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from dxprivacy.release.names import Labelled, visible
+from dxprivacy.release.names import Labelled, are_numbers, visible
 
 A = TypeVar("A", bound=Labelled)
 ANSWER = "answer"
@@ -36,6 +36,23 @@ class AnswerTable(Generic[A]):
     def lone(self) -> bool:
         """Whether it is the one number that a question asks for."""
         return not self.columns
+
+    @property
+    def title(self) -> str:
+        """Its question; what it is grouped by is said where the question has several tables."""
+        return self.question if self.lone else f"{self.question}: {' × '.join(self.columns)}"
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What its answers are called below their question: their groups, with the attribute before numbers."""
+        if self.lone:
+            return tuple(visible(answer.label) for answer in self.answers)
+        numbers = [are_numbers(dict.fromkeys(column)) for column in zip(*self.groups, strict=True)]
+        named = [
+            f"{column} " if column != ANSWER and bare else ""
+            for column, bare in zip(self.columns, numbers, strict=True)
+        ]
+        return tuple(", ".join(map(str.__add__, named, groups)) for groups in self.groups)
 
     @cached_property
     def crosstab(self) -> "Crosstab[A] | None":
