@@ -22,7 +22,7 @@ from dxprivacy.plots.answer_panels import (
     row_view,
     strip_view,
 )
-from dxprivacy.plots.channels import Spec, in_rows, nominal, on, pointed_at, quantitative, span
+from dxprivacy.plots.channels import Spec, extent_of, in_rows, nominal, on, pointed_at, quantitative, span
 from dxprivacy.plots.layers import layer, mark, several, shared
 from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.style import ACCENT, GREY, PALE, clean, distinct, sentences
@@ -46,7 +46,12 @@ def release_picture(release: Release) -> Picture:
     shown = every[:PANELS]
     alone = len(shown) == 1
     where, earth = (places_of(release), on_earth(release)) if shown else ({}, False)
-    views = [view for panel in shown for view in _views(panel, "" if alone else panel.name, where, earth=earth)]
+    extent = extent_of(clean(label) for panel in shown if len(panel.rows) <= ROWS for label in panel.labels)
+    views = [
+        view
+        for panel in shown
+        for view in _views(panel, "" if alone else panel.name, where, earth=earth, extent=extent)
+    ]
     title, reading = _finding(release, every), _reading(release, shown, len(every))
     return several(views, title, reading, description="Released answers with intervals")
 
@@ -57,7 +62,9 @@ def panel_pictures(release: Release, panel: AnswerPanel) -> list[Picture]:
     return [several([view], "", "", description=clean(panel.name, 100) or "Released answers") for view in views]
 
 
-def _views(panel: AnswerPanel, name: str, places: Mapping[str, Mapping[str, Any]], *, earth: bool) -> list[Spec]:
+def _views(
+    panel: AnswerPanel, name: str, places: Mapping[str, Mapping[str, Any]], *, earth: bool, extent: float = 0.0
+) -> list[Spec]:
     """How a panel is drawn: shaded cells for two-way tables, a map for places, and rows or strips."""
     crosstab = heat_of(panel)
     if crosstab is not None:
@@ -65,7 +72,7 @@ def _views(panel: AnswerPanel, name: str, places: Mapping[str, Mapping[str, Any]
     on_map = map_view(panel, places, earth=earth)
     views = [] if on_map is None else [on_map]
     if len(panel.rows) <= ROWS:
-        return [*views, _rows(name, panel)]
+        return [*views, _rows(name, panel, extent)]
     return [*views, *(_strip(part.name or name, part) for part in _parts(panel))]
 
 
@@ -85,7 +92,7 @@ def _parts(panel: AnswerPanel) -> list[AnswerPanel]:
     ]
 
 
-def _rows(name: str, panel: AnswerPanel) -> Spec:
+def _rows(name: str, panel: AnswerPanel, extent: float) -> Spec:
     rows = panel.rows
     order = distinct(map(clean, panel.labels))
     values = [
@@ -94,7 +101,7 @@ def _rows(name: str, panel: AnswerPanel) -> Spec:
     ]
     known = [v for v, r in zip(values, rows, strict=True) if not r.vague]
     vague = [v for v, r in zip(values, rows, strict=True) if r.vague]
-    y, x = in_rows(order), number_channel(rows)
+    y, x = in_rows(order, extent), number_channel(rows)
     interval = {"y": y, "x": on(x, "lo"), "x2": {"field": "hi"}}
     layers = [
         layer(vague, mark("rule", strokeWidth=5, color=PALE), **interval),

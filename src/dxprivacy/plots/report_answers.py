@@ -15,11 +15,12 @@ _FEW = 50
 _NUMBERS = ["released", "95 % interval", "unit"]
 
 
-def answers_part(release: Release) -> str:
-    """Every question, with its groups in columns."""
+def answers_part(release: Release, *, pictures: int | None = None, most: int = ROWS) -> str:
+    """Every question, with its groups in columns; so many pictures at most, and so many rows in all."""
     every = panels_of(release.answers)
-    most = max(_FEW, ROWS // max(len(every), 1))
-    parts = [_panel(release, panel, pictured=k < PICTURES, most=most) for k, panel in enumerate(every[:TABLES])]
+    few = max(min(_FEW, most), most // max(len(every), 1))
+    drawings = PICTURES if pictures is None else pictures
+    parts = [_panel(release, panel, pictured=k < drawings, most=few) for k, panel in enumerate(every[:TABLES])]
     left = len(every) - TABLES
     more = words(f"{plural(left, 'more table')}: in release-{release.name}.csv.", "note") if left > 0 else ""
     return "\n".join([*parts, more])

@@ -27,7 +27,7 @@ def check_page(policy: Policy, *, command: str = "") -> str:
                 "lead",
             ),
             section("Promise", listed(_promise(found), numbered=True)),
-            section("Who is protected from what", drawn(policy_picture(policy)), _pairs(found)),
+            section("Who is protected from what", drawn(policy_picture(policy)), pairs_table(found)),
             section("To look at twice", warning_list(found), *_lists(found)),
             section("The policy itself", verbatim(policy.file.text)),
             proof_part(
@@ -52,7 +52,8 @@ def _promise(found: Check) -> list[str]:
     ]
 
 
-def _pairs(found: Check) -> str:
+def pairs_table(found: Check) -> str:
+    """The strictest and the loosest pair of every attribute."""
     rows = []
     for row in found.rows:
         loosest = ["", "public"] if row.public else [row.loosest, digits(row.loosest_epsilon)]

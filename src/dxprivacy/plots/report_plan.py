@@ -11,7 +11,7 @@ from dxprivacy.accounting.costs import SumCost
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.by_distance import trade_picture
-from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
+from dxprivacy.plots.page import ROWS, drawn, escaped, listed, page, section, table, words
 from dxprivacy.plots.picture import require
 from dxprivacy.plots.plan_error import plan_picture, require_plan
 from dxprivacy.plots.report_answers import answers_part, interval_words
@@ -43,7 +43,7 @@ def plan_page(
                 f"{_capital(limit_words(plan.worst_epsilon))}. Nothing spent, no data read.",
                 "lead",
             ),
-            section("Errors", drawn(picture), _errors(plan, limit), *_notes(plan)),
+            section("Errors", drawn(picture), errors_table(plan, limit), *_notes(plan)),
             section("What would meet the targets", listed(remedies(plan))),
             section("Promise of a release", listed(_promise(plan, spent, ledger), numbered=True)),
             _why(plan, limit),
@@ -136,7 +136,8 @@ def _notes(plan: Plan) -> list[str]:
     return [*told, *([words(_capital(compared), "note")] if compared else [])]
 
 
-def _errors(plan: Plan, limit: list[Limit]) -> str:
+def errors_table(plan: Plan, limit: list[Limit], most: int = ROWS) -> str:
+    """A line for every answer: its error beside both readings of plain DP, and the pair that limits it."""
     rows = []
     targets = any(a.within is not None for a in plan.workload.answers)
     called = names(plan.workload.answers)
@@ -160,7 +161,8 @@ def _errors(plan: Plan, limit: list[Limit]) -> str:
     head = [*named, "typical error", "± 95 %", *(["asked"] if targets else []), *plain_dp, "tightest pair"]
     gain = "p" if any(row[-3].startswith("because") for row in rows) else "r"  # words break, numbers do not
     align = "p" * len(named) + "rr" + "r" * targets + f"rr{gain}rp"
-    return table(head, rows, align, rest=f"in plan-{plan.name}.json, and dxp plan … --all shows them")
+    rest = f"in plan-{plan.name}.json, and dxp plan … --all shows them"
+    return table(head, rows, align, rest=rest, most=most)
 
 
 def _plain_cells(plan: Plan, k: int) -> list[str]:

@@ -18,7 +18,7 @@ from dxprivacy.release.answers_text import AnswersText
 from dxprivacy.release.names import names
 from dxprivacy.release.released import Released, common_of
 from dxprivacy.release.tables import AnswerTable, columns_of, tables_of
-from dxprivacy.wording import LONG_LIST
+from dxprivacy.wording import LONG_LIST, plural
 
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
@@ -68,6 +68,10 @@ class Release(Released):
         if self.format in _WITHOUT_CELLS:
             return "privacy noise only, neither cells nor sampling error"
         return "privacy noise and cells, not sampling error"
+
+    def in_short(self) -> str:
+        of = "" if self.records is None else f", {plural(self.records, 'record')}"
+        return f"{self.name!r}, {plural(len(self.answers), 'answer')}{of}"
 
     def rows(self) -> list[dict[str, Any]]:
         """The answers as plain dictionaries; `groups` maps what they are grouped by to their label there."""
