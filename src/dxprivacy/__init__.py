@@ -180,8 +180,9 @@ def screen_of(kind: type) -> Any:
 
 
 def display_of(kind: type) -> Any:
-    """The function that makes the HTML of a value of this kind, or of a class that it extends."""
-    return _found(*next(_DISPLAYS[c.__name__] for c in kind.__mro__ if c.__name__ in _DISPLAYS))
+    """The function that makes the HTML of a value of this kind, or of a class that it extends; else its line."""
+    known = (_DISPLAYS[c.__name__] for c in kind.__mro__ if c.__name__ in _DISPLAYS)
+    return _found(*next(known, ("plots.notebook", "line_display")))
 
 
 def __getattr__(name: str) -> Any:

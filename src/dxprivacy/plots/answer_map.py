@@ -36,8 +36,11 @@ def places_of(release: Release) -> dict[str, dict[str, Floats]]:
     """
     out: dict[str, dict[str, Floats]] = {}
     universe = release.facts.get("universe")
-    for spec in universe.get("attributes", ()) if isinstance(universe, Mapping) else ():
-        if not isinstance(spec, Mapping) or spec.get("kind") != "points":
+    given = universe.get("attributes", ()) if isinstance(universe, Mapping) else ()
+    specs = [spec for spec in given if isinstance(spec, Mapping)]
+    taken = {str(spec.get("name")) for spec in specs}
+    for spec in specs:
+        if spec.get("kind") != "points":
             continue
         try:
             points = attribute_from_spec(spec)
@@ -47,8 +50,9 @@ def places_of(release: Release) -> dict[str, dict[str, Floats]]:
             out[points.name] = {points.label(k): points.coordinates[k] for k in range(points.listed)}
             for fact in points.facts:
                 middles = _middles(fact.entries, points.coordinates)
-                out.setdefault(fact.name, middles)
                 out[f"{points.name}.{fact.name}"] = middles
+                if fact.name not in taken:  # what is called as an attribute is one
+                    out.setdefault(fact.name, middles)
     return out
 
 

@@ -42,6 +42,7 @@ _LOOKS = {
     "wide": "overflow-x:auto",
     "heat": "border-collapse:collapse",
     "note": "color:#5c5c5c",
+    "x": "white-space:nowrap",
     "lead": "font-size:1.05em",
     "r": "text-align:right;white-space:nowrap",
     "n": "text-align:left;white-space:nowrap",
@@ -109,6 +110,11 @@ def report_display(report: Report) -> str:
     head_row = ["question", "answer", "released", "95 % interval", "synthetic"]
     picture = _image(synthesis_picture(report)) if report.compared else ""
     return _bundle(head, picture, table(head_row, rows[:ROWS], "pprnr"), more)
+
+
+def line_display(value: object) -> str:
+    """Any other value: its line."""
+    return f"<p>{escaped(repr(value))}</p>"
 
 
 def _released(answer: Compared) -> list[str]:

@@ -16,6 +16,7 @@ from dxprivacy.plots.ramp import SHADES
 from dxprivacy.wording import tied
 
 ROWS = 2_000
+_EXPONENT = re.compile(r"\d+(\.\d+)?e-\d+")
 _STEERING_BUT_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 
 
@@ -33,6 +34,15 @@ def escaped(text: str) -> str:
     return html.escape(one_line(text))
 
 
+def prose(text: str) -> str:
+    """Text that stays text, and whose numbers stay whole: a browser would break 8.53e-08 behind its hyphen.
+
+    >>> prose("ε < 8.53e-08")
+    'ε &lt; <span class="x">8.53e-08</span>'
+    """
+    return _EXPONENT.sub(r'<span class="x">\g<0></span>', escaped(text))
+
+
 def section(title: str, *parts: str) -> str:
     """A heading and what belongs to it; nothing where there is nothing."""
     inner = [part for part in parts if part]
@@ -48,12 +58,12 @@ def subsection(title: str, *parts: str) -> str:
 def words(text: str, kind: str = "") -> str:
     """A paragraph; `kind` is `lead` for a headline, `note` for an aside."""
     start = f'<p class="{kind}">' if kind else "<p>"
-    return f"{start}{escaped(tied(text))}</p>" if text else ""
+    return f"{start}{prose(tied(text))}</p>" if text else ""
 
 
 def listed(sentences: Iterable[str], *, numbered: bool = False) -> str:
     """Sentences one below the other; nothing where there are none."""
-    items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
+    items = "".join(f"<li>{prose(tied(sentence))}</li>" for sentence in sentences)
     name = "ol" if numbered else "ul"
     return f"<{name}>{items}</{name}>" if items else ""
 
@@ -69,9 +79,9 @@ def table(
     if not rows:
         return ""
     sides = [f' class="{side}"' if side in "rnpc" else "" for side in align.ljust(len(rows[0]), "l")]
-    top = "".join(f"<th{s}>{escaped(_tied(h))}</th>" for h, s in zip(head, sides, strict=False))
+    top = "".join(f"<th{s}>{prose(_tied(h))}</th>" for h, s in zip(head, sides, strict=False))
     body = "\n".join(
-        f"<tr>{''.join(f'<td{s}>{escaped(cell)}</td>' for cell, s in zip(row, sides, strict=True))}</tr>"
+        f"<tr>{''.join(f'<td{s}>{prose(cell)}</td>' for cell, s in zip(row, sides, strict=True))}</tr>"
         for row in rows[:most]
     )
     more = words(f"{len(rows) - most:,} more rows{f': {rest}' if rest else ''}.", "note") if len(rows) > most else ""
@@ -133,6 +143,7 @@ td { vertical-align: top; }
 td.p { min-width: 11em; }
 .r { text-align: right; }
 td.r, td.n { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.x { white-space: nowrap; }
 td.c { overflow-wrap: anywhere; min-width: 12em; }
 .heat td, .heat th { padding: 0.25em 0.6em; border: 1px solid #ececec; }
 """

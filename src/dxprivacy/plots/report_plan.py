@@ -160,7 +160,7 @@ def errors_table(plan: Plan, limit: list[Limit], most: int = ROWS) -> str:
     named = ["question", "answer"] if several else ["answer"]
     head = [*named, "typical error", "± 95 %", *(["asked"] if targets else []), *plain_dp, "tightest pair"]
     gain = "p" if any(row[-3].startswith("because") for row in rows) else "r"  # words break, numbers do not
-    align = "p" * len(named) + "rr" + "r" * targets + f"rr{gain}rp"
+    align = "l" * len(named) + "rr" + "r" * targets + f"rr{gain}rp"
     rest = f"in plan-{plan.name}.json, and dxp plan … --all shows them"
     return table(head, rows, align, rest=rest, most=most)
 

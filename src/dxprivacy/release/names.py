@@ -4,7 +4,7 @@ Labels leave that out: `1` may be a month or an hour.  Names say it where it is 
 which they were asked for.  Stored labels stay what they are.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -45,7 +45,12 @@ def names(answers: Sequence[Labelled], first: int | None = None) -> list[str]:
             texts.setdefault((answer.question, column), set()).add(text)
     several = _grouped_otherwise(labels)
     named = {key for key, found in texts.items() if key[0] in several or are_numbers(found)}
-    return [_name(answer, named) for answer in islice(answers, first)]
+    told = {
+        (question, column, text): f"{column} {visible(text)}" if (question, column) in named else visible(text)
+        for (question, column), found in texts.items()
+        for text in found
+    }
+    return [_name(answer, told) for answer in islice(answers, first)]
 
 
 def _grouped_otherwise(labels: dict[tuple[Hashable, tuple[str, ...]], set[str]]) -> set[Hashable]:
@@ -67,21 +72,18 @@ def are_numbers(texts: Iterable[str]) -> bool:
     return 2 * sum(bare) >= len(bare)
 
 
-def _name(answer: Labelled, named: set[tuple[Hashable, str]]) -> str:
+def _name(answer: Labelled, told: Mapping[tuple[Hashable, str, str], str]) -> str:
     before = _before_groups(answer)
     # A title of its own says what it is, and the label of a marginal names all its attributes.
     if before is None or (before and not before.endswith(", ")):
         return visible(answer.label)
-    told = (
-        f"{column} {visible(text)}" if (answer.question, column) in named else visible(text)
-        for column, text in answer.groups
-    )
-    return before + ", ".join(told)
+    question = answer.question
+    return before + ", ".join([told[question, column, text] for column, text in answer.groups])
 
 
 def _before_groups(answer: Labelled) -> str | None:
     """What a label says before its groups, in whatever order it names them; None where it does not end in them."""
-    grouped = ", ".join(text for _, text in answer.groups)
+    grouped = ", ".join([text for _, text in answer.groups])
     at = len(answer.label) - len(grouped)
     tail = answer.label[at:] if at >= 0 else ""
     if not answer.groups or not (tail == grouped or sorted(tail) == sorted(grouped)):

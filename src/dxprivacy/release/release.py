@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,8 +24,7 @@ TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
 _WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide
 _NUMBERS = ("value", "low", "high", "unit", "question")
-_TEXTS = ("unit", "note", "label")
-_BEHIND = ("value", "low", "high", *_TEXTS)  # in a table, everything grouped by stands before these
+_BEHIND = ("value", "low", "high", "unit", "note", "label")  # in a table, everything grouped by stands before these
 _OURS = ("question", *_BEHIND)
 _LARGEST = 2.0**53
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
@@ -87,22 +86,25 @@ class Release(Released):
         head, lines = self._lines()
         return [dict(zip(head, line, strict=True)) for line in lines]
 
-    def _lines(self) -> tuple[list[str], Iterator[list[Any]]]:
-        """Head and rows of the table."""
+    def _lines(self, safe: Callable[[str], str] = str) -> tuple[list[str], Iterator[list[Any]]]:
+        """Head and rows of the table; every text as `safe` has it."""
         columns = columns_of(self.answers)
         place = {column: k for k, column in enumerate(columns)}
         called = names(self.answers)
+        once = cache(safe)  # but for labels, the same few texts again and again
 
         def lines(table: AnswerTable[Row]) -> Iterator[list[Any]]:
             at = [place[column] for column in table.columns if column in place]  # labels have a column already
+            empty = [""] * len(columns)
             for groups, r, k in zip(table.groups, table.answers, table.places, strict=True):
-                cells = [""] * len(columns)
+                cells = empty.copy()
                 for where, text in zip(at, groups, strict=False):
-                    cells[where] = text
-                yield [r.question, *cells, _whole(r.value), _whole(r.low), _whole(r.high), r.unit, r.note, called[k]]
+                    cells[where] = once(text)
+                numbers = [int(x) if is_whole(x) else x for x in (r.value, r.low, r.high)]
+                yield [once(r.question), *cells, *numbers, once(r.unit), r.note, safe(called[k])]
 
         rows = (line for table in tables_of(self.answers) for line in lines(table))
-        return ["question", *_columns(columns).values(), *_BEHIND], rows
+        return [safe(name) for name in ("question", *_columns(columns).values(), *_BEHIND)], rows
 
     def to_pandas(self) -> Any:
         """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""
@@ -128,18 +130,11 @@ class Release(Released):
 
     def to_csv(self) -> str:
         """The table as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
-        head, lines = self._lines()
-        once = cache(_defused)  # but for labels and numbers, the same few texts again and again
-        texts, numbers = len(head) - len(_BEHIND), len(_BEHIND) - len(_TEXTS)
-
-        def safe(line: list[Any]) -> list[Any]:
-            behind = line[texts + numbers :]
-            return [*map(once, line[:texts]), *line[texts : texts + numbers], *map(_defused, behind)]
-
+        head, lines = self._lines(_defused)
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(map(_defused, head))
-        writer.writerows(map(safe, lines))
+        writer.writerow(head)
+        writer.writerows(lines)
         return out.getvalue()
 
     def save(self, path: str | Path) -> Path:
@@ -163,9 +158,9 @@ def _defused(cell: Any) -> Any:
     return cell
 
 
-def _whole(x: float) -> float:
-    """A whole number as one: `12`, not `12.0`; beyond 2^53 floats are no counts any more."""
-    return int(x) if isinstance(x, float) and x.is_integer() and abs(x) <= _LARGEST else x
+def is_whole(x: float) -> bool:
+    """Whether a number is written without a point: `12`, not `12.0`; beyond 2^53 floats are no counts any more."""
+    return x == x // 1 and -_LARGEST <= x <= _LARGEST
 
 
 def _numbers(row: Row) -> dict[str, Any]:

@@ -105,7 +105,9 @@ def _table(question: str, columns: tuple[str, ...], every: Sequence[A], places: 
     if not columns and len(answers) > 1:
         columns, groups = (ANSWER,), [(visible(a.label),) for a in answers]
     else:
-        groups = [tuple([visible(text) for _, text in answer.groups]) for answer in answers]
+        seen = {text for answer in answers for _, text in answer.groups}
+        shown = {text: visible(text) for text in seen}  # one text for all that are the same
+        groups = [tuple([shown[text] for _, text in answer.groups]) for answer in answers]
     order = sorted(range(len(answers)), key=_in_order(groups).__getitem__)
     return AnswerTable(
         question,

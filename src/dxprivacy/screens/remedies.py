@@ -81,7 +81,8 @@ def solved_epsilon_line(solved: Solved[Plan]) -> str:
     mark = tag("good", "✓ solved") if solved.met == solved.targets else tag("warn", "! solved")
     if solved.amount <= 1:
         return f"{mark}  the policy as it is meets {_which(solved)}"
-    told = f"every ε of the policy × {digits(float(solved.amount))} meets {_which(solved)}"
+    times, share = digits(float(solved.amount)), percent(float(solved.plan.share))
+    told = f"every ε of the policy × {times}, at a share of {share}, meets {_which(solved)}"
     return f"{mark}  {told}{_less(solved, lambda x: f'× {digits(float(x))}')}; the policy was not changed"
 
 

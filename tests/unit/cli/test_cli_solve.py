@@ -26,7 +26,8 @@ def test_solve_epsilon_says_the_factor_and_changes_neither_plan_nor_policy(dxp, 
     before = (town / "policy.toml").read_text(encoding="utf-8")
     called = dxp("plan", "policy.toml", *ASKED, "--solve", "epsilon").fine()
     found = re.fullmatch(
-        r"✓ solved  every ε of the policy × ([\d.]+) meets all 4 targets; .* not changed", called.lines[0]
+        r"✓ solved  every ε of the policy × ([\d.]+), at a share of 10 %, meets all 4 targets; .* not changed",
+        called.lines[0],
     )
     assert found, called.lines[0]
     assert (town / "policy.toml").read_text(encoding="utf-8") == before

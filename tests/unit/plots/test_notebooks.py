@@ -7,6 +7,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.plots.notebook import inlined
+from dxprivacy.release.released import Released
 from dxprivacy.synthetic.report import Report
 
 HOUSEHOLD = Path(__file__).parents[3] / "examples" / "household"
@@ -33,7 +34,7 @@ def values(tmp_path_factory):
         }
 
 
-OURS = {*["div", "p", "b", "h2", "h3", "table", "thead", "tbody", "tr", "th", "td", "img", "ol", "ul", "li"]}
+OURS = {"div", "p", "b", "span", "h2", "h3", "table", "thead", "tbody", "tr", "th", "td", "img", "ol", "ul", "li"}
 SHOWN = {
     "policy": ("strictest pair", "age", 1),
     "plan": ("tightest pair", "What would meet the targets", 1),
@@ -137,3 +138,20 @@ def test_a_repr_is_one_line_whatever_a_name_holds():
         text = repr(value)
         assert not {"\n", "\u202e"} & set(text)
         assert len(text) < 200
+
+
+def test_a_release_of_another_mechanism_shows_its_line():
+    class Elsewhere(Released):
+        format = "x/1"
+
+        def content(self):
+            return {}
+
+        def in_short(self):
+            return "<b>3</b> answers"
+
+    bundle = Elsewhere(name="7f3a", promise=(), records=3, facts={}, format="x/1")._repr_mimebundle_()
+    assert bundle == {
+        "text/plain": "Elsewhere(<b>3</b> answers)",
+        "text/html": "<p>Elsewhere(&lt;b&gt;3&lt;/b&gt; answers)</p>",
+    }

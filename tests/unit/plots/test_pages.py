@@ -173,3 +173,12 @@ def test_very_many_tables_are_cut_and_the_rest_is_named(policy, monkeypatch):
     answers = made[made.index("<h2>Answers") : made.index("<h2>Promise")]
     assert answers.count("<figure") == 1
     assert answers.count("<table") == 2
+
+
+def test_a_number_with_an_exponent_stays_whole_wherever_it_stands():
+    whole = '<span class="x">8.53e-08</span>'
+    told = "at ε 8.53e-08, ± 95 %"
+    for made in (words(told), listed([told]), table([told], [["1"]]), table(["a"], [[told]])):
+        assert whole in made
+        assert made.count("8.53e-08") == 1
+    assert ".x { white-space: nowrap; }" in page("t", ["<p>x</p>"])

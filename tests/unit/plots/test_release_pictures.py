@@ -185,3 +185,13 @@ def test_a_release_whose_places_cannot_be_read_is_drawn_without_a_map():
     for broken in ({"attributes": [{"kind": "points", "name": "home"}]}, {"attributes": ["x"]}, "x", None):
         picture = dx.plots.release(replace(released(*rows), facts={"universe": broken}))
         assert "on the map" not in picture.text
+
+
+def test_an_attribute_that_is_called_as_a_property_of_places_is_not_drawn_on_their_map():
+    states = dx.Property(name="state", entries=("A", "B", "C"))
+    places = dx.Points(name="home", ids=("1", "2", "3"), coordinates=[[0, 0], [1, 2], [2, 4]], facts=(states,))
+    points = places.spec()
+    rows = [grouped(float(k), "count by state", state="ABC"[k]) for k in range(3)]
+    for more, mapped in (([], True), ([{"kind": "values", "name": "state"}], False)):
+        release = replace(released(*rows), facts={"universe": {"attributes": [points, *more]}})
+        assert ("on the map" in dx.plots.release(release).text) == mapped
