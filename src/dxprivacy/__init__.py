@@ -159,6 +159,17 @@ _SCREENS = {
 }
 """What `print` shows of a value, for those whose lines are made in a room above them."""
 
+_DISPLAYS = {
+    "Choice": ("plots.notebook", "choice_display"),
+    "ChoiceRelease": ("plots.notebook", "choice_release_display"),
+    "Ledger": ("plots.notebook", "ledger_display"),
+    "Plan": ("plots.notebook", "plan_display"),
+    "Policy": ("plots.notebook", "policy_display"),
+    "Release": ("plots.notebook", "release_display"),
+    "Report": ("plots.notebook", "report_display"),
+}
+"""What a notebook shows of a value."""
+
 __all__ = sorted(_HOME)
 
 
@@ -170,6 +181,12 @@ def _found(module: str, attribute: str) -> Any:
 def screen_of(kind: type) -> Any:
     """The function that makes the lines of a value of this kind, or of a class that it extends."""
     return _found(*next(_SCREENS[c.__name__] for c in kind.__mro__ if c.__name__ in _SCREENS))
+
+
+def display_of(kind: type) -> Any:
+    """The function that makes the HTML of a value of this kind, or of a class that it extends; else its line."""
+    known = (_DISPLAYS[c.__name__] for c in kind.__mro__ if c.__name__ in _DISPLAYS)
+    return _found(*next(known, ("plots.notebook", "line_display")))
 
 
 def __getattr__(name: str) -> Any:

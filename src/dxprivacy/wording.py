@@ -223,9 +223,17 @@ def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
     """Plain text in lines, the following ones indented; a sign stays with its number."""
     import textwrap
 
-    tied = re.sub(r"(±|ε|ε =|=) (?=[\d∞−-])", lambda m: m.group(0).replace(" ", "\u00a0"), text)
-    lines = textwrap.wrap(tied, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(tied(text), width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
+
+
+def tied(text: str) -> str:
+    """The same text, in which a sign stays on one line with its number.
+
+    >>> tied("ε = 3, ± 2") == "ε\\u00a0=\\u00a03, ±\\u00a02"
+    True
+    """
+    return re.sub(r"(±|ε|ε =|=|×) (?=[\d∞−-])", lambda m: m.group(0).replace(" ", "\u00a0"), text)
 
 
 def plural(n: int, word: str) -> str:
@@ -266,6 +274,43 @@ def span(numbers: Sequence[int]) -> str:
     ('3–7', '3')
     """
     return f"{numbers[0]}–{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+class OneLine:
+    """A value whose `repr` is one line, whatever it holds: its kind and a summary.  Dataclasses that extend it keep it.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Long(OneLine):
+    ...     entries: tuple[int, ...]
+    ...     def in_short(self):
+    ...         return f"{len(self.entries)} entries"
+    >>> Long((1, 2, 3))
+    Long(3 entries)
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = OneLine.__repr__  # type: ignore[method-assign]  # or a dataclass would write its own
+
+    def in_short(self) -> str:
+        """What tells it from others of its kind, in few words: nothing that is private."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({one_line(short(self.in_short(), _SUMMARY))})"
+
+
+_SUMMARY = 160
+
+
+class Displayed(OneLine):
+    """A value that shows itself in a notebook: a table and a picture, offline."""
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
+        """For notebooks; what they show is made in a room above, as the lines for `print` are."""
+        return {"text/plain": repr(self), "text/html": sys.modules["dxprivacy"].display_of(type(self))(self)}
 
 
 def shown(value: object) -> str:

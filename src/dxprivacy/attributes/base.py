@@ -23,6 +23,7 @@ from dxprivacy.errors import PolicyError, QuestionError, UsageError, did_you_mea
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import exact, number_text
+from dxprivacy.wording import OneLine, plural
 
 OTHER = "other"
 _MOST_DIGITS = 400
@@ -66,7 +67,7 @@ class Shared(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attribute(ABC):
+class Attribute(OneLine, ABC):
     """One column of the possible records: the protocol of every kind.
 
     A kind must say which values there are (`listed`, `label`, `find`), how an entry of the data is read (`codec`; the
@@ -83,6 +84,9 @@ class Attribute(ABC):
     complete: bool = False  # the curator declares that every entry is valid
     format: str = ""
     kind: str = field(init=False, default="")
+
+    def in_short(self) -> str:
+        return f"{self.name!r}, {plural(self.listed, 'value')}"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():

@@ -11,6 +11,7 @@ from dxprivacy.cli.counting import people_option, reckoned_rows
 if TYPE_CHECKING:
     from dxprivacy.accounting.costs import SumCost
     from dxprivacy.mechanisms.laplace.plan import Plan
+    from dxprivacy.metrics import Metric
     from dxprivacy.policy import Policy
 
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     default="auto",
     show_default=True,
     help="auto (the best of all), optimal, matrix, biased, psa, fill, by-table, same-scale or equal-split.",
+)
+@click.option(
+    "--solve",
+    type=click.Choice(["share", "epsilon"]),
+    help="Find what meets the targets: the least share, or by how much every ε would have to grow.",
 )
 @click.option("--compare", is_flag=True, help="All methods side by side; writes no plan.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Plan inside what this ledger has left on every pair.")
@@ -45,6 +51,7 @@ def command(
     people: int | None,
     share: str,
     method: str,
+    solve: str | None,
     compare: bool,
     ledger: Path | None,
     seconds: float | None,
@@ -84,11 +91,13 @@ def command(
                 dxp plan demo/policy.toml "mean elevation within 2 m" "count by state within 10" --rows 20000
                 dxp plan policy.toml "count by sex" --ledger ledger.db
                 dxp plan policy.toml "count by sex" --html
+                dxp plan policy.toml "count by sex within 10" --solve share
     """
     from dxprivacy.accounting import max_ratio
     from dxprivacy.accounting.costs import SumCost
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.solving import require_solvable, solution
     from dxprivacy.errors import UsageError
     from dxprivacy.files.writing import PLAN, write_file
     from dxprivacy.mechanisms.laplace.planner import make_plan, prepare
@@ -103,6 +112,8 @@ def command(
     if compare and (out is not None or plot is not None or as_page or why or method != "auto"):
         hint = "leave --out, --plot, --html, --why, --method out"
         raise UsageError("--compare shows all methods and writes no plan", hints=[hint])
+    if solve is not None:
+        require_solvable(solve, compare=compare)
     read = command_files(policy, ledger=ledger, more=files)
     require_places(plot, out, as_page=as_page, read=read)
     if compare:
@@ -124,20 +135,27 @@ def command(
         rows = reckoned_rows(loaded.universe, rows, people)
         read = command_files(policy, loaded, ledger=ledger, more=files)
         require_places(plot, out, as_page=as_page, read=read)  # also the files that the policy names
-        plan = make_plan(
-            asked,
-            loaded.metric,
-            rows=rows,
-            share=share,
-            method=method,
-            title=loaded.title,
-            dataset=loaded.dataset,
-            spent=spent,
-            seconds=seconds,
-            thorough=thorough,
-            progress=tell,
-        )
+
+        def make(metric: "Metric", part: object) -> "Plan":
+            return make_plan(
+                asked,
+                metric,
+                rows=rows,
+                share=part,
+                method=method,
+                title=loaded.title,
+                dataset=loaded.dataset,
+                spent=spent,
+                seconds=seconds,
+                thorough=thorough,
+                progress=tell,
+            )
+
+        solved = None if solve is None else solution(solve, make, loaded.metric, share)
+        plan = make(loaded.metric, share) if solved is None else solved.plan
         lines = [] if as_json else plan_lines(plan, everything=everything, why=why, in_ledger=ledger is not None)
+        if solved is not None and not as_json:
+            lines = [solved.line, *lines]
         tell("writing it")
         target = out or (None if as_json else Path(f"plan-{plan.name}.json"))
         if target is not None:
@@ -154,7 +172,7 @@ def command(
         if not as_json and spent is not None:
             used = max_ratio(SumCost(loaded.universe, [*spent.costs, plan.cost]), loaded.metric).upper
     if as_json:
-        show_json(plan.to_dict())
+        show_json(plan.to_dict() | ({} if solved is None else {"solved": solved.to_dict()}))
         return
     more: list[str | Path] = ["--policy", policy]
     if ledger is not None and spent is not None and used is not None:

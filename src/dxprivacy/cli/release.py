@@ -40,6 +40,9 @@ _SILENT = 0.5  # seconds, of each part: a long release has several, and no two t
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
 @counting_options
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
+@click.option(
+    "--wide", is_flag=True, help="Show two-way tables as crosstabs, however wide; darker marks: larger numbers."
+)
 @click.option("--json", "as_json", is_flag=True, help="The release for machines; writes no file unless --out.")
 def command(
     plan: Path,
@@ -54,6 +57,7 @@ def command(
     pace: str | None,
     no_spill: bool,
     everything: bool,
+    wide: bool,
     as_json: bool,
 ) -> None:
     """Reserve the budget, then answer a plan with exact noise.
@@ -106,7 +110,7 @@ def command(
     release = outcome.release
     with working("writing", after=_SILENT):
         written = files.write(release, planned, deciding.policy)
-        lines = [] if as_json else release_lines(release, everything=everything, file=str(written[1]))
+        lines = [] if as_json else release_lines(release, everything=everything, wide=wide, file=str(written[1]))
     if as_json:
         show_json({**release.to_dict(), "repeated": outcome.replayed})
         return

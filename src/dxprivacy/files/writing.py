@@ -71,7 +71,10 @@ PLAN = _json(formats.PLAN)
 RELEASE = _json(formats.RELEASE)
 CHOICE = _json(formats.CHOICE)
 REPORT = _json(formats.REPORT)
-ANSWERS = Kind.beginning("table of released answers", rb"[^\r\n]*\bvalue,low,high,unit,question(,note)?\r?\n")
+_ANSWERS = (
+    rb"[^\r\n]*\bvalue,low,high,unit,(question(,note)?|note,label)\r?\n"  # the first as earlier versions wrote it
+)
+ANSWERS = Kind.beginning("table of released answers", _ANSWERS)
 PAGE = Kind.beginning("page", rb'<!DOCTYPE html>.{0,400}<meta name="generator" content="dxprivacy">')
 POLICY = Kind.beginning("policy", rb"# How far may answers tell any two records apart\?")
 PICTURES = {

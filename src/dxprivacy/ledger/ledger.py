@@ -26,7 +26,7 @@ from dxprivacy.metrics import Constant, Metric, present
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
 from dxprivacy.questions.asked import Stack
-from dxprivacy.wording import quoted
+from dxprivacy.wording import Displayed, plural, quoted
 
 _CONTEXTS = 64  # so many of the worst contexts are searched for what is left
 _MOST_CONTEXTS = 1_000_000
@@ -49,7 +49,7 @@ class Told:
         return math.exp(self.spent) if self.spent < 700 else math.inf
 
 
-class Ledger:
+class Ledger(Displayed):
     """A ledger bound to a dataset and to the current version of its policy."""
 
     def __init__(self, journal: Journal, metric: Metric, path: Path) -> None:
@@ -59,6 +59,9 @@ class Ledger:
         self._worst = SoFar.nothing(metric.universe)
         self._summed = (0, Fraction(0))  # how many entries, and their shares together
         self._shares: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
+
+    def in_short(self) -> str:
+        return f"{self.path.name!r}, {plural(len(self._history.versions), 'version')} of the policy"
 
     @classmethod
     def open(

@@ -7,9 +7,10 @@ from typing import Any
 from dxprivacy.accounting.certificate import Certificate
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
+from dxprivacy.wording import OneLine, percent, plural
 
 
-class Facts(ABC):
+class Facts(OneLine, ABC):
     """What is known of everything that spends, before it is carried out.  It holds no data and costs nothing."""
 
     metric: Metric
@@ -37,6 +38,10 @@ class Facts(ABC):
     def name(self) -> str:
         """The first digits of the digest, for people and file names."""
         return self.request[:4]
+
+    def in_short(self) -> str:
+        answers = plural(len(self.workload.answers), "answer")
+        return f"{self.name!r}, {answers}, {percent(float(self.share))} of the policy"
 
     @abstractmethod
     def essence(self) -> dict[str, Any]:

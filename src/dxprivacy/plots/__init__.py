@@ -6,6 +6,7 @@
     dx.plots.gain(plan)            how much noise is saved
     dx.plots.release(release)      the answers with their intervals
     dx.plots.budget(ledger)        what is used of each pair's ε, by attribute and by distance
+    dx.plots.choice(choice)        how far from the best a choice may be, and how often
     dx.plots.synthesis(report)     the answers of synthetic records beside the released intervals
 
 Everything drawn is public: the policy, a plan's facts, what a release publishes already, costs in a ledger.
@@ -16,6 +17,7 @@ from pathlib import Path
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.budget_picture import budget_picture as budget
 from dxprivacy.plots.by_distance import trade_picture as trade
+from dxprivacy.plots.choice_chances import choice_picture as choice
 from dxprivacy.plots.gain_histogram import gain_picture as gain
 from dxprivacy.plots.picture import Picture
 from dxprivacy.plots.plan_error import plan_picture as plan
@@ -30,6 +32,7 @@ __all__ = [
     "Picture",
     "budget",
     "check_page",
+    "choice",
     "gain",
     "ledger_page",
     "plan",

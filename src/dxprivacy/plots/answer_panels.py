@@ -1,31 +1,52 @@
 """Answers in panels: which share one, on which axis they stand, in rows or in a strip.
 
-Up to some fifty answers of a question stand in rows; more stand side by side in their order.
+Up to some fifty answers of a question stand in rows; more stand side by side in their order, with a label under every
+few of them.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dxprivacy.plots.channels import Spec, quantitative, span
-from dxprivacy.plots.layers import heading, view, with_values, written
-from dxprivacy.plots.style import WIDTH, clean
+from dxprivacy.plots.layers import heading, layer, mark, view, with_values
+from dxprivacy.plots.style import INK, WIDTH, clean
 from dxprivacy.release.release import Row
+from dxprivacy.release.tables import AnswerTable, tables_of
 
 PANELS = 8
 _TALL = 200
 ROWS = 52
 STRIP = WIDTH - 20
+_LABELLED = 16  # marks of a strip, at most, that have their label under them
+_TURNED = 14  # pixels that a label takes up when it stands upright
+_PER_CHARACTER = 6.0
 
 
-def panels_of(answers: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """Answers of one question together; questions for one number each share a panel if they share a unit."""
-    questions: dict[str, list[Row]] = {}
-    for row in answers:
-        questions.setdefault(row.question, []).append(row)
-    out: dict[tuple[str, str], list[Row]] = {}
-    for name, rows in questions.items():
-        key = (name, "") if len(rows) > 1 else ("", rows[0].unit)
-        out.setdefault(key, []).extend(rows)
-    return [(name, rows) for (name, _), rows in out.items()]
+@dataclass(frozen=True)
+class AnswerPanel:
+    """Answers on one axis: a table of a question, or several questions that ask for one number each."""
+
+    name: str
+    labels: tuple[str, ...]
+    rows: tuple[Row, ...]
+    table: AnswerTable[Row] | None = None
+
+
+def panels_of(answers: Sequence[Row]) -> list[AnswerPanel]:
+    """A panel for each table; questions for one number each share one if they share a unit."""
+    out: dict[tuple[int, str], AnswerPanel] = {}
+    tables = tables_of(answers)
+    of_question = Counter(table.question for table in tables)
+    for k, table in enumerate(tables):
+        if table.lone:
+            key = (-1, table.answers[0].unit)
+            before = out.get(key, AnswerPanel("", (), ()))
+            out[key] = AnswerPanel("", (*before.labels, *table.labels), (*before.rows, *table.answers))
+            continue
+        name = table.question if of_question[table.question] == 1 else table.title
+        out[k, ""] = AnswerPanel(name, table.labels, table.answers, table)
+    return list(out.values())
 
 
 def number_channel(rows: Sequence[Row]) -> Spec:
@@ -59,11 +80,22 @@ def row_view(name: str, many: int, layers: Sequence[Spec]) -> Spec:
     return {**view(WIDTH - 80, tall, with_values(layers)), **heading(clean(name, 70))}
 
 
-def strip_view(name: str, rows: Sequence[Row], layers: Sequence[Spec], data: Spec) -> Spec:
-    """Answers side by side; the first, the middle and the last label stand under them.  `data` is what layers share."""
-    places = ((0.0, "left", 0), (0.5, "center", len(rows) // 2), (1.0, "right", len(rows) - 1))
-    ends = [
-        written(clean(rows[k].label, 26), at * STRIP, _TALL + 8, align=side, baseline="top") for at, side, k in places
-    ]
-    title = clean(f"{name or 'answers'}: {len(rows):,} in order", 70)
-    return {"width": STRIP, "height": _TALL, **data, "layer": [*layers, *ends], **heading(title)}
+def strip_view(name: str, labels: Sequence[str], layers: Sequence[Spec], data: Spec) -> Spec:
+    """Answers side by side, every few of them with their label underneath.  `data` is what layers share.
+
+    Labels stand upright where they would touch side by side.
+    """
+    many = len(labels)
+    longest = max(map(len, (clean(label, 26) for label in labels)), default=0) * _PER_CHARACTER
+    flat = int(STRIP // (longest + 12))
+    few = flat >= 5  # so many flat ones are enough to find one's way
+    step = -(-many // max(min(_LABELLED, flat if few else STRIP // _TURNED), 1))
+    ticks = [{"x": (k + 0.5) / many * STRIP, "t": clean(labels[k], 26)} for k in range(0, many, step)]
+    turned = {} if few else {"angle": -90, "align": "right", "baseline": "middle"}
+    x = quantitative("x", scale=span(0, STRIP), axis=None)
+    under = {"align": "center", "baseline": "top", "color": INK, **turned}
+    words = layer(ticks, mark("text", **under), x=x, y={"value": _TALL + 8}, text={"field": "t", "type": "nominal"})
+    marks = layer(ticks, mark("rule", color=INK, strokeWidth=0.8), x=x, y={"value": _TALL}, y2={"value": _TALL + 4})
+    title = clean(f"{name}: {many:,} in order" if name else f"{many:,} answers in order", 70)
+    scales = {"resolve": {"scale": {"x": "independent"}}}  # labels stand by pixels, marks by their place
+    return {"width": STRIP, "height": _TALL, **data, "layer": [*layers, marks, words], **scales, **heading(title)}

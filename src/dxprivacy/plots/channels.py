@@ -3,10 +3,11 @@
 Each is a plain piece of Vega-Lite with its keys in the order in which they are given (see `layers`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 Spec = dict[str, Any]
+_PER_CHARACTER, _WIDEST = 5.7, 320.0
 
 
 def quantitative(field: str = "", **how: Any) -> Spec:
@@ -29,9 +30,14 @@ def itself(field: str) -> Spec:
     return nominal(field, scale=None)
 
 
-def in_rows(order: Sequence[str]) -> Spec:
-    """Labels in rows, from top to bottom."""
-    return nominal("q", sort=list(order), axis={"title": None, "grid": False})
+def in_rows(order: Sequence[str], extent: float = 0.0) -> Spec:
+    """Labels in rows, from top to bottom; with the same `extent`, panels below each other begin at one line."""
+    return nominal("q", sort=list(order), axis={"title": None, "grid": False, "minExtent": extent})
+
+
+def extent_of(labels: Iterable[str]) -> float:
+    """So many pixels labels take up, about."""
+    return min(_PER_CHARACTER * max(map(len, labels), default=0), _WIDEST)
 
 
 def pointed_at(*fields: str) -> list[Spec]:

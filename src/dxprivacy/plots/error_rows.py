@@ -12,6 +12,7 @@ from statistics import median_low
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.plots.style import clean, distinct
+from dxprivacy.release.names import names
 
 ROWS = 36
 _ALONE = 24  # so many single answers of a question stand for themselves
@@ -50,9 +51,10 @@ def answer_rows(plan: Plan) -> list[ErrorRow]:
     """One row for each answer, in the plan's order."""
     strict, loose = (_half_widths(errors) for errors in (plan.baselines.strict, plan.baselines.worst))
     gains = plan.improvement.tolist()
+    called = names(plan.workload.answers)
     return [
         ErrorRow(
-            clean(answer.label),
+            clean(called[k]),
             error.half_width,
             error.half_width,
             error.half_width,
@@ -77,15 +79,15 @@ def panels(plan: Plan, rows: Sequence[ErrorRow]) -> list[Panel]:
     families: dict[tuple[str, str], list[int]] = {}
     for question in members:
         families.setdefault((_kind(plan, question), units[question]), []).append(question)
-    names = {q: clean(plan.questions.questions[q].name, 60) for q in members}
+    titles = {q: clean(plan.questions.questions[q].name, 60) for q in members}
     several = [q for q in members if len(members[q]) > 1]
     out: list[Panel] = []
     for (kind, unit), questions in families.items():
         single = [q for q in questions if q not in several or len(several) > _QUESTIONS]
-        ones = [r for q in single for r in ([_together(members[q], names[q])] if q in several else members[q])]
+        ones = [r for q in single for r in ([_together(members[q], titles[q])] if q in several else members[q])]
         if ones:
             out.append(Panel(kind, unit, "", tuple(ones)))
-        out += [Panel(kind, unit, names[q], tuple(members[q])) for q in questions if q not in single]
+        out += [Panel(kind, unit, titles[q], tuple(members[q])) for q in questions if q not in single]
     room = max(6, ROWS // len(out))
     return [replace(panel, rows=_fitted(panel.rows, room if len(out) > 1 else _ALONE)) for panel in out]
 

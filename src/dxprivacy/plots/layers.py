@@ -102,7 +102,7 @@ def several(views: Sequence[Spec | None], title: str, subtitle: str, *, descript
     return Picture.of(
         {
             **({"description": description} if description else {}),
-            "title": _headed(title, subtitle),
+            **({"title": _headed(title, subtitle)} if title or subtitle else {}),  # an empty one takes up room
             "spacing": spacing,
             how: [each for each in views if each is not None],
             **({"resolve": {"scale": {"x": "independent", "y": "independent"}}} if own_axes else {}),

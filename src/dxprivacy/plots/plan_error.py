@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.plots.axes import Log
-from dxprivacy.plots.channels import Spec, in_rows, nominal, quantitative
+from dxprivacy.plots.channels import Spec, extent_of, in_rows, nominal, quantitative
 from dxprivacy.plots.error_rows import PANELS, ErrorRow, Panel, answer_rows, panels
 from dxprivacy.plots.layers import Tip, heading, layer, mark, several, tips, view, with_values
 from dxprivacy.plots.picture import Picture, require
@@ -39,12 +39,13 @@ def plan_picture(plan: Plan) -> Picture:
         family = [r for p in shown if (p.kind, p.unit) == (panel.kind, panel.unit) for r in p.rows]
         logs.setdefault((panel.kind, panel.unit), Log.over(_numbers(family), WIDTH))
     views = []
+    extent = extent_of(row.label for panel in shown for row in panel.rows)
     for k, panel in enumerate(shown):
         log = logs[panel.kind, panel.unit]
         following = shown[k + 1] if k + 1 < len(shown) else None
         last = following is None or (following.kind, following.unit) != (panel.kind, panel.unit)
         labels = _tips(plan, panel.rows, log) if not k else []
-        views.append(_view(panel, log, _axis_title(plan, panel) if last else None, labels))
+        views.append(_view(panel, log, _axis_title(plan, panel) if last else None, labels, extent))
     title, reading = _finding(rows), _reading(plan, shown, len(every) - len(shown))
     return several(views, title, reading, description="Error per question", spacing=22)
 
@@ -53,11 +54,11 @@ def _numbers(rows: Sequence[ErrorRow]) -> list[float]:
     return [x for r in rows for x in (r.least, r.middle, r.most, r.strict, r.loose, r.target) if x]
 
 
-def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip]) -> Spec:
+def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip], extent: float) -> Spec:
     """One panel: rows from top to bottom, every mark in its own layer."""
     rows = panel.rows
     noisy = [r for r in rows if not r.silent]
-    down = in_rows([r.label for r in rows])
+    down = in_rows([r.label for r in rows], extent)
     across = quantitative("x", scale=log.scale, axis=log.axis(axis_title) if _numbers(rows) else None)
 
     def marks(

@@ -6,19 +6,32 @@ lowest and the highest end of its intervals.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median_low
 from typing import Any
 
-from dxprivacy.plots.answer_panels import PANELS, ROWS, STRIP, number_channel, panels_of, row_view, strip_view
-from dxprivacy.plots.channels import Spec, in_rows, nominal, on, pointed_at, quantitative, span
+from dxprivacy.plots.answer_heat import heat_of, heat_view
+from dxprivacy.plots.answer_map import map_view, on_earth, places_of
+from dxprivacy.plots.answer_panels import (
+    PANELS,
+    ROWS,
+    STRIP,
+    AnswerPanel,
+    number_channel,
+    panels_of,
+    row_view,
+    strip_view,
+)
+from dxprivacy.plots.channels import Spec, extent_of, in_rows, nominal, on, pointed_at, quantitative, span
 from dxprivacy.plots.layers import layer, mark, several, shared
 from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.style import ACCENT, GREY, PALE, clean, distinct, sentences
 from dxprivacy.release.release import TOO_FEW, Release, Row
-from dxprivacy.screens.release import number
+from dxprivacy.screens.release import number, widths
 from dxprivacy.wording import plural
 
 BINS = 140
+STRIPS = 6  # of one table
 
 
 def release_picture(release: Release) -> Picture:
@@ -32,20 +45,63 @@ def release_picture(release: Release) -> Picture:
     every = panels_of(release.answers)
     shown = every[:PANELS]
     alone = len(shown) == 1
-    views = [_strip(name, rows) if len(rows) > ROWS else _rows("" if alone else name, rows) for name, rows in shown]
+    where, earth = (places_of(release), on_earth(release)) if shown else ({}, False)
+    extent = extent_of(clean(label) for panel in shown if len(panel.rows) <= ROWS for label in panel.labels)
+    views = [
+        view
+        for panel in shown
+        for view in _views(panel, "" if alone else panel.name, where, earth=earth, extent=extent)
+    ]
     title, reading = _finding(release, every), _reading(release, shown, len(every))
     return several(views, title, reading, description="Released answers with intervals")
 
 
-def _rows(name: str, rows: Sequence[Row]) -> Spec:
-    order = distinct(clean(r.label) for r in rows)
+def panel_pictures(release: Release, panel: AnswerPanel) -> list[Picture]:
+    """One panel by itself, for a page that says the rest: each of its views, so that all begin where the text does."""
+    views = _views(panel, "", places_of(release), earth=on_earth(release))
+    return [several([view], "", "", description=clean(panel.name, 100) or "Released answers") for view in views]
+
+
+def _views(
+    panel: AnswerPanel, name: str, places: Mapping[str, Mapping[str, Any]], *, earth: bool, extent: float = 0.0
+) -> list[Spec]:
+    """How a panel is drawn: shaded cells for two-way tables, a map for places, and rows or strips."""
+    crosstab = heat_of(panel)
+    if crosstab is not None:
+        return [heat_view(name, crosstab)]
+    on_map = map_view(panel, places, earth=earth)
+    views = [] if on_map is None else [on_map]
+    if len(panel.rows) <= ROWS:
+        return [*views, _rows(name, panel, extent)]
+    return [*views, *(_strip(part.name or name, part) for part in _parts(panel))]
+
+
+def _parts(panel: AnswerPanel) -> list[AnswerPanel]:
+    """Of a long two-way table a strip for each group of the shorter direction, where these are few."""
+    table = panel.table
+    crosstab = None if table is None else table.crosstab
+    if table is None or crosstab is None or min(len(crosstab.down), len(crosstab.across)) > STRIPS:
+        return [replace(panel, name="")]
+    columns = table.columns
+    if len(crosstab.down) > len(crosstab.across):
+        crosstab, columns = crosstab.turned, columns[::-1]
+    labels = tuple(f"{columns[1]} {text}" if not text[:1].isalpha() else text for text in crosstab.across)
+    return [
+        AnswerPanel(f"{panel.name}: {columns[0]} {text}", labels, line)
+        for text, line in zip(crosstab.down, crosstab.cells, strict=True)
+    ]
+
+
+def _rows(name: str, panel: AnswerPanel, extent: float) -> Spec:
+    rows = panel.rows
+    order = distinct(map(clean, panel.labels))
     values = [
         {"q": label, "v": r.value, "lo": r.low, "hi": r.high, "t": _said(r)}
         for label, r in zip(order, rows, strict=True)
     ]
     known = [v for v, r in zip(values, rows, strict=True) if not r.vague]
     vague = [v for v, r in zip(values, rows, strict=True) if r.vague]
-    y, x = in_rows(order), number_channel(rows)
+    y, x = in_rows(order, extent), number_channel(rows)
     interval = {"y": y, "x": on(x, "lo"), "x2": {"field": "hi"}}
     layers = [
         layer(vague, mark("rule", strokeWidth=5, color=PALE), **interval),
@@ -56,17 +112,18 @@ def _rows(name: str, rows: Sequence[Row]) -> Spec:
     return row_view(name, len(rows), layers)
 
 
-def _strip(name: str, rows: Sequence[Row]) -> Spec:
+def _strip(name: str, panel: AnswerPanel) -> Spec:
     """Answers side by side in their order, in bins where they are many."""
+    rows, labels = panel.rows, panel.labels
     size = math.ceil(len(rows) / BINS)
-    bins = [rows[k : k + size] for k in range(0, len(rows), size)]
+    bins = [range(k, min(k + size, len(rows))) for k in range(0, len(rows), size)]
     values = [
         {
             "k": k + 0.5,
-            "v": median_low(r.value for r in group),
-            "lo": min(r.low for r in group),
-            "hi": max(r.high for r in group),
-            "answers": clean(group[0].label + (f" … {group[-1].label}" if len(group) > 1 else ""), 80),
+            "v": median_low(rows[n].value for n in group),
+            "lo": min(rows[n].low for n in group),
+            "hi": max(rows[n].high for n in group),
+            "answers": clean(labels[group[0]] + (f" … {labels[group[-1]]}" if len(group) > 1 else ""), 80),
         }
         for k, group in enumerate(bins)
     ]
@@ -80,7 +137,7 @@ def _strip(name: str, rows: Sequence[Row]) -> Spec:
         shared(bar, x=x, y=on(y, "lo"), y2={"field": "hi"}, tooltip=told),
         shared(dot, x=x, y=on(y, "v"), tooltip=told),
     ]
-    return strip_view(name, rows, layers, {"data": {"values": values}})
+    return strip_view(name, labels, layers, {"data": {"values": values}})
 
 
 def _said(row: Row) -> str:
@@ -95,20 +152,26 @@ def _said(row: Row) -> str:
     return f"{value} ({number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)})"
 
 
-def _finding(release: Release, every: Sequence[tuple[str, list[Row]]]) -> str:
+def _finding(release: Release, every: Sequence[AnswerPanel]) -> str:
     policy: Mapping[str, Any] = release.facts.get("policy") or {}
     about = f"{policy['title']}: " if policy.get("title") else ""
-    if len(every) == 1 and every[0][0]:
-        return f"{about}{clean(every[0][0], 70)}, as released"
+    if len(every) == 1 and every[0].name:
+        return f"{about}{clean(every[0].name, 70)}, as released"
     return f"{about}{plural(len(release.answers), 'answer')}, as released"
 
 
-def _reading(release: Release, shown: Sequence[tuple[str, list[Row]]], panels: int) -> str:
-    parts = [f"Dot: noisy answer. Bar: 95 % interval, which covers {release.covered}"]
-    most = max((len(rows) for _, rows in shown), default=0)
-    if most > BINS:
+def _reading(release: Release, shown: Sequence[AnswerPanel], panels: int) -> str:
+    heats = [panel for panel in shown if heat_of(panel) is not None]
+    listed = [panel for panel in shown if heat_of(panel) is None]
+    parts = []
+    if listed or not heats:
+        parts.append(f"Dot: noisy answer. Bar: 95 % interval, which covers {release.covered}")
+    if heats:
+        reach = widths([row for panel in heats for row in panel.rows])
+        parts.append(f"Shaded tables: noisy answers, {reach}, darker for larger ones")
+    if max((len(panel.rows) for panel in listed), default=0) > BINS:
         parts.append("Many answers are binned: dot at their median, bar over all their intervals")
-    if any(r.vague for _, rows in shown for r in rows):
+    if any(r.vague for panel in listed for r in panel.rows):
         parts.append("Grey: too few records to say")
     if release.records is not None:
         parts.append(f"{plural(release.records, 'record')}")

@@ -28,7 +28,7 @@ def check_page(policy: Policy, *, command: str = "") -> str:
                 "lead",
             ),
             section("Promise", listed(_promise(found), numbered=True)),
-            section("Who is protected from what", drawn(policy_picture(policy)), _pairs(found)),
+            section("Who is protected from what", drawn(policy_picture(policy)), pairs_table(found)),
             section("To look at twice", warning_list(found), *_lists(found)),
             section("The policy itself", verbatim(policy.file.text)),
             proof_part(
@@ -71,7 +71,8 @@ def _promise_to_people(people: People) -> list[str]:
     ]
 
 
-def _pairs(found: Check) -> str:
+def pairs_table(found: Check) -> str:
+    """The strictest and the loosest pair of every attribute."""
     rows = []
     for row in found.rows:
         loosest = ["", "public"] if row.public else [row.loosest, digits(row.loosest_epsilon)]
@@ -82,7 +83,7 @@ def _pairs(found: Check) -> str:
     if found.presence is not None:
         who = "anyone – absent" if found.people is None else "any row – no row"
         rows.append(["presence", who, digits(found.presence), who, digits(found.presence)])
-    return table(["alike except", "strictest pair", "ε", "loosest pair", "ε"], rows, "llrlr")
+    return table(["alike except", "strictest pair", "ε", "loosest pair", "ε"], rows, "nprpr")
 
 
 def _beside(way: str, pair: str, epsilon: str) -> list[str]:
@@ -95,8 +96,8 @@ def _lists(found: Check) -> list[str]:
     out = []
     if found.tightened:
         rows = [[f"{a} – {b}", digits(written), digits(kept)] for a, b, written, kept in found.tightened]
-        out.append(table(["tightened", "you wrote", "the policy keeps"], rows, "lrr"))
+        out.append(table(["tightened", "you wrote", "the policy keeps"], rows, "prr"))
     if found.identical:
         rows = [[f"{a} – {b}", "0"] for a, b in found.identical]
-        out.append(table(["identical: no question may separate them", "ε"], rows, "lr"))
+        out.append(table(["identical: no question may separate them", "ε"], rows, "pr"))
     return out

@@ -29,7 +29,7 @@ def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
                 "lead",
             ),
             section("Promise", listed(_promise(ledger, count), numbered=True)),
-            section("Releases", _entries(ledger) or words("Nothing was released yet.")),
+            section("Releases", entries_table(ledger) or words("Nothing was released yet.")),
             section("Most used pairs", listed(_most_used(ledger))),
             budget_part("Budget", None, ledger.spent, metric, note),
             policy_part(policy),
@@ -59,7 +59,8 @@ def _promise(ledger: Ledger, count: int) -> list[str]:
     ]
 
 
-def _entries(ledger: Ledger) -> str:
+def entries_table(ledger: Ledger) -> str:
+    """Every release that was paid for."""
     rows = []
     told = ledger_to_dict(ledger)["entries"]
     for entry, facts in zip(ledger.entries(), told, strict=True):
@@ -75,7 +76,7 @@ def _entries(ledger: Ledger) -> str:
                 short_pair(pair_words(ledger.metric, bound.witness), 72),
             ]
         )
-    return table(["", "date", "released", "worst ε", "used", "most used pair"], rows, "rllrrl")
+    return table(["", "date", "released", "worst ε", "used", "most used pair"], rows, "rnprrp")
 
 
 def _most_used(ledger: Ledger) -> list[str]:

@@ -34,7 +34,7 @@ def proof_part(rows: Sequence[tuple[str, str]], command: str = "") -> str:
     """Digests, versions and the command to repeat; empty ones are left out."""
     software = f"dxprivacy {importlib.metadata.version('dxprivacy')}, Python {platform.python_version()}"
     every = [*rows, ("made by", software), ("to repeat it", command)]
-    return section("How to check it", table([], [list(row) for row in every if row[1]]))
+    return section("How to check it", table([], [list(row) for row in every if row[1]], "nc"))
 
 
 def limit_words(epsilon: float) -> str:
@@ -71,5 +71,5 @@ def _share(used: Sequence[Used]) -> float:
 def budget_part(title: str, before: SumCost | None, after: SumCost, metric: Metric, note: str) -> str:
     """What is used of each pair's ε, as a table and as a picture."""
     head, rows = used_rows(before, after, metric)
-    align = "lrrl" if before is None else "lrrrl"
+    align = "nrrp" if before is None else "nrrrp"
     return section(title, words(note), table(head, rows, align), drawn(used_picture(after, metric)))

@@ -12,16 +12,16 @@ from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.model.people import People
 from dxprivacy.plots.by_distance import trade_picture
-from dxprivacy.plots.page import drawn, escaped, listed, page, section, table, words
+from dxprivacy.plots.page import ROWS, drawn, escaped, listed, page, section, table, words
 from dxprivacy.plots.picture import require
 from dxprivacy.plots.plan_error import plan_picture, require_plan
-from dxprivacy.plots.released_answers import release_picture
+from dxprivacy.plots.report_answers import answers_part, interval_words
 from dxprivacy.plots.report_parts import budget_part, limit_words, permitted, policy_part, proof_part
 from dxprivacy.policy import Policy
-from dxprivacy.release.release import TOO_FEW, Release
-from dxprivacy.screens.names import names
+from dxprivacy.release.names import names
+from dxprivacy.release.release import Release
 from dxprivacy.screens.plan import Limit, baseline_words, because, gain_words, limits, pair_words
-from dxprivacy.screens.release import number
+from dxprivacy.screens.remedies import remedies
 from dxprivacy.wording import digits, percent, plural, quoted, short_pair
 
 BINDING = 3
@@ -44,8 +44,9 @@ def plan_page(
                 f"{_capital(limit_words(plan.worst_epsilon))}. Nothing spent, no data read.",
                 "lead",
             ),
+            section("Errors", drawn(picture), errors_table(plan, limit), *_notes(plan)),
+            section("What would meet the targets", listed(remedies(plan))),
             section("Promise of a release", listed(_promise(plan, spent, ledger), numbered=True)),
-            section("Errors", drawn(picture), *_notes(plan), _errors(plan, limit)),
             _why(plan, limit),
             section("What one pays for it", drawn(trade_picture(plan))),
             _budget(plan, spent, ledger),
@@ -60,10 +61,6 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
     require(release, Release, "a release")
     require_plan(plan)
     title = plan.title or f"Release {release.name}"
-    answers = [
-        [name, TOO_FEW if r.vague else number(r.value, r.low, r.high), _interval(r.low, r.high), r.unit]
-        for r, name in zip(release.answers, names(release.answers), strict=True)
-    ]
     remarks = [str(note) for note in release.facts.get("notes", ())]
     return page(
         title,
@@ -74,18 +71,13 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
                 f"{limit_words(plan.worst_epsilon)}. {_widest(release)}",
                 "lead",
             ),
-            section("Promise", listed(release.promise, numbered=True)),
             section(
                 "Answers",
-                drawn(release_picture(release)),
-                *(words(f"{_capital(note)}.") for note in remarks),
-                table(
-                    ["answer", "released", "95 % interval", "unit"],
-                    answers,
-                    "lrl",
-                    rest=f"in release-{release.name}.csv",
-                ),
+                words(f"Each interval covers {release.covered}, 95 % of the time.", "note"),
+                answers_part(release),
+                *(words(f"{_capital(note)}.", "note") for note in remarks),
             ),
+            section("Promise", listed(release.promise, numbered=True)),
             _why(plan, limits(plan)),
             section("What it costs", drawn(trade_picture(plan))),
             _budget(plan, None, ""),
@@ -102,10 +94,6 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
     )
 
 
-def _interval(low: float, high: float) -> str:
-    return "exact" if low == high else f"{number(low, low, high)} – {number(high, low, high)}"
-
-
 def _widest(release: Release) -> str:
     """The answer that the noise blurs most, beside its own size: told by the width of its interval alone."""
     noisy = [k for k, r in enumerate(release.answers) if not r.exact and r.high > r.low]
@@ -113,9 +101,9 @@ def _widest(release: Release) -> str:
         return "No answer has noise."
     at = max(noisy, key=lambda k: release.answers[k].high - release.answers[k].low)
     worst = release.answers[at]
-    return (
-        f"Widest interval: {names(release.answers)[at]}, {_interval(worst.low, worst.high)} {worst.unit}".rstrip() + "."
-    )
+    name = names(release.answers)[at]
+    which = name if name == worst.question or not worst.groups else f"{worst.question}, {name}"
+    return f"Widest interval: {which}, {interval_words(worst)} {worst.unit}".rstrip() + "."
 
 
 def _capital(text: str) -> str:
@@ -173,15 +161,18 @@ def _notes(plan: Plan) -> list[str]:
     return [*told, *([words(_capital(compared), "note")] if compared else [])]
 
 
-def _errors(plan: Plan, limit: list[Limit]) -> str:
+def errors_table(plan: Plan, limit: list[Limit], most: int = ROWS) -> str:
+    """A line for every answer: its error beside both readings of plain DP, and the pair that limits it."""
     rows = []
     targets = any(a.within is not None for a in plan.workload.answers)
     called = names(plan.workload.answers)
+    several = len(plan.questions.questions) > 1
     for k, (answer, error) in enumerate(zip(plan.workload.answers, plan.errors, strict=True)):
         exact = plan.is_exact(answer)
         asked = "" if answer.within is None else f"{digits(float(answer.within))} {answer.unit}".rstrip()
         rows.append(
             [
+                *([plan.questions.questions[answer.question].name] if several else []),
                 called[k],
                 "0" if exact else f"{digits(error.typical)} {answer.unit}".rstrip(),
                 "exact" if exact else f"{digits(error.half_width)} {answer.unit}".rstrip(),
@@ -191,9 +182,12 @@ def _errors(plan: Plan, limit: list[Limit]) -> str:
             ]
         )
     plain_dp = ["plain DP as strict, ε", "± 95 %", "times ours", f"at ε {digits(plan.worst_epsilon)}, ± 95 %"]
-    head = ["answer", "typical error", "± 95 %", *(["asked"] if targets else []), *plain_dp, "tightest pair"]
+    named = ["question", "answer"] if several else ["answer"]
+    head = [*named, "typical error", "± 95 %", *(["asked"] if targets else []), *plain_dp, "tightest pair"]
+    gain = "p" if any(row[-3].startswith("because") for row in rows) else "r"  # words break, numbers do not
+    align = "l" * len(named) + "rr" + "r" * targets + f"rr{gain}rp"
     rest = f"in plan-{plan.name}.json, and dxp plan … --all shows them"
-    return table(head, rows, "lrrrrrrrl" if targets else "lrrrrrrl", rest=rest)
+    return table(head, rows, align, rest=rest, most=most)
 
 
 def _plain_cells(plan: Plan, k: int) -> list[str]:

@@ -16,6 +16,7 @@ LABEL = 40
 CONFIG: dict[str, Any] = {
     "font": "Liberation Sans, Helvetica, Arial, sans-serif",
     "background": "white",
+    "padding": {"left": 0, "top": 5, "right": 5, "bottom": 5},  # pictures begin where text does
     "view": {"stroke": None},
     "title": {
         "anchor": "start",
@@ -26,7 +27,7 @@ CONFIG: dict[str, Any] = {
         "subtitleColor": GREY,
         "subtitlePadding": 4,
         "offset": 12,
-        "frame": "group",
+        "frame": "bounds",
     },
     "axis": {
         "labelColor": INK,

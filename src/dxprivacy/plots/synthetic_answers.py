@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.plots.answer_panels import PANELS, ROWS, STRIP, number_channel, panels_of, row_view, strip_view
+from dxprivacy.plots.answer_panels import (
+    PANELS,
+    ROWS,
+    STRIP,
+    AnswerPanel,
+    number_channel,
+    panels_of,
+    row_view,
+    strip_view,
+)
 from dxprivacy.plots.channels import Spec, in_rows, nominal, on, pointed_at, quantitative, span
 from dxprivacy.plots.layers import layer, mark, several, with_values
 from dxprivacy.plots.picture import Picture, require
@@ -37,9 +46,12 @@ def synthesis_picture(report: Report) -> Picture:
     # Keyed by the row's identity: two answers may look alike.
     answers = {id(a.released): a for a in report.compared}
     every = panels_of([a.released for a in report.compared if a.released is not None])
-    shown = [(name, [answers[id(row)] for row in rows]) for name, rows in every[:PANELS]]
+    shown = [(panel, [answers[id(row)] for row in panel.rows]) for panel in every[:PANELS]]
     alone = len(shown) == 1
-    views = [_strip(name, of) if len(of) > ROWS else _rows("" if alone else name, of) for name, of in shown]
+    views = [
+        _strip(panel, of) if len(of) > ROWS else _rows("" if alone else panel.name, panel.labels, of)
+        for panel, of in shown
+    ]
     title = report.summary[0].upper() + report.summary[1:]
     reading = _reading(report, shown, len(every))
     return several(views, title, reading, description="Released intervals and synthetic answers")
@@ -72,8 +84,8 @@ def _dots(values: list[Spec], size: float, **channels: Any) -> list[Spec]:
     return with_values([layer(inside, filled, **channels), layer(outside, hollow, **channels)])
 
 
-def _rows(name: str, answers: Sequence[Compared]) -> Spec:
-    order = distinct(clean(a.label) for a in answers)
+def _rows(name: str, labels: Sequence[str], answers: Sequence[Compared]) -> Spec:
+    order = distinct(map(clean, labels))
     values = [{"q": label, **_drawn(a)} for label, a in zip(order, answers, strict=True)]
     known, vague = [v for v in values if not v["vague"]], [v for v in values if v["vague"]]
     dots = [Row("", "", a.synthetic, a.synthetic, a.synthetic, a.unit, False) for a in answers]
@@ -89,7 +101,7 @@ def _rows(name: str, answers: Sequence[Compared]) -> Spec:
     return row_view(name, len(answers), layers)
 
 
-def _strip(name: str, answers: Sequence[Compared]) -> Spec:
+def _strip(panel: AnswerPanel, answers: Sequence[Compared]) -> Spec:
     """Many answers side by side in their order, each measured by its own interval, from -1 to 1."""
     size = math.ceil(len(answers) / DOTS)
     bins = [answers[k : k + size] for k in range(0, len(answers), size)]
@@ -108,7 +120,7 @@ def _strip(name: str, answers: Sequence[Compared]) -> Spec:
         layer([{"from": -1, "to": 1}], band, y=on(y, "from"), y2={"field": "to"}),
         *_dots(values, max(9, min(36, 0.6 * wide**2)), x=x, y=y, tooltip=pointed_at("answer", "released", "s")),
     ]
-    return strip_view(name, [a.released for a in answers if a.released is not None], layers, {})
+    return strip_view(panel.name, panel.labels, layers, {})
 
 
 def _within(answer: Compared) -> float:
@@ -119,7 +131,7 @@ def _within(answer: Compared) -> float:
     return (2 * answer.synthetic - row.low - row.high) / (row.high - row.low)
 
 
-def _reading(report: Report, shown: Sequence[tuple[str, Sequence[Compared]]], panels: int) -> str:
+def _reading(report: Report, shown: Sequence[tuple[AnswerPanel, Sequence[Compared]]], panels: int) -> str:
     parts = ["Bar: 95 % interval as released, around its answer. Dot: what the synthetic records answer"]
     if any(not a.inside for _, answers in shown for a in answers):
         parts[0] += ", open where that lies outside"

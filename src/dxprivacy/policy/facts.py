@@ -7,10 +7,11 @@ from dxprivacy.attributes.matching import Recoding
 from dxprivacy.metrics import Metric, WithAbsent, scaled
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.toml_file import PolicyFile
+from dxprivacy.wording import OneLine, plural
 
 
 @dataclass(frozen=True, eq=False)
-class PolicyFacts:
+class PolicyFacts(OneLine):
     """Who may be told apart from whom, and how far; `file` is the text it was compiled from."""
 
     title: str
@@ -44,5 +45,6 @@ class PolicyFacts:
         tables = self.file.tables["attributes"].items()
         return tuple(name for name, table in tables if table.get("declared_public"))
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.title!r}, dataset {self.dataset!r}, {self.universe!r})"
+    def in_short(self) -> str:
+        records = plural(self.universe.cells, "possible record")
+        return f"{self.title!r}, dataset {self.dataset!r}, {records}"

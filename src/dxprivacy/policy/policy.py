@@ -11,10 +11,11 @@ from dxprivacy.policy.compiler import compile_policy
 from dxprivacy.policy.diff import Diff, diff
 from dxprivacy.policy.facts import PolicyFacts
 from dxprivacy.policy.toml_file import PolicyFile
+from dxprivacy.wording import Displayed
 
 
 @dataclass(frozen=True, eq=False)
-class Policy(PolicyFacts):
+class Policy(PolicyFacts, Displayed):
     """A compiled policy.
 
     >>> policy = Policy.parse('''

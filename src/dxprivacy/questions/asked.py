@@ -9,11 +9,12 @@ from dxprivacy.errors import UsageError
 from dxprivacy.exact.numbers import Number, exact
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload, stack
+from dxprivacy.wording import OneLine
 
 _HEAVIEST = 1_000_000
 
 
-class Asked(ABC):
+class Asked(OneLine, ABC):
     """One question: `question.on(universe)` turns it into a workload.  The rest helps those who speak about it."""
 
     by: tuple[str, ...] = ()  # what it is grouped by
@@ -30,6 +31,9 @@ class Asked(ABC):
     def name(self) -> str:
         """What it is called: its words."""
         return str(self)
+
+    def in_short(self) -> str:
+        return repr(str(self))
 
     @property
     def measure(self) -> str:
@@ -52,7 +56,7 @@ class Asked(ABC):
         """All attributes and properties whose values it tells apart, or adds up."""
         return []
 
-    def require_honest(self, universe: Universe) -> None:  # noqa: B027 - most have nothing to refuse
+    def require_honest(self, universe: Universe) -> None:
         """Refuse a new question that would count something else than it says; stored ones mean what they meant."""
 
     def __add__(self, other: "Asked | Stack") -> "Stack":
@@ -60,10 +64,13 @@ class Asked(ABC):
 
 
 @dataclass(frozen=True)
-class Stack:
+class Stack(OneLine):
     """Several questions asked together."""
 
     questions: tuple[Asked, ...]
+
+    def in_short(self) -> str:
+        return ", ".join(repr(str(question)) for question in self.questions)
 
     def __add__(self, other: "Asked | Stack") -> "Stack":
         more = other.questions if isinstance(other, Stack) else (other,)

@@ -133,9 +133,16 @@ def in_groups(answers: list[Answer], groupings: list[Grouping], universe: Univer
 
 
 def places(groupings: list[Grouping], universe: Universe) -> Iterator[Groups]:
-    """All combinations of groups, by what they are grouped and as what: attributes in the universe's order."""
+    """All combinations of groups, by what they are grouped and as what.
+
+    Combinations come in the order of the rows, attributes in the universe's order; each names its groups in the order
+    in which they were asked for.
+    """
     ordered = sorted(groupings, key=lambda g: g.axis)
-    return product(*([(_column(g.name, universe), label) for label in g.labels] for g in ordered))
+    combined = product(*([(_column(g.name, universe), label) for label in g.labels] for g in ordered))
+    axes = [g.axis for g in ordered]
+    asked = [axes.index(g.axis) for g in groupings]
+    return combined if asked == sorted(asked) else (tuple([row[k] for k in asked]) for row in combined)
 
 
 def _column(name: str, universe: Universe) -> str:

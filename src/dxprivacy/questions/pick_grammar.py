@@ -28,7 +28,7 @@ def parse_pick(text: str) -> Pick:
     """A choice from words.
 
     >>> parse_pick("quantile 0.9 of income")
-    Quantile(of='income', at=Fraction(9, 10))
+    Quantile('quantile 0.9 of income')
     >>> str(parse_pick("most common job where sex=F"))
     'most common job where sex=F'
     """
@@ -57,7 +57,7 @@ def pick_from_dict(data: Mapping[str, Any]) -> Pick:
     """A choice back from JSON.
 
     >>> pick_from_dict({"choose": "bins", "of": "age", "bins": 4})
-    BinEdges(of='age', bins=4)
+    BinEdges('4 bins of age')
     """
     try:
         match data["choose"]:

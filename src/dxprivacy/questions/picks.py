@@ -34,6 +34,7 @@ from dxprivacy.questions.grouping import Grouping, group, resolve
 from dxprivacy.questions.intervals import joined
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.strategy_rows import Steps
+from dxprivacy.wording import OneLine
 
 MOST_CANDIDATES = 1 << 20
 MOST_VALUES = 2_000  # along which ranks are taken: as many rows of as many numbers
@@ -42,8 +43,11 @@ _FINEST = 10_000  # of quantiles: the denominator is a factor of the sensitivity
 _WIDTHS = tuple(f * 10**e for e in range(8) for f in (1, 2, 5))
 
 
-class Pick(ABC):
+class Pick(OneLine, ABC):
     """What to choose by the data."""
+
+    def in_short(self) -> str:
+        return repr(str(self))
 
     @abstractmethod
     def on(self, universe: Universe) -> Candidates:
@@ -53,7 +57,7 @@ class Pick(ABC):
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
 
-    def require_honest(self, universe: Universe) -> None:  # noqa: B027 - most have nothing to refuse
+    def require_honest(self, universe: Universe) -> None:
         """Refuse a choice by questions that would count something else than they say."""
 
 

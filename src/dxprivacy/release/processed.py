@@ -11,7 +11,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.release.release import Release, Row
-from dxprivacy.wording import shown
+from dxprivacy.wording import OneLine, plural, shown
 
 FREE = "post-processing of released answers: it costs nothing, and the promise of the release holds unchanged"
 INTERVALS = (
@@ -21,7 +21,7 @@ INTERVALS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Processed:
+class Processed(OneLine):
     """Values made from released ones, in the same order, and what was done to get them.
 
     `answers` has a row for each value of a release, with the same label; `release` is where they came from.
@@ -32,6 +32,9 @@ class Processed:
     answers: tuple[Row, ...] = ()
     release: Release | None = None
     frame: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = ()
+
+    def in_short(self) -> str:
+        return f"{', '.join(self.done) or 'as released'}, {plural(len(self.values), 'value')}"
 
     @property
     def note(self) -> str:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,14 +15,18 @@ from dxprivacy.files.formats import RELEASE
 from dxprivacy.files.writing import ANSWERS, write_file
 from dxprivacy.files.writing import RELEASE as RELEASE_FILE
 from dxprivacy.release.answers_text import AnswersText
+from dxprivacy.release.names import names
 from dxprivacy.release.released import Released, common_of
-from dxprivacy.wording import LONG_LIST
+from dxprivacy.release.tables import AnswerTable, columns_of, tables_of
+from dxprivacy.wording import LONG_LIST, plural
 
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
 _WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide
 _NUMBERS = ("value", "low", "high", "unit", "question")
-_OURS = ("label", *_NUMBERS, "note")  # columns of a table; everything grouped by stands behind the label
+_BEHIND = ("value", "low", "high", "unit", "note", "label")  # in a table, everything grouped by stands before these
+_OURS = ("question", *_BEHIND)
+_LARGEST = 2.0**53
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -64,27 +68,43 @@ class Release(Released):
             return "privacy noise only, neither cells nor sampling error"
         return "privacy noise and cells, not sampling error"
 
+    def in_short(self) -> str:
+        of = "" if self.records is None else f", {plural(self.records, 'record')}"
+        return f"{self.name!r}, {plural(len(self.answers), 'answer')}{of}"
+
     def rows(self) -> list[dict[str, Any]]:
         """The answers as plain dictionaries; `groups` maps what they are grouped by to their label there."""
         return [{"label": r.label, "groups": dict(r.groups), **_numbers(r)} for r in self.answers]
 
     def table(self) -> list[dict[str, Any]]:
-        """The answers as rows of one table: label, a column for everything that any is grouped by, numbers, note.
+        """The answers as rows of one table: question, a column for all that any is grouped by, numbers, note, label.
 
-        The label says what was counted, where that is more than the question says.  Where an answer is not grouped by
-        something, its field is empty.  The note is “too few to say”, “exact” or empty.
+        Rows and columns stand in the order asked.  Where an answer is not grouped by something, its field is empty.
+        The note is “too few to say”, “exact” or empty; the label says what was counted, and no two answers of a
+        question share one.  Whole numbers are `int`.
         """
-        columns = _columns(self._names())
-        empty = dict.fromkeys(columns.values(), "")
-        out = []
-        for r in self.answers:
-            groups = empty | {columns[name]: text for name, text in r.groups}
-            out.append({"label": r.label, **groups, **_numbers(r), "note": r.note})
-        return out
+        head, lines = self._lines()
+        return [dict(zip(head, line, strict=True)) for line in lines]
 
-    def _names(self) -> list[str]:
-        """Everything that any answer is grouped by."""
-        return list(dict.fromkeys(name for r in self.answers for name, _ in r.groups))
+    def _lines(self, safe: Callable[[str], str] = str) -> tuple[list[str], Iterator[list[Any]]]:
+        """Head and rows of the table; every text as `safe` has it."""
+        columns = columns_of(self.answers)
+        place = {column: k for k, column in enumerate(columns)}
+        called = names(self.answers)
+        once = cache(safe)  # but for labels, the same few texts again and again
+
+        def lines(table: AnswerTable[Row]) -> Iterator[list[Any]]:
+            at = [place[column] for column in table.columns if column in place]  # labels have a column already
+            empty = [""] * len(columns)
+            for groups, r, k in zip(table.groups, table.answers, table.places, strict=True):
+                cells = empty.copy()
+                for where, text in zip(at, groups, strict=False):
+                    cells[where] = once(text)
+                numbers = [int(x) if is_whole(x) else x for x in (r.value, r.low, r.high)]
+                yield [once(r.question), *cells, *numbers, once(r.unit), r.note, safe(called[k])]
+
+        rows = (line for table in tables_of(self.answers) for line in lines(table))
+        return [safe(name) for name in ("question", *_columns(columns).values(), *_BEHIND)], rows
 
     def to_pandas(self) -> Any:
         """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""
@@ -109,24 +129,12 @@ class Release(Released):
         return {"records": self.records, "answers": AnswersText(self.answers)}
 
     def to_csv(self) -> str:
-        """The answers as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
-        names = self._names()
-        place = {name: k for k, name in enumerate(names, 1)}
-        defused = cache(_defused)  # but for labels, the same few texts again and again
-        empty = ["", *([""] * len(names))]
-
-        def line(r: Row) -> list[Any]:
-            cells = empty.copy()
-            cells[0] = _defused(r.label)
-            for name, text in r.groups:
-                cells[place[name]] = defused(text)
-            return [*cells, r.value, r.low, r.high, defused(r.unit), defused(r.question), r.note]
-
+        """The table as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
+        head, lines = self._lines(_defused)
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        columns = _columns(names)
-        writer.writerow(map(_defused, ("label", *columns.values(), *_OURS[1:])))
-        writer.writerows(map(line, self.answers))
+        writer.writerow(head)
+        writer.writerows(lines)
         return out.getvalue()
 
     def save(self, path: str | Path) -> Path:
@@ -148,6 +156,11 @@ def _defused(cell: Any) -> Any:
     if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
         return f"'{cell}"
     return cell
+
+
+def is_whole(x: float) -> bool:
+    """Whether a number is written without a point: `12`, not `12.0`; beyond 2^53 floats are no counts any more."""
+    return x == x // 1 and -_LARGEST <= x <= _LARGEST
 
 
 def _numbers(row: Row) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.files.canonical import UNSEALED, sealed
-from dxprivacy.wording import json_text, shown
+from dxprivacy.wording import Displayed, json_text, shown
 
 _LONG_TEXT = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Released(ABC):
+class Released(Displayed, ABC):
     """Something that leaves the house, with the promise that goes with it; never a true answer."""
 
     name: str

@@ -9,6 +9,7 @@ from dxprivacy.wording import columns, digits, percent, short, short_pair, tag, 
 
 _SHOWN = 3
 _WIDTH = 60
+_NEVER = "the score itself is never shown"
 
 
 def choice_lines(choice: Choice, *, in_ledger: bool = False) -> list[str]:
@@ -16,6 +17,15 @@ def choice_lines(choice: Choice, *, in_ledger: bool = False) -> list[str]:
     name = tag("bold", f"Choice {choice.name}")
     share = percent(float(choice.share))
     head = f"{name} · {choice.pick} · {share} of the policy · {tag('good', 'nothing spent, no data read')}"
+    table = columns(choice_rows(choice, in_ledger=in_ledger), "lrl")
+    lines = [*warning_lines(choice_warning(choice)), head, "", *table, ""]
+    lines += [tag("dim", line) for line in wrap(f"certified for every pair, exact arithmetic; {_NEVER}", 96)]
+    return lines
+
+
+def choice_rows(choice: Choice, *, in_ledger: bool = False) -> list[list[str]]:
+    """What is known of it: name, number, what that means."""
+    share = percent(float(choice.share))
     count = len(choice.candidates)
     rows = [
         ["candidates", tag("bold", f"{count:,}"), short(_some(choice.candidates.labels), _WIDTH)],
@@ -34,12 +44,7 @@ def choice_lines(choice: Choice, *, in_ledger: bool = False) -> list[str]:
     if choice.certificate.witness is not None:
         rows.append(["limited by", percent(float(choice.certificate.ratio)), f"of what {pair} may show"])
     rows.append(["budget", share, share_words(choice.share, in_ledger=in_ledger)])
-    lines = [*warning_lines(choice_warning(choice)), head, "", *columns(rows, "lrl"), ""]
-    lines += [
-        tag("dim", line)
-        for line in wrap("certified for every pair, exact arithmetic; the score itself is never shown", 96)
-    ]
-    return lines
+    return rows
 
 
 def choice_mechanism(choice: Choice) -> str:

@@ -13,10 +13,13 @@ from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.laplace.remedies import reaches
 from dxprivacy.metrics import Capped, Metric, Places, WithOther, all_pairs, present
 from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.model.workload import Answer
-from dxprivacy.screens.names import names, under_headings
+from dxprivacy.release.names import names
+from dxprivacy.screens.headings import under_headings
+from dxprivacy.screens.remedies import remedy_lines
 from dxprivacy.screens.worth import plan_warning
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
 
@@ -140,7 +143,7 @@ def pair_words(metric: Metric, pair: tuple[int, int] | None) -> str:
 
 
 def _reached(answer: Answer, error: ErrorOf) -> bool:
-    return answer.within is not None and error.half_width <= float(answer.within) * (1 + 1e-9)
+    return answer.within is not None and reaches(error, answer.within)
 
 
 def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger: bool = False) -> list[str]:
@@ -160,6 +163,8 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger
     lines += _table(plan, limit, everything=everything)
     for note in notes(plan):
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
+    if remedy := remedy_lines(plan):
+        lines += ["", *remedy]
     if plan.about:
         lines += ["", *_paragraph("How it works", f"The plan {plan.about}.")]
     hard = _explained(plan, limit, why) if why else _hardest(plan, limit)

@@ -1,14 +1,24 @@
 """A release on the screen."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
 
+from dxprivacy.release.names import names
 from dxprivacy.release.processed import Processed
 from dxprivacy.release.release import TOO_FEW, Release, Row
-from dxprivacy.screens.names import names, under_headings
-from dxprivacy.wording import columns, short, tag, wrap
+from dxprivacy.release.tables import AnswerTable, tables_of
+from dxprivacy.wording import columns, digits, plural, short, tag, wrap
 
 SHOWN = 12
+NUMBERS = 100  # questions for one number each
+TABLES = 6  # of one question
+_ACROSS = 12  # so many columns of a crosstab stay side by side
+_HEAD = ("released", "95 % interval")
+_HEADING, _NAME, _GROUP = 94, 60, 40
+_SHADES = " ░▒▓█"
 
 
 def number(value: float, low: float, high: float) -> str:
@@ -28,18 +38,13 @@ def number(value: float, low: float, high: float) -> str:
     return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
 
 
-def release_lines(release: Release, *, everything: bool = False, file: str = "") -> list[str]:
-    """Answers with intervals, then the promise; `file` is where all answers stand."""
-    all_of_them = everything or len(release.answers) <= SHOWN + 3
-    ordered = release.answers if all_of_them else sorted(release.answers, key=_is_nobody)
-    shown = ordered if all_of_them else ordered[:SHOWN]
-    called = [short(name, 48) for name in names(ordered, len(shown))]
-    table = [[tag("dim", t) for t in ("", "released", "95 % interval")]]
-    table += under_headings(
-        [(r.question, name, (tag("accent", _value(r)), _interval(r))) for r, name in zip(shown, called, strict=True)]
-    )
-    lines = columns(table, "lrl")
-    hidden = len(release.answers) - len(shown)
+def release_lines(release: Release, *, everything: bool = False, wide: bool = False, file: str = "") -> list[str]:
+    """Every question with its first answers and their intervals, then the promise; `file` is where all answers stand.
+
+    `wide`: two-way tables as crosstabs, however wide they are.
+    """
+    tables = tables_of(release.answers)
+    lines, hidden = answer_lines(tables, everything=everything, wide=wide)
     more = f"{hidden:,} more in {file or 'release.rows()'}. " if hidden else ""
     lines.append(tag("dim", f"  {more}Intervals cover {release.covered}."))
     remarks = [note for note in release.facts.get("notes", ()) if not note.startswith("means by")]
@@ -51,6 +56,104 @@ def release_lines(release: Release, *, everything: bool = False, file: str = "")
     for note in remarks:
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
     return [*lines, "", *promise_lines(release.promise)]
+
+
+def answer_lines(tables: Sequence[AnswerTable[Row]], *, everything: bool, wide: bool) -> tuple[list[str], int]:
+    """Question by question, and how many answers are not shown; questions for one number share a table."""
+    most = rows_shown(tables, everything=everything)
+    lines: list[str] = []
+    hidden = 0
+    for lone, run in groupby(tables, key=lambda table: table.lone):
+        if lone:
+            made, left = _numbers(list(run), everything=everything)
+            lines, hidden = [*lines, *made, ""], hidden + left
+            continue
+        for question, parts in groupby(run, key=lambda table: table.question):
+            found = list(parts)
+            shown = found if everything else found[:TABLES]
+            lines.append(f"  {tag('bold', short(question, _HEADING))}")
+            for table in shown:
+                made, left = _crosstab(table) if wide and table.crosstab else _listed(table, most)
+                lines, hidden = [*lines, *made, ""], hidden + left
+            if len(found) > len(shown):
+                rest = found[len(shown) :]
+                lines += [tag("dim", f"    … {plural(len(rest), 'more table')}"), ""]
+                hidden += sum(map(len, rest))
+    return lines, hidden
+
+
+def rows_shown(tables: Sequence[AnswerTable[Any]], *, everything: bool) -> int:
+    """How many answers of a table are shown: the more tables, the fewer of each; all where they are few together."""
+    if everything or sum(map(len, tables)) <= SHOWN + 3:
+        return max(map(len, tables), default=0)
+    several = sum(not table.lone for table in tables)
+    return SHOWN if several < 2 else SHOWN // 2 if several < 5 else SHOWN // 4
+
+
+def _numbers(tables: Sequence[AnswerTable[Row]], *, everything: bool) -> tuple[list[str], int]:
+    """Questions for one number each, by their labels, which say what was counted; by their words where those repeat."""
+    labels = Counter(table.answers[0].label for table in tables)
+    shown = tables if everything else tables[:NUMBERS]
+    rows = [[tag("dim", text) for text in ("", *_HEAD)]]
+    for table in shown:
+        (row,) = table.answers
+        name = row.label if row.label.strip() and labels[row.label] == 1 else table.question
+        rows.append([short(name, _NAME), tag("accent", _value(row)), _interval(row)])
+    left = len(tables) - len(shown)
+    return columns(rows, "lrl") + ([tag("dim", f"  … {left:,} more")] if left else []), left
+
+
+def _listed(table: AnswerTable[Row], most: int) -> tuple[list[str], int]:
+    """A line for each of the first answers, their groups in columns; how many are left out."""
+    pairs = list(zip(table.groups, table.answers, strict=True))
+    if len(pairs) <= most + 2:  # what is left out is worth the line that says so
+        most = len(pairs)
+    else:
+        pairs.sort(key=lambda pair: _is_nobody(pair[1]))
+    rows = [[tag("dim", short(text, _GROUP)) for text in table.columns] + [tag("dim", text) for text in _HEAD]]
+    for groups, row in pairs[:most]:
+        rows.append([*(short(text, _GROUP) for text in groups), tag("accent", _value(row)), _interval(row)])
+    left = len(pairs) - most
+    more = [tag("dim", f"    … {left:,} more")] if left else []
+    return columns(rows, "l" * len(table.columns) + "rl", indent=4) + more, left
+
+
+def _crosstab(table: AnswerTable[Row]) -> tuple[list[str], int]:
+    """A two-way table in two directions; darker marks stand beside larger numbers."""
+    crosstab = table.crosstab
+    if crosstab is None:
+        return _listed(table, len(table))
+    names_of = table.columns
+    if len(crosstab.across) > max(len(crosstab.down), _ACROSS):
+        crosstab, names_of = crosstab.turned, names_of[::-1]
+    marked = shades([row for line in crosstab.cells for row in line])
+    across = [f"{tag('dim', short(text, _GROUP))}  " for text in crosstab.across]  # the marks stand behind numbers
+    rows = [[tag("dim", short(" × ".join(names_of), _NAME)), *across]]
+    for k, (text, line) in enumerate(zip(crosstab.down, crosstab.cells, strict=True)):
+        marks = marked[k * len(line) : (k + 1) * len(line)]
+        cells = [f"{tag('accent', _value(row))} {mark}" for row, mark in zip(line, marks, strict=True)]
+        rows.append([tag("dim", short(text, _GROUP)), *cells])
+    made = columns(rows, "l" + "r" * len(crosstab.across), indent=4)
+    return [*made, tag("dim", f"    {widths(table.answers)}")], 0
+
+
+def shades(rows: Sequence[Row]) -> list[str]:
+    """A mark for each answer, the darker the larger: from the released numbers alone."""
+    known = [row.value for row in rows if not row.vague]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    step = (high - low) / len(_SHADES) or 1.0
+    return [" " if row.vague else _SHADES[min(int((row.value - low) / step), len(_SHADES) - 1)] for row in rows]
+
+
+def widths(rows: Sequence[Row]) -> str:
+    """How far the intervals of several answers reach to either side, in words."""
+    noisy = [row for row in rows if not row.exact and not row.vague]
+    if not noisy:
+        return "exact" if rows and all(row.exact for row in rows) else TOO_FEW
+    sides = [max(row.high - row.value, row.value - row.low) for row in noisy]
+    unit = f" {noisy[0].unit}" if noisy[0].unit else ""
+    low, high = digits(min(sides)), digits(max(sides))
+    return f"each ± {low}{unit}" if low == high else f"± {low} to {high}{unit}"
 
 
 def promise_lines(promise: Sequence[str]) -> list[str]:

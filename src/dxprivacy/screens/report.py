@@ -2,8 +2,9 @@
 
 import math
 
+from dxprivacy.release.names import names
 from dxprivacy.release.release import TOO_FEW
-from dxprivacy.screens.names import names, under_headings
+from dxprivacy.screens.headings import under_headings
 from dxprivacy.screens.release import number
 from dxprivacy.synthetic.report import Compared, Report
 from dxprivacy.wording import columns, plural, short, tag, wrap

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.mechanisms.choice.worth import chance_of_the_best
 from dxprivacy.mechanisms.laplace.worth import guesses, no_better, useless_questions
-from dxprivacy.screens.names import names
+from dxprivacy.release.names import names
 from dxprivacy.wording import digits, plural, short
 
 if TYPE_CHECKING:

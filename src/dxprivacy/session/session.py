@@ -27,12 +27,13 @@ from dxprivacy.session.outcome import Outcome
 from dxprivacy.session.pace import paced, period
 from dxprivacy.session.recorded import Recorded, require_budget
 from dxprivacy.session.synthesizing import Synthesis, require_records, synthesis_of
+from dxprivacy.wording import OneLine
 
 T = TypeVar("T")
 _REHEARSED = "2000-01-01T00:00:00.000+00:00"
 
 
-class Session:
+class Session(OneLine):
     """A policy, its data and its ledger.
 
     Planning looks at nothing but the policy and the public number of records; releasing reserves first.  Both are the
@@ -60,6 +61,9 @@ class Session:
         self.ledger = Ledger.open(ledger, self.policy, create=new_ledger)
         self._noise: Noise = noise or SystemNoise()
         self._rows: int | None = None
+
+    def in_short(self) -> str:
+        return f"{self.policy.title!r}, {self.source.name!r}, {self.ledger.path.name!r}"
 
     @property
     def rows(self) -> int:

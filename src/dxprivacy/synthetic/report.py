@@ -21,7 +21,7 @@ from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.model.workload import Workload
 from dxprivacy.release.release import Row
 from dxprivacy.synthetic.records import digest_of_file
-from dxprivacy.wording import json_text, shown
+from dxprivacy.wording import Displayed, json_text, plural, shown
 
 _CLOSE = 1e-9  # ends of intervals are floats
 
@@ -63,12 +63,15 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Displayed):
     """All answers of synthetic records beside what was released."""
 
     answers: tuple[Compared, ...]
     records: int
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def in_short(self) -> str:
+        return f"{plural(self.records, 'record')}, {self.summary}"
 
     @property
     def compared(self) -> tuple[Compared, ...]:

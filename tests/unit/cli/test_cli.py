@@ -304,7 +304,7 @@ def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_n
         "✓ left      nothing is certain for every pair; dxp ledger shows them",
     ]
     rows = squeezed(called.out)
-    assert rows[6] == "released 95 % interval"
+    assert rows[6:8] == ["count by state", "state released 95 % interval"]
     assert any(re.fullmatch(r"M 1,177 [\d,]+ – [\d,]+", row) for row in rows)
     assert "Intervals cover privacy noise and cells, not sampling error." in rows
     promise = " ".join(rows[rows.index("Promise") + 1 : -2])

@@ -2,12 +2,15 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
+from dxprivacy.mechanisms.laplace.answers import build_release
 from dxprivacy.plots import check_page, ledger_page, plan_page, release_page
 from dxprivacy.plots.page import ROWS, drawn, escaped, listed, page, section, table, verbatim, words
+from dxprivacy.release.booking import Booking
 
 NASTY = '<script>alert("1")</script> & ⟦body⟧ \u202e\x1b[0m'
 POLICY = """
@@ -78,7 +81,8 @@ def test_a_page_about_a_plan_holds_the_whole_outline(policy):
     spent = SumCost(policy.universe, [before.cost])
     made = plan_page(plan, policy=policy, spent=spent, ledger="<l>.db", command="dxp plan")
     assert "<script" not in made
-    order = ["Promise", "Errors", "Why not better", "What one pays", "Budget before and after", "The policy", "How to"]
+    order = ["Errors", "What would meet", "Promise", "Why not better", "What one pays", "Budget before and after"]
+    order += ["The policy", "How to"]
     places = [made.index(f"<h2>{part}") for part in order]
     assert places == sorted(places)
     assert made.count("<svg") == 3
@@ -112,3 +116,69 @@ def test_a_plan_without_noise_has_a_page():
 def test_anything_else_has_no_page(make, thing):
     with pytest.raises(UsageError, match="is needed"):
         make(thing)
+
+
+def released(policy, *questions, rows=100):
+    plan = dx.plan(list(questions), policy.metric, rows=rows)
+    noisy = np.arange(plan.counted.rows, dtype=np.int64) + 50
+    return build_release(plan, noisy, rows, Booking("ledger.db", 1, "2026-01-01", "x", 1.0)), plan
+
+
+def test_answers_come_before_the_promise_question_by_question_with_groups_in_columns(policy):
+    release, plan = released(policy, "count by age", "mean age", "count by sex where age=5..9")
+    made = release_page(release, plan)
+    places = [made.index(f"<h2>{part}</h2>") for part in ("Answers", "Promise", "Why not better")]
+    assert places == sorted(places)
+    answers = made[places[0] : places[1]]
+    assert re.findall("<h3>(.*?)</h3>", answers) == ["count by age", "count by sex where age=5..9"]
+    heads = re.findall("<thead><tr>(.*?)</tr>", answers)
+    assert [re.findall(">([^<]+)</th>", head)[0] for head in heads] == ["age", "question", "sex"]
+    assert answers.count("<figure") == 3
+    assert len(re.findall("<tr><td", answers)) == len(release.answers)
+
+
+def test_a_two_way_table_is_a_shaded_crosstab_with_every_released_number(policy):
+    release, plan = released(policy, "count by age/5, sex")
+    made = release_page(release, plan)
+    table = made[made.index('<table class="heat">') :]
+    table = table[: table.index("</table>")]
+    assert "age \\ sex" in table
+    assert re.findall("<tr><th>(.*?)</th>", table) == ["age \\ sex", "0–4", "5–9"]
+    cells = re.findall(r'<td class="r h(\d)">(\d+)</td>', table)
+    assert sorted(int(value) for _, value in cells) == sorted(int(r.value) for r in release.answers)
+    by_value = sorted(cells, key=lambda cell: int(cell[1]))
+    assert [shade for shade, _ in by_value] == sorted(shade for shade, _ in cells)
+    assert (by_value[0][0], by_value[-1][0]) == ("0", "5")
+    assert "&lt;script&gt;x" in table  # a value of the policy, as text
+
+
+def test_no_cell_but_a_code_may_break_inside_a_word_or_a_number(policy):
+    release, plan = released(policy, "count by age", "mean age")
+    for made in (release_page(release, plan, policy=policy), plan_page(plan, policy=policy), check_page(policy)):
+        style = re.search("<style>(.*?)</style>", made, re.DOTALL)[1]
+        rules = dict(re.findall(r"([^{}\n]+) \{([^{}]*)\}", style))
+        breaking = {name for name, rule in rules.items() if "anywhere" in rule or "break-all" in rule}
+        assert breaking == {"td.c", "pre"}
+        assert "white-space: nowrap" in rules["td.r, td.n"]
+        assert made.count("<table") == made.count('<div class="wide"><table')  # what is too wide is moved sideways
+        assert 'style="' not in re.sub("<svg.*?</svg>", "", made, flags=re.DOTALL)  # the policy of the page forbids it
+
+
+def test_very_many_tables_are_cut_and_the_rest_is_named(policy, monkeypatch):
+    monkeypatch.setattr("dxprivacy.plots.report_answers.TABLES", 2)
+    monkeypatch.setattr("dxprivacy.plots.report_answers.PICTURES", 1)
+    release, plan = released(policy, "count by age", "count by sex", "prefixes age", "marginals 1")
+    made = release_page(release, plan)
+    assert f"3 more tables: in release-{release.name}.csv." in made
+    answers = made[made.index("<h2>Answers") : made.index("<h2>Promise")]
+    assert answers.count("<figure") == 1
+    assert answers.count("<table") == 2
+
+
+def test_a_number_with_an_exponent_stays_whole_wherever_it_stands():
+    whole = '<span class="x">8.53e-08</span>'
+    told = "at ε 8.53e-08, ± 95 %"
+    for made in (words(told), listed([told]), table([told], [["1"]]), table(["a"], [[told]])):
+        assert whole in made
+        assert made.count("8.53e-08") == 1
+    assert ".x { white-space: nowrap; }" in page("t", ["<p>x</p>"])

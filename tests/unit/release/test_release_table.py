@@ -41,11 +41,14 @@ def read(release):
     return list(csv.DictReader(io.StringIO(release.to_csv())))
 
 
-def test_a_table_has_a_column_for_each_attribute_in_the_order_of_the_answers(policy):
-    rows = read(released(policy, "count by age/10, sex"))
-    assert list(rows[0]) == ["label", "sex", "age", "value", "low", "high", "unit", "question", "note"]
-    assert [(r["sex"], r["age"]) for r in rows] == [("M", "0–9"), ("M", "10–19"), ("F", "0–9"), ("F", "10–19")]
-    assert [float(r["value"]) for r in rows] == [0, 1, 2, 3]
+def test_a_table_has_a_column_for_each_attribute_and_rows_in_the_order_asked(policy):
+    release = released(policy, "count by age/10, sex")
+    rows = read(release)
+    assert list(rows[0]) == ["question", "age", "sex", "value", "low", "high", "unit", "note", "label"]
+    assert [(r["age"], r["sex"]) for r in rows] == [("0–9", "M"), ("0–9", "F"), ("10–19", "M"), ("10–19", "F")]
+    assert [r["value"] for r in rows] == ["0", "2", "1", "3"]  # whole counts as such, each with its own groups
+    assert [r["label"] for r in rows] == ["age 0–9, M", "age 0–9, F", "age 10–19, M", "age 10–19, F"]
+    assert [r.label for r in release.answers] == ["M, 0–9", "M, 10–19", "F, 0–9", "F, 10–19"]  # stored as ever
 
 
 def test_different_groupings_share_one_rectangle_with_empty_fields(policy):
@@ -94,14 +97,15 @@ def test_json_carries_groups_and_label_and_releases_without_groups_are_still_rea
     for answer in data["answers"]:
         del answer["groups"]
     old = from_json(json.dumps(data))
-    assert list(read(old)[0]) == ["label", "value", "low", "high", "unit", "question", "note"]
+    assert list(read(old)[0]) == ["question", "value", "low", "high", "unit", "note", "label"]
+    assert [r["label"] for r in read(old)] == [r.label for r in release.answers]
 
 
 @pytest.mark.parametrize("name", ["label", "note"])
 def test_an_attribute_that_is_called_as_a_column_of_ours_stands_beside_it(name):
     policy = dx.Policy.parse(f'title = "T"\ndataset = "t"\n[attributes.{name}]\nvalues = ["x", "y"]\nepsilon = 1\n')
     release = released(policy, f"count by {name}")
-    columns = ["label", f"by {name}", "value", "low", "high", "unit", "question", "note"]
+    columns = ["question", f"by {name}", "value", "low", "high", "unit", "note", "label"]
     assert list(read(release)[0]) == columns
     frame = release.to_pandas()
     assert list(frame.columns) == columns
@@ -140,9 +144,13 @@ def test_rows_have_the_keys_that_programs_rely_on():
     assert list(row) == ["label", "groups", "value", "low", "high", "unit", "question"]
 
 
-def test_tables_without_label_and_note_are_replaced_as_ours_too(tmp_path):
+@pytest.mark.parametrize(
+    "head",
+    ["sex,value,low,high,unit,question", "label,sex,value,low,high,unit,question,note"],
+)
+def test_tables_of_earlier_versions_are_replaced_as_ours_too(tmp_path, head):
     release = released(dx.Policy.parse(CELLS), "count by sex")
-    (tmp_path / "r.csv").write_text("sex,value,low,high,unit,question\nM,1,0,2,,count by sex\n")
+    (tmp_path / "r.csv").write_text(f"{head}\nM,1,0,2,,count by sex\n")
     for _ in range(2):
         release.save(tmp_path / "r.csv")
     assert (tmp_path / "r.csv").read_text() == release.to_csv()
@@ -163,3 +171,27 @@ def test_groups_that_a_condition_leaves_empty_are_told_so_and_come_last(tmp_path
     assert len(somebody) == 4
     assert max(somebody) < min(nobody)
     assert not any("exact" in line for line in lines[: max(nobody) + 1])
+
+
+def test_a_blank_label_is_made_visible_and_no_label_of_a_question_comes_twice():
+    policy = dx.Policy.parse(
+        'title = "T"\ndataset = "t"\n[attributes.code]\nvalues = ["", " ", "x"]\nepsilon = 1\n'
+        "[attributes.a]\nintegers = [1, 2]\nepsilon = 1\nper = 1\n"
+        "[attributes.b]\nintegers = [1, 2]\nepsilon = 1\nper = 1\n"
+    )
+    release = released(policy, "count by code", "count by b, a", "mean a by b", "mean b by a", "marginals 2")
+    rows = read(release)
+    assert [r["code"] for r in rows[:3]] == ["“”", "“ ”", "x"]
+    named = [(r["question"], r["label"]) for r in rows]
+    assert len(set(named)) == len(named)
+    assert all(r["label"].strip() and r["question"] for r in rows)
+    assert [(r["b"], r["a"]) for r in rows[3:7]] == [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2")]
+
+
+def test_numbers_of_a_table_are_whole_where_they_are_and_the_same_numbers_otherwise(policy):
+    release = released(policy, "count by sex", "mean age")
+    for row, answer in zip(release.table(), release.answers, strict=True):
+        assert (row["value"], row["low"], row["high"]) == (answer.value, answer.low, answer.high)
+        assert isinstance(row["value"], int) == answer.value.is_integer()
+    assert release.to_pandas()["value"].dtype == float
+    assert released(policy, "count by sex").to_pandas()["value"].dtype == int

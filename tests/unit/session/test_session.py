@@ -73,7 +73,7 @@ def test_table_count_sum_and_mean_end_to_end(survey):
     assert 30 < release.rows()[-1]["value"] < 70
     assert release.records == 2_000
     frame = release.to_pandas()
-    assert list(frame.columns) == ["label", "sex", "value", "low", "high", "unit", "question", "note"]
+    assert list(frame.columns) == ["question", "sex", "value", "low", "high", "unit", "note", "label"]
     assert list(frame["sex"]) == ["M", "F", "", "M", "F", ""]
 
 

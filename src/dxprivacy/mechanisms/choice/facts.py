@@ -29,6 +29,7 @@ from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.candidates import Candidates
 from dxprivacy.questions.picks import Pick
+from dxprivacy.wording import percent, plural
 
 _READABLE = 1 << 40  # records that no table holds: where their number is private, nothing may depend on it
 
@@ -61,6 +62,10 @@ class ChoiceFacts(Facts):
     def certificate(self) -> Certificate:
         """The proof that this very scale keeps the policy; computed from it, never carried along."""
         return replace(certify(self.cost, self.metric), norm="linf")
+
+    def in_short(self) -> str:
+        candidates = plural(len(self.candidates), "candidate")
+        return f"{self.name!r}, {str(self.pick)!r}, {candidates}, {percent(float(self.share))} of the policy"
 
     def shortfall(self, beta: float = 0.05) -> float:
         """By how much the chosen score is below the best with probability at most `beta`, in people's units.

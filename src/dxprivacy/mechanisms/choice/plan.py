@@ -29,11 +29,11 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.questions.pick_grammar import parse_pick
 from dxprivacy.questions.picks import Pick
 from dxprivacy.release.booking import Booking
-from dxprivacy.wording import shown
+from dxprivacy.wording import Displayed, shown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Choice(ChoiceFacts, Planned[ChoiceRelease]):
+class Choice(ChoiceFacts, Displayed, Planned[ChoiceRelease]):
     """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data."""
 
     told = "choice was planned", "session.plan_choice(…)"

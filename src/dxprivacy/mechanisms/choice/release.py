@@ -26,6 +26,9 @@ class ChoiceRelease(Released):
     index: int
     format: str = CHOICE.written
 
+    def in_short(self) -> str:
+        return f"{self.name!r}, {self.title!r}: {self.chosen!r}"
+
     def content(self) -> dict[str, Any]:
         """What was chosen."""
         chosen = {"label": self.chosen, "index": self.index}

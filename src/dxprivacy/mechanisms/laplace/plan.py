@@ -30,13 +30,13 @@ from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.stored import from_dict, listed_rows
 from dxprivacy.release import Release, from_json
 from dxprivacy.release.booking import Booking
-from dxprivacy.wording import json_text, shown
+from dxprivacy.wording import Displayed, json_text, shown
 
 MOST_QUESTIONS = 10_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan(PlanFacts, Planned[Release]):
+class Plan(PlanFacts, Displayed, Planned[Release]):
     """Scales for every row that is counted, certified against a policy, to be released."""
 
     told = "plan was made", "session.plan(…)"

@@ -19,6 +19,7 @@ from dxprivacy.mechanisms.smalldb.facts import SmallDbFacts
 from dxprivacy.mechanisms.smalldb.rejection import by_rejection
 from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.release.booking import Booking
+from dxprivacy.wording import OneLine, plural
 
 ROUTES: dict[str, Callable[[Draw], Ints]] = {
     "enumeration": by_enumeration,
@@ -28,11 +29,14 @@ ROUTES: dict[str, Callable[[Draw], Ints]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class SmallDb:
+class SmallDb(OneLine):
     """A small database: how many of its m records lie in each cell, and what it says about the n of the data."""
 
     plan: SmallDbFacts = field(repr=False)
     counts: Ints
+
+    def in_short(self) -> str:
+        return f"{plural(self.plan.size, 'record')} in {plural(len(self.counts), 'cell')}"
 
     @property
     def weights(self) -> Floats:

@@ -25,13 +25,13 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import gather
-from dxprivacy.wording import digits, percent
+from dxprivacy.wording import OneLine, digits, percent
 
 TRIED_ROUNDS = ((40, 80), (10,))  # beside the usual number
 
 
 @dataclass(frozen=True, eq=False)
-class SynthesisPlan:
+class SynthesisPlan(OneLine):
     """How synthetic data will be made; `made` is the certified plan of the method."""
 
     method: str
@@ -42,6 +42,9 @@ class SynthesisPlan:
     def name(self) -> str:
         """That of the method's plan."""
         return self.made.name
+
+    def in_short(self) -> str:
+        return f"{self.method}, {self.made.in_short()}"
 
     def run(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> Synthetic:
         """The researcher's view: carry it out on a histogram, without a ledger."""

@@ -1,14 +1,12 @@
-"""What answers are called on a screen.
+"""What an answer is called where no column says what it is grouped by.
 
-Labels leave out what an answer is grouped by, since files have a column for it: `1` may be a month or an hour.  A
-screen has no such columns, so there the attribute is named where it is needed.  Stored labels stay what they are.
+Labels leave that out: `1` may be a month or an hour.  Names say it where it is needed, and name groups in the order in
+which they were asked for.  Stored labels stay what they are.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
-from itertools import groupby, islice
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Protocol
-
-from dxprivacy.wording import short, tag
 
 
 class Labelled(Protocol):
@@ -46,8 +44,13 @@ def names(answers: Sequence[Labelled], first: int | None = None) -> list[str]:
         for column, text in answer.groups:
             texts.setdefault((answer.question, column), set()).add(text)
     several = _grouped_otherwise(labels)
-    named = {key for key, found in texts.items() if key[0] in several or _are_numbers(found)}
-    return [_name(answer, named) for answer in islice(answers, first)]
+    named = {key for key, found in texts.items() if key[0] in several or are_numbers(found)}
+    told = {
+        (question, column, text): f"{column} {visible(text)}" if (question, column) in named else visible(text)
+        for (question, column), found in texts.items()
+        for text in found
+    }
+    return [_name(answer, told) for answer in islice(answers, first)]
 
 
 def _grouped_otherwise(labels: dict[tuple[Hashable, tuple[str, ...]], set[str]]) -> set[Hashable]:
@@ -63,41 +66,35 @@ def _grouped_otherwise(labels: dict[tuple[Hashable, tuple[str, ...]], set[str]])
     return {question for (question, _), found in labels.items() if not twice.isdisjoint(found)} if twice else set()
 
 
-def _are_numbers(texts: Iterable[str]) -> bool:
+def are_numbers(texts: Iterable[str]) -> bool:
     """Numbers, ranges and days; not a place or two whose names begin with a digit."""
     bare = [not text[:1].isalpha() for text in texts]
     return 2 * sum(bare) >= len(bare)
 
 
-def _name(answer: Labelled, named: set[tuple[Hashable, str]]) -> str:
-    grouped = ", ".join(text for _, text in answer.groups)
-    before = answer.label.removesuffix(grouped)
+def _name(answer: Labelled, told: Mapping[tuple[Hashable, str, str], str]) -> str:
+    before = _before_groups(answer)
     # A title of its own says what it is, and the label of a marginal names all its attributes.
-    if not grouped or not answer.label.endswith(grouped) or (before and not before.endswith(", ")):
-        return answer.label
-    told = (f"{column} {text}" if (answer.question, column) in named else text for column, text in answer.groups)
-    return before + ", ".join(told)
+    if before is None or (before and not before.endswith(", ")):
+        return visible(answer.label)
+    question = answer.question
+    return before + ", ".join([told[question, column, text] for column, text in answer.groups])
 
 
-def under_headings(lines: Sequence[tuple[str, str, Sequence[str]]]) -> list[list[str]]:
-    """Rows of a table from (question, name, further cells): under their questions where names alone would mislead.
+def _before_groups(answer: Labelled) -> str | None:
+    """What a label says before its groups, in whatever order it names them; None where it does not end in them."""
+    grouped = ", ".join([text for _, text in answer.groups])
+    at = len(answer.label) - len(grouped)
+    tail = answer.label[at:] if at >= 0 else ""
+    if not answer.groups or not (tail == grouped or sorted(tail) == sorted(grouped)):
+        return None
+    return answer.label[:at]
 
-    `count by sex` and `count by sex where age=1` have answers of the same names; then questions are headings.
+
+def visible(text: str) -> str:
+    """A text that can be seen: one that is blank stands in quotes.
+
+    >>> visible("M"), visible(""), visible("  ")
+    ('M', '“”', '“  ”')
     """
-    owners: dict[str, set[str]] = {}
-    for question, name, _ in lines:
-        owners.setdefault(name, set()).add(question)
-    if all(len(found) == 1 for found in owners.values()):
-        return [[name, *cells] for _, name, cells in lines]
-    out: list[list[str]] = []
-    for question, members in groupby(lines, key=lambda line: line[0]):
-        rows = [[name, *cells] for _, name, cells in members]
-        if len(rows) == 1 and len(owners[rows[0][0]]) == 1:  # it needs no heading: mostly it is the question itself
-            out += rows
-            continue
-        out.append([tag("dim", short(question, _HEADING))])
-        out += [[f"  {row[0]}", *row[1:]] for row in rows]
-    return out
-
-
-_HEADING = 94
+    return text if text and not text.isspace() else f"“{text}”"

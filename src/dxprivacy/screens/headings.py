@@ -1,0 +1,30 @@
+"""Rows of a table under the questions that they answer, where their names alone would mislead."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from dxprivacy.wording import short, tag
+
+
+def under_headings(lines: Sequence[tuple[str, str, Sequence[str]]]) -> list[list[str]]:
+    """Rows of a table from (question, name, further cells): under their questions where names alone would mislead.
+
+    `count by sex` and `count by sex where age=1` have answers of the same names; then questions are headings.
+    """
+    owners: dict[str, set[str]] = {}
+    for question, name, _ in lines:
+        owners.setdefault(name, set()).add(question)
+    if all(len(found) == 1 for found in owners.values()):
+        return [[name, *cells] for _, name, cells in lines]
+    out: list[list[str]] = []
+    for question, members in groupby(lines, key=lambda line: line[0]):
+        rows = [[name, *cells] for _, name, cells in members]
+        if len(rows) == 1 and len(owners[rows[0][0]]) == 1:  # it needs no heading: mostly it is the question itself
+            out += rows
+            continue
+        out.append([tag("dim", short(question, _HEADING))])
+        out += [[f"  {row[0]}", *row[1:]] for row in rows]
+    return out
+
+
+_HEADING = 94
