@@ -253,3 +253,38 @@ def test_people_are_counted_under_people_only(tmp_path, data):
     policy = dx.Policy.parse(POLICY)
     with dx.Session(policy, data, ledger=tmp_path / "l.db") as session, pytest.raises(DxError):
         session.plan_synthesis("count people by ward", "count by age")
+
+
+def test_every_screen_and_page_knows_about_people(data, tmp_path):
+    from dxprivacy import plots
+    from dxprivacy.screens.ledger import ledger_lines, ledger_to_dict
+
+    policy = dx.Policy.parse(POLICY)
+    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+        plan = session.plan("count people by ward within 10", "mean age by ward", share="40%")
+        assert "count people by ward" in str(plan)
+        assert plots.plan_page(plan, policy=policy)
+        release = session.release(plan)
+        assert "of the largest ε between two matched rows" in release.promise[0]
+        assert plots.release_page(release, plan, policy=policy)
+        only = session.plan("count people where age=0..4", share="20%")
+        plots.trade(only), plots.plan(only)
+        session.release(only)
+        lines = "\n".join(ledger_lines(session.ledger))
+        told = ledger_to_dict(session.ledger)
+        assert told["used_by_attribute"]["age"]["share"] >= 0.2  # counts of people take a part of every pair
+        assert "people" in lines
+        assert plots.budget(session.ledger)
+        assert plots.ledger_page(session.ledger, policy=policy)
+        assert plots.check_page(policy)
+
+
+def test_a_ledger_of_people_alone_shows_what_they_took(data, tmp_path):
+    from dxprivacy.screens.ledger import ledger_to_dict
+
+    for text in (POLICY, POLICY.partition("[attributes.age]")[0]):
+        with dx.Session(dx.Policy.parse(text), data, ledger=tmp_path / f"{len(text)}.db") as session:
+            session.release(session.plan("count people by ward", share="25%"))
+            used = ledger_to_dict(session.ledger)["used_by_attribute"]
+            assert all(u["share"] == pytest.approx(0.25) for name, u in used.items() if name != "presence")
+            assert session.ledger.remaining(0, 1) == pytest.approx(0.75 * session.ledger.metric.exact(0, 1) * 3)

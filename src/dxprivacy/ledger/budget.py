@@ -16,7 +16,7 @@ import numpy as np
 from dxprivacy.accounting import Cover, cover, largest_pairs, max_ratio, ratios
 from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import BudgetExceeded
-from dxprivacy.metrics import Metric, present
+from dxprivacy.metrics import Metric, along, present
 from dxprivacy.metrics.base import Pairs
 from dxprivacy.wording import digits
 
@@ -151,7 +151,7 @@ def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
 def _for_screens(spent: SumCost, metric: Metric) -> Cover:
     """A cover that many costs together do not make too large to be waited for; no decision rests on it."""
     parts = sum(len(term.parts) for term in spent.terms)
-    return cover(spent, metric, most=max(_WORK // parts, _FEWEST), walks=True)
+    return cover(spent, metric, most=max(_WORK // max(parts, 1), _FEWEST), walks=True)
 
 
 def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> list[Used]:
@@ -168,7 +168,7 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
     """Per attribute, the two most used pairs that differ only there; for other metrics one line for all."""
     names = metric.universe.names
     if present(metric).axes is None:
-        return {"all": most_used(spent, metric, 2)}
+        return {"all": most_used(spent, metric, 2) or _flatly_used(spent, metric)}
     out: dict[str, list[Used]] = {name: [] for name in names}
     if not spent.costs:
         return out
@@ -183,4 +183,17 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
         out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
+    for axis, name in enumerate(names):
+        out[name] = out[name] or _flatly_used(spent, metric, axis)
     return out
+
+
+def _flatly_used(spent: SumCost, metric: Metric, axis: int | None = None) -> list[Used]:
+    """Some pair (along an attribute) that only counts of people use, by the same part of every distance."""
+    axes = along(metric)
+    near = metric.closest if axis is None or axes is None else axes[axis].closest
+    if near is None or not spent.flat:
+        return []
+    stride = 1 if axis is None or axes is None else metric.universe.strides[axis]
+    share = float(spent.flat_under(metric))
+    return [Used((near.pair[0] * stride, near.pair[1] * stride), share, share * near.distance, near.distance)]

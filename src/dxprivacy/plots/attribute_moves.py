@@ -66,7 +66,7 @@ class Moves:
             for term in self.terms:
                 total += self._alone(term, u, v)
             return total, np.zeros(len(u), dtype=np.int64)
-        if not self.terms and self.axis is not None:
+        if not self.terms and self.axis is not None and not self.cost.flat:
             return np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
         return _largest(self.cost, self._cells(u), self._cells(v), self.contexts, _width(self.terms))
 

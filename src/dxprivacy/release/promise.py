@@ -40,8 +40,9 @@ def _of_people(
     return (
         f"If any one person with all their rows is replaced by another person{gone}, the probability of any set of "
         "outputs of this release changes by at most the factor e^L, where L adds up L(i,j) over their kept rows i and "
-        f"j, matched in whatever way (a row that one of them does not have is absent); {kept} kept, the number of "
-        f"people {number}, and that of rows is private.",
+        f"j, matched in whatever way (a row that one of them does not have is absent), and the part that counts of "
+        f"people take of the largest ε between two matched rows; {kept} kept, the number of people {number}, and that "
+        "of rows is private.",
         f"Added over every release in {ledger}, L stays at or below the largest ε that the policy gives to two matched "
         "rows, for every two people; rows that the policy sets far apart are protected weakly. Of somebody with more "
         f"than {more} this holds for those that are kept: a small change of one can change which they are.",
