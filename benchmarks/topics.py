@@ -58,6 +58,12 @@ TOPICS = (
         "each row by itself, costs more than DuckDB's reader, which guesses ([ADR 2](adr/0002-csv-by-lines.md)).",
     ),
     Topic(
+        "people",
+        "People with several rows",
+        "Medians of seconds that pass. Ours groups rows by person and cell, numbers the rows of people who have more than count (half of them) by MD5, and keeps "
+        "ten of each; the peer is the bare `GROUP BY` on key and columns, fetched.",
+    ),
+    Topic(
         "plans",
         "Certificates, and the demo's noise",
         "*max_ratio*: ours is exact, in fractions; the peer looks at all pairs in floats. *Median error*: below 1 means less "

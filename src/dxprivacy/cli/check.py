@@ -88,7 +88,7 @@ def _fit(policy: "Policy", data: tuple[str, ...]) -> list[str]:
     from dxprivacy.cli.init import key_lines, kind_of
     from dxprivacy.engines import open_source
 
-    source = open_source(data[0] if len(data) == 1 else list(data))
+    source = open_source(data[0] if len(data) == 1 else list(data), file=policy.universe.file)
     source.check(policy.universe)
     lines = [
         "",

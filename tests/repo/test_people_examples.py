@@ -1,0 +1,45 @@
+"""The examples of people with several rows: every command of their pages runs, and so do the programs."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ("flights", "health", "spreadsheet")
+
+
+def commands(name: str) -> list[list[str]]:
+    page = (ROOT / "examples" / name / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", page, flags=re.DOTALL)
+    return [shlex.split(line) for line in block.strip().splitlines()]
+
+
+def run(words: list[str], folder: Path) -> str:
+    program = {"python": [sys.executable], "dxp": [str(Path(sys.executable).with_name("dxp"))]}[words[0]]
+    env = os.environ | {"NO_COLOR": "1", "COLUMNS": "200"}
+    done = subprocess.run([*program, *words[1:]], cwd=folder, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_command_of_an_example_runs(name, tmp_path):
+    folder = tmp_path / name
+    shutil.copytree(ROOT / "examples" / name, folder)
+    said = {tuple(words[:2]): run(words, folder) for words in commands(name)}
+    assert "one person replaced, with all their rows" in said["dxp", "check"]
+    assert "people (public); how many rows is private" in said["dxp", "release"]
+    assert list(folder.glob("release-*.csv"))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_program_of_an_example_says_what_is_protected(name, tmp_path):
+    said = run(["python", str(ROOT / "examples" / name / "run.py")], tmp_path)
+    assert "What is protected:" in said
+    assert "for a whole person" in said
