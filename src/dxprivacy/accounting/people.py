@@ -41,19 +41,30 @@ def part_of_people(block: PeopleTable, scales: Floats, metric: Metric) -> Exact:
         weight = 1 / Fraction(float(scales[k]))
         heapq.heappush(kept, weight)
         total += weight
-        if len(kept) > 2 * metric.universe.rows_each:
+        if len(kept) > most_groups(block):
             total -= heapq.heappop(kept)
         most = max(most, total / _distance(apart[k]))
     return most
 
 
-def people_reading(block: PeopleTable, scales: Floats, rows_each: int) -> float:
+def most_groups(block: PeopleTable) -> int:
+    """In how many groups one person can make a difference: two for each row, and two where all groups are people's own.
+
+    Whoever stands in a table of people has one entry there, so they leave one group and enter another.
+    """
+    universe = block.universe
+    table = None if universe.people is None else universe.people.table
+    parted = {universe.names[axis] for axis, size in block.groups.sizes.items() if size > 1}
+    return 2 if parted <= set(() if table is None else table.attributes) else 2 * universe.rows_each
+
+
+def people_reading(block: PeopleTable, scales: Floats) -> float:
     """The plain-DP reading: the most that replacing a whole person can lose."""
     counted = scales[block.peak_of_row > 0]
     if not counted.size:
         return 0.0
     with np.errstate(divide="ignore"):
-        return math.fsum(np.sort(1.0 / counted)[::-1][: 2 * rows_each].tolist()) * (1 + 2.0**-50)
+        return math.fsum(np.sort(1.0 / counted)[::-1][: most_groups(block)].tolist()) * (1 + 2.0**-50)
 
 
 def closest_groups(block: PeopleTable, metric: Metric) -> Extreme | None:
@@ -98,7 +109,7 @@ def best_scales(block: PeopleTable, metric: Metric) -> Floats:
     if not order:
         return scales
     limits = [float(_distance(apart[k])) for k in order]
-    together = 2 * metric.universe.rows_each
+    together = most_groups(block)
     even = max(min(k + 1, together) / s if s else math.inf for k, s in enumerate(limits))
     hull = _hull(limits) if len(order) <= together else []
     scales[order] = [1 / w if w else math.inf for w in hull] if hull else even

@@ -53,8 +53,7 @@ class PeopleCost(RowsCost):
 
     @cached_property
     def of_people(self) -> float:
-        each = self.universe.rows_each
-        return math.fsum(people_reading(b, self._of(b.rows, start), each) for b, start in self.workload.people)
+        return math.fsum(people_reading(b, self._of(b.rows, start)) for b, start in self.workload.people)
 
     def _of(self, rows: int, start: int) -> Floats:
         return self.scales[start : start + rows]

@@ -86,9 +86,9 @@ def command(
 def _fit(policy: "Policy", data: tuple[str, ...]) -> list[str]:
     """Whether columns fit, by their names and types; and whether one of those that are not read looks like a key."""
     from dxprivacy.cli.init import key_lines, kind_of
-    from dxprivacy.engines import open_source
+    from dxprivacy.engines import open_data
 
-    source = open_source(data[0] if len(data) == 1 else list(data), file=policy.universe.file)
+    source = open_data(data[0] if len(data) == 1 else list(data), policy.universe, policy.people_data)
     source.check(policy.universe)
     lines = [
         "",

@@ -21,7 +21,8 @@ def policy_files(file: Path | None, policy: "Policy | None" = None) -> list[Path
 
     tables = policy.file.tables.get("attributes", {}).values()
     named = [name for table in tables if isinstance(table, dict) for name in files_named(table)]
-    return [file, *(file.parent / name for name in named)]
+    people = [] if policy.people_data is None else data_files([str(policy.people_data)])
+    return [file, *(file.parent / name for name in named), *people]
 
 
 def data_files(data: Iterable[str]) -> list[Path]:

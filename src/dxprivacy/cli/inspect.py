@@ -36,12 +36,12 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
     """
     from dxprivacy.cli.remedies import LOOKED_AT
     from dxprivacy.cli.screen import next_step, show, show_json, working
-    from dxprivacy.engines import open_source
+    from dxprivacy.engines import open_data
     from dxprivacy.policy import Policy
 
     with working("reading"):
         loaded = Policy.load(policy)
-        source = open_source(data[0] if len(data) == 1 else list(data), file=loaded.universe.file)
+        source = open_data(data[0] if len(data) == 1 else list(data), loaded.universe, loaded.people_data)
         source.check(loaded.universe)
         rows = source.rows()
         found = source.others(loaded.universe, LOOKED_AT)

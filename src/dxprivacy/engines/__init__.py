@@ -4,7 +4,7 @@
 readers.  The third-party packages are imported on use.
 """
 
-from dxprivacy.engines.opening import open_source
+from dxprivacy.engines.opening import open_data, open_source
 from dxprivacy.engines.source import Source
 
-__all__ = ["Source", "open_source"]
+__all__ = ["Source", "open_data", "open_source"]

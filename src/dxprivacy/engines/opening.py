@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dxprivacy.engines.source import Source
 from dxprivacy.errors import DataError, Hint
 from dxprivacy.model.file_format import PLAIN, FileFormat
+from dxprivacy.model.universe import Universe
 from dxprivacy.wording import quoted
 
 if TYPE_CHECKING:
@@ -50,6 +51,19 @@ def open_source(data: object, *, file: FileFormat = PLAIN, spill: bool = True) -
     source = _open(data, together)
     together.database.lock([])
     return source
+
+
+def open_data(data: object, universe: Universe, people: str | Path | None = None, *, spill: bool = True) -> Source:
+    """The data of a policy: its rows, and beside them the table of people that the policy names."""
+    rows = open_source(data, file=universe.file, spill=spill)
+    if universe.people is None or universe.people.table is None:
+        return rows
+    if people is None:
+        hints = [("--policy FILE", "the policy's own file names it"), ("[people.table]", "has a key data")]
+        raise DataError("where is the table of people? A ledger does not keep its place", hints=hints)
+    from dxprivacy.engines.beside_people import BesidePeople
+
+    return BesidePeople(rows, open_source(people, spill=spill))
 
 
 def _open(data: object, together: _Together) -> Source:

@@ -6,7 +6,7 @@ one after the other, at most `at_most` of them, so a row gets that part of its d
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dxprivacy.errors import PolicyError
@@ -17,6 +17,18 @@ KEPT = "md5-1"
 """How rows are chosen where a person has more (docs/data.md): another rule needs another name, and another ledger."""
 MOST_ROWS_EACH = 100_000
 MOST_PEOPLE = (1 << 50) // MOST_ROWS_EACH
+
+
+@dataclass(frozen=True)
+class PersonTable:
+    """A second table with an entry for each person: the columns of its key, and the attributes that it tells."""
+
+    key: tuple[str, ...]
+    attributes: tuple[str, ...]
+
+    def spec(self) -> dict[str, Any]:
+        """All public facts, canonically."""
+        return {"key": list(self.key), "attributes": list(self.attributes)}
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,7 @@ class People:
     at_most: int
     no_key: str = ONE
     max_people: int | None = None
+    table: PersonTable | None = None
 
     def __post_init__(self) -> None:
         if not self.key or len(set(self.key)) < len(self.key):
@@ -52,6 +65,10 @@ class People:
         """How many rows can be kept of all people that there can be; None where that depends on a public number."""
         return None if self.max_people is None else self.max_people * self.at_most
 
+    def of_rows(self) -> "People":
+        """Without what a second table tells of them: which rows are kept does not depend on it."""
+        return replace(self, table=None)
+
     def spec(self) -> dict[str, Any]:
         """All public facts, canonically."""
         return {
@@ -61,6 +78,7 @@ class People:
             "no_key": self.no_key,
             "kept": KEPT,
             "max_people": self.max_people,
+            **({} if self.table is None else {"table": self.table.spec()}),
         }
 
     @classmethod
@@ -68,7 +86,9 @@ class People:
         """The people that `spec()` describes."""
         key = spec.get("key")
         try:
-            made = cls(tuple(map(str, key or ())), spec["at_most"], spec["no_key"], spec["max_people"])
+            given = spec.get("table")
+            table = None if given is None else PersonTable(*(tuple(map(str, given[k])) for k in ("key", "attributes")))
+            made = cls(tuple(map(str, key or ())), spec["at_most"], spec["no_key"], spec["max_people"], table)
         except (KeyError, TypeError):
             made = None
         if made is None or made.spec() != dict(spec):

@@ -67,6 +67,8 @@ class Universe:
             size *= n
         self.cells: int = size
         self.people = people
+        if people is not None and people.table is not None:
+            _require_both(names, people.table.attributes)
         self.max_records = max_records if people is None else people.max_rows
         if max_records is not None and not 1 <= max_records < 1 << 50:
             raise PolicyError(f"max_records is {max_records}; it must be positive", hints=["max_records = 1000000"])
@@ -304,3 +306,12 @@ class Universe:
     def to_dict(self) -> dict[str, Any]:
         """For JSON: everything that questions and metrics refer to."""
         return {"digest": self.digest, "attributes": self.spec(), "units": self.units()}
+
+
+def _require_both(names: Sequence[str], of_people: Sequence[str]) -> None:
+    """Attributes of people are some of all, and not all: what is counted are rows."""
+    if not of_people or len(set(of_people)) < len(of_people) or not set(of_people) < set(names):
+        raise PolicyError(
+            "a table of people tells some attributes, and the rows tell others",
+            hints=[('from = "person"', "for an attribute that stands in the table of people")],
+        )

@@ -36,12 +36,27 @@ class Compiled:
     was_version: str
 
 
+def _of_people(file: PolicyFile, tables: Any) -> tuple[str, ...]:
+    """The attributes that stand in the table of people."""
+    found = []
+    for name, table in tables.items() if isinstance(tables, dict) else ():
+        if not isinstance(table, dict) or "from" not in table:
+            continue
+        if table["from"] not in ("person", "row"):
+            hints = [('from = "person"', "it stands in [people.table]"), ('from = "row"', "as usual: in the data")]
+            raise file.error("from is “person” or “row”", section=f"attributes.{name}", key="from", hints=hints)
+        found += [name] if table["from"] == "person" else []
+    return tuple(found)
+
+
 def _require_keys_unread(file: PolicyFile, universe: Universe, unit: Unit) -> None:
     """A key tells who somebody is: it appears in no answer, so no attribute reads it."""
     keys = () if unit.people is None else unit.people.key
+    second = None if unit.people is None else unit.people.table
     for attribute in universe.attributes:
+        keys_here = second.key if second is not None and attribute.name in second.attributes else keys
         for column in attribute.reads:
-            if column in keys:
+            if column in keys_here:
                 raise file.error(
                     f"{attribute.name} reads {column}, which is the key of people: no answer may tell it",
                     section=f"attributes.{attribute.name}",
@@ -63,7 +78,7 @@ def compile_policy(file: PolicyFile, *, whole_people: bool = False) -> Compiled:
     version = top.get("version", "1")
     if isinstance(version, (dict, list, bool)) or UNPRINTABLE.search(str(version)):
         raise file.error("version is a number or a text", key="version", hints=['version = "2"'])
-    unit = unit_of(file, top, whole_people=whole_people)
+    unit = unit_of(file, top, whole_people=whole_people, of_people=_of_people(file, top.get("attributes")))
     how = _how(file, top.get("combine", {}))
     lines = file_format(file, top.get("file", {}))
     tables = top.get("attributes")

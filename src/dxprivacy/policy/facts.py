@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dxprivacy.attributes.matching import Recoding
 from dxprivacy.metrics import Metric, WithAbsent, scaled
@@ -38,6 +39,15 @@ class PolicyFacts(OneLine):
         if each == 1 or not isinstance(self.metric, WithAbsent):
             return self.metric
         return WithAbsent(self.universe, scaled(self.metric.base, each), self.metric.radius * each)
+
+    @property
+    def people_data(self) -> Path | None:
+        """Where the table of people lies, if the file names one; no part of what the policy promises."""
+        table = self.file.tables.get("people", {})
+        second = table.get("table", {}) if isinstance(table, dict) else {}
+        if "data" not in second:
+            return None
+        return (self.file.path.parent if self.file.path else Path()) / str(second["data"])
 
     @property
     def declared_public(self) -> tuple[str, ...]:

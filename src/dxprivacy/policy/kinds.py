@@ -11,7 +11,7 @@ from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.listed import graph, points, values
 from dxprivacy.policy.ordered import dates, hours, integers, numbers, weekdays
 
-COMMON = ("column", "epsilon", "other", "unit", "was", "was_column")
+COMMON = ("column", "epsilon", "other", "unit", "was", "was_column", "from")
 """What every table may say."""
 
 

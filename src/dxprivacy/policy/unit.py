@@ -9,7 +9,7 @@ from typing import Any
 from dxprivacy.errors import DxError, Hint
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Metric, with_absent
-from dxprivacy.model.people import MOST_PEOPLE, MOST_ROWS_EACH, ONE, OWN, People
+from dxprivacy.model.people import MOST_PEOPLE, MOST_ROWS_EACH, ONE, OWN, People, PersonTable
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.skeleton import OPEN
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
@@ -54,7 +54,9 @@ class Unit:
         return Fraction(distance)
 
 
-def unit_of(file: PolicyFile, top: dict[str, Any], *, whole_people: bool = False) -> Unit:
+def unit_of(
+    file: PolicyFile, top: dict[str, Any], *, whole_people: bool = False, of_people: tuple[str, ...] = ()
+) -> Unit:
     """What the top of a policy and `[people]` say; whatever means nothing there is refused."""
     unit = top.get("unit", "replace")
     who = "person" if "people" in top else "record"
@@ -69,7 +71,15 @@ def unit_of(file: PolicyFile, top: dict[str, Any], *, whole_people: bool = False
         says = f"with [people], {most} says how many there can be" if who == "person" else "it belongs to [people]"
         raise file.error(f"{other} means nothing here: {says}", key=other, hints=[f"{most} = 1000000"])
     _require(file, top, unit, most, who, both)
-    people = _people(file, top["people"], top.get("max_people")) if who == "person" else None
+    people = _people(file, top["people"], top.get("max_people"), of_people) if who == "person" else None
+    if of_people and (people is None or people.table is None):
+        hints: list[Hint | str] = ["[people.table]", ('data = "patients.parquet"', "an entry for each person")]
+        raise file.error(
+            f"{of_people[0]} is from a person, and there is no table of people",
+            section=f"attributes.{of_people[0]}",
+            key="from",
+            hints=hints,
+        )
     each = 1 if people is None or whole_people else people.at_most
     return Unit(file, _presence(file, top, each), top.get("max_records"), people, each)
 
@@ -105,10 +115,10 @@ def _presence(file: PolicyFile, top: dict[str, Any], rows_each: int) -> Fraction
     return Fraction(given)
 
 
-def _people(file: PolicyFile, table: Any, max_people: int | None) -> People:
+def _people(file: PolicyFile, table: Any, max_people: int | None, of_people: tuple[str, ...]) -> People:
     if not isinstance(table, dict):
         raise file.error("people is a table", key="people", hints=["[people]", _KEY[0]])
-    file.only(table, ("key", "at_most", "no_key"), "people")
+    file.only(table, ("key", "at_most", "no_key", "table"), "people")
     keys = Keys(file, "", table, section_name="people")
     at_most = table.get("at_most")
     if type(at_most) is not int or not 1 <= at_most <= MOST_ROWS_EACH:
@@ -117,7 +127,28 @@ def _people(file: PolicyFile, table: Any, max_people: int | None) -> People:
         why = f"so many rows of each person count, 1 to {MOST_ROWS_EACH:,}; each gets that part of every ε"
         raise keys.error(what, "at_most", [("at_most = 10", why)])
     meanings = {ONE: "all rows without a key are those of one person", OWN: "each is a person's only row"}
-    return People(_columns(keys), at_most, keys.one_of("no_key", meanings, ONE), max_people)
+    key = _columns(keys)
+    second = _table(file, table["table"], key, of_people) if "table" in table else None
+    return People(key, at_most, keys.one_of("no_key", meanings, ONE), max_people, second)
+
+
+def _table(file: PolicyFile, table: Any, key: tuple[str, ...], of_people: tuple[str, ...]) -> PersonTable:
+    """`[people.table]`: a file with an entry for each person."""
+    data = ('data = "patients.parquet"', "relative to the policy")
+    if not isinstance(table, dict):
+        raise file.error("people.table is a table", section="people", key="table", hints=["[people.table]", data])
+    file.only(table, ("data", "key"), "people.table")
+    keys = Keys(file, "", table, section_name="people.table")
+    given = table.get("data")
+    if not isinstance(given, str) or not given.strip() or UNPRINTABLE.search(given):
+        raise keys.error("people.table needs data: the file of people", "data", [data])
+    if not of_people:
+        hint = ('from = "person"', "in the table of an attribute that stands there")
+        raise keys.error("no attribute is from the table of people", "data", [hint])
+    theirs = _columns(keys) if "key" in table else key
+    if len(theirs) != len(key):
+        raise keys.error(f"the key has {len(key)} columns, and {len(theirs)} in the table of people", "key", [_KEY])
+    return PersonTable(theirs, of_people)
 
 
 def _columns(keys: Keys) -> tuple[str, ...]:

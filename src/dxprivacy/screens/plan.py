@@ -15,6 +15,7 @@ from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.remedies import reaches
 from dxprivacy.metrics import Capped, Metric, Places, WithOther, all_pairs, present
+from dxprivacy.model.people import People
 from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.model.workload import Answer
 from dxprivacy.release.names import names
@@ -411,7 +412,17 @@ def _budget_lines(plan: Plan, in_ledger: bool) -> list[str]:
     at = f": {short_pair(pair_words(plan.metric, worst), _PAIR)}" if worst else ""
     rows.append(["worst case", tag("bold", text), f"in plain-DP terms{at}"])
     rows.append(["share", percent(float(plan.share)), share_words(plan.share, in_ledger=in_ledger)])
+    rows += _rows_each(plan.metric.universe.people)
     return lines + columns(rows, "lll")
+
+
+def _rows_each(people: People | None) -> list[list[str]]:
+    """What another `at_most` would do, by public numbers."""
+    if people is None:
+        return []
+    m = people.at_most
+    fewer = f"{m // 2:,} would give {digits((m // 2) / m)} of the noise of rows, " if m > 1 else ""
+    return [["rows each", f"{m:,}", f"at_most: {fewer}{2 * m:,} twice of it; what a person has beyond does not count"]]
 
 
 def _public_case(plan: Plan) -> list[str]:

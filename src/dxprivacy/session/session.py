@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dxprivacy.accounting.share import USUAL_SHARE
-from dxprivacy.engines import open_source
+from dxprivacy.engines import open_data
 from dxprivacy.errors import UsageError
 from dxprivacy.files.canonical import parse
 from dxprivacy.files.reading import read_text
@@ -56,7 +56,7 @@ class Session(OneLine):
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
         self._pace = pace
         period(pace, self.policy.universe, 1)  # refuses what is none
-        self.source = open_source(data, file=self.policy.universe.file, spill=spill)
+        self.source = open_data(data, self.policy.universe, self.policy.people_data, spill=spill)
         self.source.check(self.policy.universe)
         self.ledger = Ledger.open(ledger, self.policy, create=new_ledger)
         self._noise: Noise = noise or SystemNoise()

@@ -286,4 +286,4 @@ def earlier_bound(loss: Loss) -> float:
 
 
 def _of_people(loss: Loss) -> float:
-    return math.fsum(people_reading(block, loss.scales, loss.universe.rows_each) for block in loss.people)
+    return math.fsum(people_reading(block, loss.scales, loss.universe) for block in loss.people)

@@ -25,11 +25,20 @@ def part_of_people(block: PeopleTable, scales: Sequence[float], metric: Distance
         raise refuse("counts people where nobody has several rows", "questions")
     mine = scales[block.first : block.first + block.rows]
     apart = list(_apart(block, metric, universe))
-    return tuple(_largest(mine, [ends[k] for ends in apart], universe.rows_each) for k in (1, 0))  # type: ignore[return-value]
+    m, many = universe.rows_each, _most_groups(block, universe)
+    low, high = (_largest(mine, [ends[k] for ends in apart], m, many) for k in (1, 0))
+    return low, high
 
 
-def _largest(scales: Sequence[float], apart: Sequence[Exact], m: int) -> Exact:
-    """The 2m largest 1/c of the groups that are no further apart than one of them, over its distance for people."""
+def _most_groups(block: PeopleTable, universe: Universe) -> int:
+    """In how many groups a person can make a difference: two for each row, or two where a person has one group."""
+    own = universe.people.attributes if universe.people is not None else ()
+    parted = {universe.names[axis] for axis, size in block.sizes.items() if size > 1}
+    return 2 if parted <= set(own) else 2 * universe.rows_each
+
+
+def _largest(scales: Sequence[float], apart: Sequence[Exact], m: int, many: int) -> Exact:
+    """The largest 1/c of the groups that are no further apart than one of them, over its distance for people."""
     most, total, kept = Fraction(0), Fraction(0), list[Fraction]()
     for k in sorted(range(len(scales)), key=lambda k: apart[k]):
         if apart[k] == math.inf:
@@ -39,17 +48,17 @@ def _largest(scales: Sequence[float], apart: Sequence[Exact], m: int) -> Exact:
         weight = 1 / Fraction(scales[k])
         heapq.heappush(kept, weight)
         total += weight
-        if len(kept) > 2 * m:
+        if len(kept) > many:
             total -= heapq.heappop(kept)
         most = max(most, total / (m * Fraction(apart[k])))
     return most
 
 
-def people_reading(block: PeopleTable, scales: Sequence[float], m: int) -> float:
+def people_reading(block: PeopleTable, scales: Sequence[float], universe: Universe) -> float:
     """The most that replacing a whole person can lose."""
     filled = [k for k, peak in enumerate(block.filled()) if peak]
     weights = [1 / scales[block.first + k] if scales[block.first + k] else math.inf for k in filled]
-    return math.fsum(heapq.nlargest(2 * m, weights))
+    return math.fsum(heapq.nlargest(_most_groups(block, universe), weights))
 
 
 def _apart(block: PeopleTable, metric: WithAbsent, universe: Universe) -> Iterator[_Ends]:

@@ -23,6 +23,7 @@ class People:
 
     at_most: int
     max_people: int | None
+    attributes: tuple[str, ...] = ()  # that stand in a table of people
 
     @property
     def max_rows(self) -> int | None:
@@ -51,6 +52,8 @@ class Universe:
         self.names = [a.name for a in self.attributes]
         if not specs or len(set(self.names)) < len(specs):
             raise refuse("needs attributes with different names", "universe")
+        if self.people is not None and self.people.attributes and not set(self.people.attributes) < set(self.names):
+            raise refuse("tells attributes that are not there, or all", f"{PEOPLE} table")
         self.shape = [a.size for a in self.attributes]
         self.cells = math.prod(self.shape)
         self.absent = self.cells if may_be_missing else None
@@ -134,7 +137,7 @@ def _people(last: Any) -> People | None:
     """Whose rows they are, where the list of attributes ends with `people`."""
     if not isinstance(last, dict) or last.get("kind") != PEOPLE:
         return None
-    given = reading.members(last, PEOPLE, ("kind", "key", "at_most", "no_key", "kept", "max_people"))
+    given = reading.members(last, PEOPLE, ("kind", "key", "at_most", "no_key", "kept", "max_people"), ("table",))
     key = reading.each(given["key"], f"{PEOPLE} key", reading.text)
     if not key or len(set(key)) < len(key):
         raise refuse("needs different columns", f"{PEOPLE} key")
@@ -146,4 +149,15 @@ def _people(last: Any) -> People | None:
     most = given["max_people"]
     if most is not None:
         most = reading.whole(most, f"{PEOPLE} max_people", 1, (_MOST_RECORDS + 1) // _MOST_ROWS_EACH)
-    return People(at_most, most)
+    return People(at_most, most, _table(given["table"], len(key)) if "table" in given else ())
+
+
+def _table(data: Any, columns: int) -> tuple[str, ...]:
+    """The attributes of a table of people."""
+    where = f"{PEOPLE} table"
+    given = reading.members(data, where, ("key", "attributes"))
+    key = reading.each(given["key"], where, reading.text)
+    attributes = reading.each(given["attributes"], where, reading.text)
+    if len(key) != columns or not attributes or len(set(attributes)) < len(attributes):
+        raise refuse("is damaged", where)
+    return tuple(attributes)

@@ -30,7 +30,7 @@ import numpy as np
 
 from dxprivacy.accounting import closest_told_apart, largest_loss, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.accounting.people import closest_groups, part_of_people
+from dxprivacy.accounting.people import closest_groups, most_groups, part_of_people
 from dxprivacy.accounting.with_people import PeopleCost, laplace_cost
 from dxprivacy.errors import NotCertified
 from dxprivacy.mechanisms.laplace.constraints import constraints_by_block
@@ -160,7 +160,7 @@ def _of_people(
     if near is None or not 0 < part < math.inf:
         return {}
     granted = float(ours.share) if all(ours.reached(k) for k in a.answers) else float(part)
-    epsilon, changed = near.distance * each * granted, min(2 * each, block.rows)
+    epsilon, changed = near.distance * each * granted, min(most_groups(block), block.rows)
     plain = np.where(mine > 0, changed / epsilon, 0.0)
     gain = math.sqrt(float((plain**2).sum()) / float((mine**2).sum()))
     epsilon, plain = (epsilon, plain) if gain >= 1 else (epsilon * gain, plain / gain)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.accounting.people import best_scales, closest_groups, part_of_people
+from dxprivacy.accounting.people import best_scales, closest_groups, most_groups, part_of_people
 from dxprivacy.accounting.refusals import separates
 from dxprivacy.accounting.repair import Allowance, repaired
 from dxprivacy.accounting.with_people import laplace_cost
@@ -78,5 +78,5 @@ class _Table:
             if start <= row < start + block.rows:
                 weights[row - start] = float(answer.weight)
                 self.targets[row - start] = target_scales(answer, task.records).get(row, 0.0)
-        reference = min(2 * task.metric.universe.rows_each, block.rows)
+        reference = min(most_groups(block), block.rows)
         self.loss = float(weights @ (self.scales / reference) ** 2)

@@ -1,0 +1,109 @@
+"""A table of rows beside a table of people: what is known of a person stands once, and goes with all their rows.
+
+Both are joined by the digest of the key.  Whoever stands in the table of people twice, or not at all, is `other` there.
+Which rows are kept is decided by the rows alone; so a person is their rows and their entry, and both are theirs.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dxprivacy.engines.keeping import NO_KEY, KeptRows, KeyedRows, required
+from dxprivacy.engines.packing import Packing
+from dxprivacy.engines.source import Column, Others, Source
+from dxprivacy.errors import DataError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.histogram import Histogram
+from dxprivacy.model.people import People, PersonTable
+from dxprivacy.model.universe import Universe
+
+
+class BesidePeople:
+    """Rows, and what is known of the people whose they are."""
+
+    def __init__(self, rows: Source, people: Source) -> None:
+        self._rows, self._people = rows, people
+        self.name, self.has_schema = rows.name, rows.has_schema
+
+    def columns(self) -> list[Column]:
+        """Those of the rows."""
+        return self._rows.columns()
+
+    def check(self, universe: Universe) -> None:
+        """Refuse schemas that do not fit; reads no row."""
+        parts = _Parts(universe)
+        self._rows.check(parts.of_rows)
+        self._people.check(parts.of_people)
+
+    def rows(self) -> int:
+        """The number of rows."""
+        return self._rows.rows()
+
+    def count(self, universe: Universe) -> Histogram:  # noqa: ARG002
+        """Only under [people] does somebody's entry count for all their rows."""
+        raise DataError("a table of people goes with [people] only", where=self.name)
+
+    def people(self, universe: Universe) -> int:
+        """The number of people who have rows."""
+        return self._rows.people(_Parts(universe).of_rows)
+
+    def keyed(self, universe: Universe) -> KeyedRows:  # noqa: ARG002
+        """One table of people goes with all rows: there are no further ones."""
+        raise DataError("several tables of people cannot be counted together", where=self.name)
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
+        """The kept rows by cell of some attributes, each with what is known of its person."""
+        parts = _Parts(universe)
+        keyed = self._rows.keyed(parts.of_rows)
+        kept = keyed.kept(required(parts.of_rows))
+        assert kept.person is not None
+        values = {parts.rows[k]: v for k, v in Packing(parts.of_rows).columns(kept.numbers).items()}
+        values |= parts.known(keyed.digests, self._people.keyed(parts.of_people), kept.person)
+        packed = Packing(universe.onto(axes)).pack([values[axis] for axis in axes])
+        return KeptRows(kept.person, tuple(packed), kept.counts)
+
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """Of the rows."""
+        return self._rows.distinct(column, at_most)
+
+    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+        """Which entries count as `other`, in either table."""
+        parts = _Parts(universe)
+        mine = dict(zip(parts.rows, self._rows.others(Universe(parts.of_rows.attributes), at_most), strict=True))
+        theirs = self._people.others(Universe(parts.of_people.attributes), at_most)
+        found = mine | dict(zip(parts.people, theirs, strict=True))
+        return [found[axis] for axis in range(len(universe.attributes))]
+
+
+class _Parts:
+    """The attributes of rows and those of people, each as a universe, and their places in the whole."""
+
+    def __init__(self, universe: Universe) -> None:
+        people = required(universe)
+        assert people.table is not None
+        told = people.table.attributes
+        self.people = [k for k, a in enumerate(universe.attributes) if a.name in told]
+        self.rows = [k for k in range(len(universe.attributes)) if k not in self.people]
+        self.of_rows = Universe([universe.attributes[k] for k in self.rows], people=people.of_rows())
+        self.of_people = Universe(
+            [universe.attributes[k] for k in self.people], people=People(people.table.key, people.at_most)
+        )
+
+    def known(self, digests: Sequence[str], table: KeyedRows, person: Ints) -> dict[int, Ints]:
+        """For each kept row the values of its person's attributes: `other` where there is not exactly one entry."""
+        entries = np.zeros(len(table.digests), dtype=np.int64)
+        np.add.at(entries, table.person, table.counts)
+        once = {table.digests[p]: k for k, p in enumerate(table.person.tolist()) if entries[p] == 1}
+        once.pop(NO_KEY, None)  # rows without a key are not those of an entry without one
+        place = np.array([*(once.get(digest, -1) for digest in digests), -1], dtype=np.int64)[person]
+        columns = Packing(self.of_people).columns(table.numbers)
+        out = {}
+        for k, axis in enumerate(self.people):
+            unknown = self.of_people.attributes[k].listed  # the place of `other`
+            out[axis] = np.append(columns[k], unknown)[place]
+        return out
+
+
+def table_of(universe: Universe) -> PersonTable | None:
+    """The table of people that a policy names, if it does."""
+    return None if universe.people is None else universe.people.table
