@@ -780,6 +780,129 @@ DECLARED = (
     ),
 )
 
+# people with several rows
+PEOPLE = (
+    Mutant(
+        "policy/keys.py",
+        "return self.number(given, key, what, limits, hints) / self.rows_each",
+        "return self.number(given, key, what, limits, hints)",
+        "tests/people/test_people_promise.py",
+        "test_a_row_gets_its_part_of_every_distance_of_every_kind",
+    ),
+    Mutant(
+        "policy/compiler.py",
+        "return whole.radius / rows_each if isinstance",
+        "return whole.radius if isinstance",
+        "tests/people/test_people_promise.py",
+        "test_a_row_gets_its_part_of_every_distance_of_every_kind",
+    ),
+    Mutant(
+        "policy/listed.py",
+        "edges = [(a, b, length / keys.rows_each) for a, b, length in edges]",
+        "edges = [(a, b, length) for a, b, length in edges]",
+        "tests/people/test_people_promise.py",
+        "test_a_row_gets_its_part_of_every_distance_of_every_kind",
+    ),
+    Mutant(
+        "accounting/worst_case.py",
+        "return loss * self.universe.rows_each, pair",
+        "return loss, pair",
+        "tests/people/test_people_releases.py",
+        "test_a_share_of_what_a_row_has_is_that_of_a_person",
+    ),
+    Mutant(
+        "accounting/people.py",
+        "return 2 if parted <= set(() if table is None else table.attributes) else 2 * universe.rows_each",
+        "return 2 if parted <= set(() if table is None else table.attributes) else universe.rows_each",
+        "tests/people/test_count_people.py",
+        "test_a_table_of_people_changes_by_two_for_each_row_and_no_more_than_it_has_groups",
+    ),
+    Mutant(
+        "accounting/people.py",
+        "(1 - slack)",
+        "(1 + 2**20 * slack)",
+        "tests/people/test_count_people.py",
+        "test_how_far_groups_are_apart_is_that_of_all_pairs",
+    ),
+    Mutant(
+        "accounting/ratio.py",
+        "return replace(found, upper=found.upper + part, lower=found.lower + part, witness=witness)",
+        "return replace(found, upper=max(found.upper, part), lower=found.lower, witness=witness)",
+        "tests/people/test_count_people.py",
+        "test_no_two_people_are_told_apart_by_more_than_was_promised",
+    ),
+    Mutant(
+        "accounting/with_people.py",
+        "return math.inf if math.inf in parts else sum((Fraction(part) for part in parts), Fraction(0))",
+        "return max(parts)",
+        "tests/people/test_count_people.py",
+        "test_counts_that_different_rows_change_add_up",
+    ),
+    Mutant(
+        "engines/keeping.py",
+        "for time in range(1, int(self.counts[row]) + 1):",
+        "for time in range(1, min(int(self.counts[row]), 3) + 1):",
+        "tests/people/test_kept_rows.py",
+        "test_every_source_keeps_the_same_rows",
+    ),
+    Mutant(
+        "engines/keeping.py",
+        "return named + 1  # counted even if there is none",
+        "return named + int(NO_KEY in self.digests)",
+        "tests/people/test_kept_rows.py",
+        "test_keys_may_be_whole_numbers_and_several_columns",
+    ),
+    Mutant(
+        "engines/duck_people.py",
+        "md5({told}), {people.at_most})",
+        "{cell}, {people.at_most})",
+        "tests/people/test_kept_rows.py",
+        "test_every_source_keeps_the_same_rows",
+    ),
+    Mutant(
+        "engines/beside_people.py",
+        "if entries[p] == 1}",
+        "if entries[p] >= 1}",
+        "tests/people/test_table_of_people.py",
+        "test_each_row_gets_what_is_known_of_its_person",
+    ),
+    Mutant(
+        "engines/beside_people.py",
+        "once.pop(NO_KEY, None)",
+        "pass",
+        "tests/people/test_table_of_people.py",
+        "test_each_row_gets_what_is_known_of_its_person",
+    ),
+    Mutant(
+        "ledger/upgrade.py",
+        '    if old != new:\n        raise PolicyError("attributes cannot change under [people]',
+        '    if False:\n        raise PolicyError("attributes cannot change under [people]',
+        "tests/people/test_people_releases.py",
+        "test_whose_rows_they_are_is_fixed_for_a_ledgers_life",
+    ),
+    Mutant(
+        "ledger/history.py",
+        "return PeopleCost(cost.workload, cost.scales, metric)",
+        "return cost",
+        "tests/people/test_count_people.py",
+        "test_a_new_version_of_the_policy_counts_people_by_its_own_distances",
+    ),
+    Mutant(
+        "model/blocks/people.py",
+        "pairs = np.unique(np.stack([row[~own], person[~own]], axis=1), axis=0)",
+        "pairs = np.stack([row[~own], person[~own]], axis=1)",
+        "tests/people/test_count_people.py",
+        "test_a_release_counts_people_with_at_least_one_kept_row",
+    ),
+    Mutant(
+        "verify/people.py",
+        "return 2 if parted <= set(own) else 2 * universe.rows_each",
+        "return 2",
+        "tests/people/test_count_people.py",
+        "test_files_and_ledger_are_verified_and_forged_ones_are_not",
+    ),
+)
+
 HARMLESS = (
     Mutant(
         "ledger/history.py",
@@ -801,4 +924,4 @@ HARMLESS = (
     ),
 )
 
-MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *HARMLESS)
+MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *PEOPLE, *HARMLESS)
