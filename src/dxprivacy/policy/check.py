@@ -142,6 +142,8 @@ def check(policy: PolicyFacts) -> Check:
     if isinstance(policy.metric, WithAbsent) and policy.metric.tightens:
         tightened.append((*_farthest(policy.metric), 2 * float(policy.metric.radius)))
         warnings.append(_presence_warning(policy.metric))
+    if policy.universe.file.quoted_line_breaks:
+        warnings.append(_line_breaks_notice())
     if len(rows) > 1:
         warnings += _correlation(rows)
     far = policy.metric.farthest
@@ -356,6 +358,14 @@ def _declared_notice(attribute: Attribute) -> Notice:
         "declared",
         f"declared public: the list of values of {attribute.name} was read from the data; that they occur is outside "
         "the promise.",
+    )
+
+
+def _line_breaks_notice() -> Notice:
+    return Notice(
+        "line breaks",
+        "quoted_line_breaks: a CSV file that is not quoted properly is refused, and that may depend on one row. It rests "
+        "on you that the program which writes it quotes whatever people enter; docs/data.md says how.",
     )
 
 
