@@ -364,8 +364,8 @@ def _declared_notice(attribute: Attribute) -> Notice:
 def _line_breaks_notice() -> Notice:
     return Notice(
         "line breaks",
-        "quoted_line_breaks: a CSV file that is not quoted properly is refused, and that may depend on one row. It rests "
-        "on you that the program which writes it quotes whatever people enter; docs/data.md says how.",
+        "quoted_line_breaks: a CSV file that is not quoted properly is refused, and that may depend on one row. It "
+        "rests on you that the program which writes it quotes whatever people enter; docs/data.md says how.",
     )
 
 
