@@ -1,6 +1,7 @@
 """`[file]`: delimiters, encodings and headers that the policy declares; nothing is guessed, one row is one row."""
 
 import gzip
+import io
 import random
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from test_engine_sources import workbook
 
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
-from dxprivacy.engines import open_source
+from dxprivacy.engines import open_source, recoded
 from dxprivacy.engines.csv_fields import split_quoted
 from dxprivacy.errors import DataError, PolicyError, UsageError
 from dxprivacy.model.file_format import CODECS, FileFormat
@@ -180,3 +181,20 @@ def test_what_a_universe_says_of_its_file_is_in_its_digest_and_comes_back():
 
 def test_fields_split_by_any_delimiter():
     assert split_quoted('"a;b";c"d;"e ""f"" g";', ";") == ["a;b", 'c"d', 'e "f" g', ""]
+
+
+@pytest.mark.parametrize("encoding", [name for name in CODECS if name != "utf-8"])
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
+def test_bytes_are_recoded_alike_however_they_are_cut(encoding, chunk, monkeypatch):
+    """Random bytes, with line feeds and pairs of surrogates among them: line by line what a whole decoding gives."""
+    monkeypatch.setattr(recoded, "_CHUNK", chunk)
+    rng = random.Random(f"{encoding} {chunk}")
+    codec = CODECS[encoding]
+    for _ in range(30):
+        parts = [
+            rng.choice([rng.randbytes(3), "\n".encode(codec), "😀".encode(codec, "replace"), b""]) for _ in range(12)
+        ]
+        content = b"".join(parts)
+        with recoded.recoded(io.BytesIO(content), codec) as handle:
+            read = b"".join(iter(handle.readline, b""))
+        assert read.decode() == content.decode(codec, "replace")

@@ -112,6 +112,13 @@ def test_objects_of_any_kind_of_number_count_alike():
     assert counted(frame) == [3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
 
 
+def test_numbers_too_large_for_a_type_are_in_no_column_of_it(tmp_path):
+    universe = Universe([Values(name="rate", values=("1" + "0" * 60 + ".5", "1" + "0" * 400 + ".5", "0.5"))])
+    for declared in (pa.float32(), pa.float64()):
+        data = build("arrow", {"rate": (declared, [0.5, 3e38])}, tmp_path)
+        assert open_source(data).count(universe).counts.tolist() == [0, 0, 1, 1]
+
+
 def test_whole_numbers_can_never_hold_decimals(tmp_path):
     only = Universe([Values(name="rate", values=("17.5", "x"))])
     with pytest.raises(DataError, match="is whole numbers, the policy needs text"):

@@ -148,6 +148,20 @@ def test_folding_is_unicodes_own_letter_by_letter_and_fixed():
     assert "ſıİßẞ\u212a\u212b".translate(folding()) == "sıİßß\u212a\u212b"  # signs are no letters
 
 
+def test_every_letter_is_folded_by_the_engine_as_by_python(tmp_path):
+    small = sorted(set(folding().values()))
+    letters = Values(name="state", values=tuple(small), spelling=Spelling(fold_case=True))
+    entries = [*small, *map(chr, folding()), "ß", "ẞ", "\u212a", "İ", "ı", "ǅ", "ﬁ"]
+    data = build("parquet", {"state": (pa.string(), entries)}, tmp_path)
+    read = entry_reader(letters.codec)
+    places = [read(entry) for entry in entries]
+    assert open_source(data).count(Universe([letters])).counts.tolist() == [
+        places.count(k) for k in range(letters.size)
+    ]
+    assert places[: len(small)] == list(range(len(small)))
+    assert places.count(letters.listed) == 4  # what is no letter here, or no single one
+
+
 @pytest.mark.parametrize(
     ("spelling", "values", "words"),
     [

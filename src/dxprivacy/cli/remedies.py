@@ -21,6 +21,7 @@ LOOKED_AT = 1_000
 
 _NUMBERS = ("1.234,5", "1,234.5", "1 234,5", "1'234.5", "1234,5")
 _DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M")
+_TIMES = ("%H.%M", "%Hh%M", "%H%M", "%H%M%S")
 _MOST_ALIASES = 8
 _MOST_SHOWN = 3
 _CLOSE = 0.65
@@ -61,7 +62,6 @@ def _mended(changed: "Attribute", texts: Iterable[str]) -> set[str]:
 def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[str, Attribute]]":
     """Each line that may help, and the attribute that it would make."""
     from dxprivacy.attributes.points import Points
-    from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
     from dxprivacy.attributes.values import Values
     from dxprivacy.errors import PolicyError
 
@@ -74,13 +74,12 @@ def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[st
             except PolicyError:  # two values would be written alike
                 continue
         return
-    for written in (*_NUMBERS, *_DATES):
+    for written in (*_NUMBERS, *_DATES, *_TIMES):
         if written == attribute.format:
             continue
         try:
-            (DateFormat if "%" in written else NumberFormat).of(written)
             yield f'format = "{written}"', replace(attribute, format=written)
-        except PolicyError:  # of the other kind
+        except PolicyError:  # of another kind
             continue
 
 

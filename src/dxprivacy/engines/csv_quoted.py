@@ -35,7 +35,7 @@ def records(read: Callable[[], bytes], delimiter: str, name: str) -> Iterator[li
 
     def finished() -> str:
         record = "".join(held).removesuffix("\r")
-        if room <= 0:
+        if room < 0:
             return record[:LONGEST_LINE] + CUT
         if '"' in record and not sound.fullmatch(record):
             raise unsound(name)

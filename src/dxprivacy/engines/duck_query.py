@@ -116,7 +116,10 @@ def _reachable(read: Read, codec: ListedTexts) -> dict[str, int]:
     number = np.float32 if read.column.native == "FLOAT" else float
 
     def is_own(text: str) -> bool:
-        return as_text(number(text)) == text if is_fraction(text) else re.fullmatch("-?[0-9]+", text) is not None
+        if not is_fraction(text):
+            return re.fullmatch("-?[0-9]+", text) is not None
+        with np.errstate(over="ignore"):  # what overflows is infinite, and no text
+            return as_text(number(text)) == text
 
     return {text: k for text, k in codec.places.items() if is_own(text)}
 

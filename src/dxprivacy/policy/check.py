@@ -149,6 +149,8 @@ def check(policy: PolicyFacts) -> Check:
         warnings.append(_presence_warning(whole))
     if policy.universe.people is not None:
         warnings.append(_kept_notice(policy.universe.people))
+    if policy.universe.file.quoted_line_breaks:
+        warnings.append(_line_breaks_notice())
     if len(rows) > 1:
         warnings += _correlation(rows)
     far = whole.farthest
@@ -379,6 +381,14 @@ def _declared_notice(attribute: Attribute) -> Notice:
         "declared",
         f"declared public: the list of values of {attribute.name} was read from the data; that they occur is outside "
         "the promise.",
+    )
+
+
+def _line_breaks_notice() -> Notice:
+    return Notice(
+        "line breaks",
+        "quoted_line_breaks: a CSV file that is not quoted properly is refused, and that may depend on one row. It "
+        "rests on you that the program which writes it quotes whatever people enter; docs/data.md says how.",
     )
 
 

@@ -124,8 +124,9 @@ def _aliases(keys: Keys, attribute: Attribute) -> tuple[tuple[str, str], ...]:
     if not isinstance(given, dict):
         raise keys.error("aliases is a table: behind each value its further texts", "aliases", [example])
     found: list[tuple[str, str]] = []
+    known = set(attribute.texts)
     for value, texts in given.items():
-        if value not in attribute.texts:
+        if value not in known:
             hints = did_you_mean(value, attribute.texts)
             raise keys.error(
                 f"{keys.name} has no value {value[:60]!r}; aliases are further texts for its values", "aliases", hints

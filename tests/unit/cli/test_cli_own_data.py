@@ -165,6 +165,33 @@ def test_the_remedy_that_is_shown_can_be_pasted_and_mends_what_it_says(here, dxp
     assert after["rows"] == rows[1]
 
 
+def test_every_kind_of_attribute_may_be_looked_at(here, dxp):
+    kinds = {
+        "i": "integers = [0, 9]\nper = 1",
+        "n": "numbers = [0, 9]\nstep = 1\nper = 1",
+        "d": 'dates = ["2026-01-01", "2026-12-31"]\nper = "1 day"',
+        "w": "weekdays = true",
+        "h": 'hours = [0, 24]\nper = "1 hour"',
+        "s": 'columns = ["i", "n"]\nintegers = [0, 9]\nper = 1',
+        "p": 'points = "p.csv"\nper = "1 km"\ntrim = true',
+    }
+    body = "".join(f"[attributes.{name}]\n{text}\nepsilon = 1\n" for name, text in kinds.items())
+    (here / "p.csv").write_text("id,latitude,longitude\nHome,1,2\n")
+    (here / "policy.toml").write_text(HEAD + body)
+    (here / "k.csv").write_text('i,n,d,w,h,p\n"1,0","1,5",3.1.2026,13/1/2026,8.15,HOME\nx,x,x,x,x,x\n')
+    page = json.loads(dxp("inspect", "k.csv", "--json").fine().out)["attributes"]
+    told = {a["attribute"]: [r["line"] for r in a["remedies"]] for a in page}
+    assert told == {
+        "i": ['format = "1234,5"'],
+        "n": ['format = "1234,5"'],
+        "d": ['format = "%d.%m.%Y"'],
+        "w": ['format = "%d/%m/%Y"'],
+        "h": ['format = "%H.%M"'],
+        "s": [],
+        "p": ["fold_case = true"],
+    }
+
+
 def test_entries_in_another_encoding_are_told_of(here, dxp):
     (here / "policy.toml").write_text(HEAD + ORT)
     screen = dxp("inspect", "one_bad_byte.csv").fine().out

@@ -33,6 +33,12 @@ def test_a_policy_declares_how_its_files_are_written(attributes, top):
     assert made.metric.exact(0, 1) == plain.metric.exact(0, 1)
 
 
+def test_the_page_for_the_lawyer_says_on_what_line_breaks_rest():
+    told = [n.text for n in policy("[file]\nquoted_line_breaks = true\n").check().warnings]
+    assert any("may depend on one row" in text for text in told)
+    assert not any("one row" in n.text for n in policy(SEMICOLON).check().warnings)
+
+
 @pytest.mark.parametrize(
     ("table", "line", "words"),
     [
