@@ -731,8 +731,8 @@ OTHERS = (
 DECLARED = (
     Mutant(
         "model/universe.py",
-        "[a.spec() for a in self.attributes] + self.file.spec() + absent",
-        "[a.spec() for a in self.attributes] + absent",
+        "[a.spec() for a in self.attributes] + self.file.spec() + self._absence()",
+        "[a.spec() for a in self.attributes] + self._absence()",
         "tests/unit/policy/test_file_table.py",
         "test_a_plan_for_one_reading_is_not_released_under_another",
     ),

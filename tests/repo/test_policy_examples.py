@@ -24,8 +24,10 @@ def policies(text):
     parts = [part for part in re.split(r"(?=^\[)", text, flags=re.MULTILINE) if part.strip()]
     attributes = [part for part in parts if part.startswith("[attributes.")]
     rest = [part for part in parts if not part.startswith("[")]
-    ends = [part for part in parts if part.startswith("[combine]")]
+    ends = [part for part in parts if part.startswith(("[combine]", "[people", "[file]"))]
     head = "".join(rest) if "title =" in "".join(rest) else 'title = "Example"\ndataset = "example"\n' + "".join(rest)
+    if "from =" in text:  # what stands in a table of people stands beside what does not
+        attributes = ["".join(attributes) + '[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n']
     for attribute in attributes or ['[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n']:
         yield head + attribute + "".join(ends)
 

@@ -196,7 +196,7 @@ def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
 
 def test_planning_never_opens_data(town, dxp, monkeypatch):
     # The session first: imported after its engines were taken away, it would never have them again.
-    monkeypatch.setattr("dxprivacy.session.session.open_source", None)
+    monkeypatch.setattr("dxprivacy.session.session.open_data", None)
     monkeypatch.setattr("dxprivacy.engines.open_source", None)
     dxp("plan", "policy.toml", "count by sex").fine()
 
