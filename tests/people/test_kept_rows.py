@@ -204,3 +204,21 @@ def test_a_universe_of_very_many_cells_is_kept_alike(tmp_path):
     told = [found(open_source(build(kind, data, tmp_path)), policy) for kind in ("csv", "parquet", "jsonl", "polars")]
     assert told[0].total() > 0
     assert all(each == told[0] for each in told)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "polars"])
+def test_rare_values_are_not_favoured_on_any_source(kind, tmp_path):
+    """Of a hundred rows alike and one other, the other is kept as rarely as it is there."""
+    rows = [(f"p{k}", "x", 1) for k in range(60) for _ in range(100)] + [(f"p{k}", "y", 2) for k in range(60)]
+    _, total = by_hand(rows, 2)
+    got = found(open_source(build(kind, table(rows), tmp_path)), policy_of(2))
+    assert got == total
+    assert got[1 * 11 + 2] <= 10
+
+
+@pytest.mark.parametrize("kinds", [("csv",), ("parquet",), ("csv", "parquet")])
+def test_the_person_without_a_key_is_counted_even_if_there_is_none(kinds, tmp_path):
+    rows = [(f"p{k % 7}", "x", 1) for k in range(20)]
+    parts = [build(kind, table(rows[k :: len(kinds)]), tmp_path) for k, kind in enumerate(kinds)]
+    assert open_source(parts).people(policy_of().universe) == 8
+    assert open_source(parts).people(policy_of(no_key="own").universe) == 7
