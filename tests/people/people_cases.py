@@ -4,7 +4,7 @@ import itertools
 import random
 from collections import Counter
 from fractions import Fraction
-from hashlib import md5
+from hashlib import md5, sha256
 
 import dxprivacy as dx
 
@@ -42,7 +42,7 @@ def kept_by_hand(key: str, cells: list[int], at_most: int) -> Counter[int]:
     numbered = []
     for cell in cells:
         seen[cell] += 1
-        told = f"{md5(key.encode()).hexdigest()}|{cell}|{seen[cell]}"
+        told = f"{sha256(key.encode()).hexdigest()[:32]}|{cell}|{seen[cell]}"
         numbered.append((md5(told.encode()).hexdigest(), cell))
     return Counter(cell for _, cell in sorted(numbered)[:at_most])
 

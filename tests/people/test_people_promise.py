@@ -168,4 +168,4 @@ def test_rows_are_chosen_without_favour():
     assert abs(first - 2_000) < 5 * math.sqrt(1_000)
     often = sum(kept_by_hand(f"person {k}", [0] * 9 + [1], 1)[1] for k in range(4_000))
     assert abs(often - 400) < 5 * math.sqrt(360)  # one in ten, though it is one of two values
-    assert digest_of_key("") == "d41d8cd98f00b204e9800998ecf8427e"
+    assert digest_of_key("").startswith("e3b0c44298fc1c149afbf4c8996fb924")

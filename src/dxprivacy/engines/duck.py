@@ -138,7 +138,7 @@ class DuckSource:
         packing = Packing(universe)
         groups = self._by_person(con, universe, required(universe))
         found = con.execute(keyed_sql(groups, packing), self._table.parameters).fetchnumpy()
-        digests, person = np.unique(np.asarray(found["digest"], dtype="U32"), return_inverse=True)
+        digests, person = np.unique(np.asarray(found["digest"], dtype="U64"), return_inverse=True)
         cells = tuple(np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(packing.numbers)))
         place = person.reshape(-1).astype(np.int64)
         return KeyedRows(tuple(digests.tolist()), place, cells, np.asarray(found["n"], dtype=np.int64))

@@ -7,7 +7,7 @@ anyway; only people with more rows than count have theirs numbered.
 from collections.abc import Sequence
 
 from dxprivacy.engines.duck_dialect import sql
-from dxprivacy.engines.keeping import EACH_THEIR_OWN, LONGEST_KEY
+from dxprivacy.engines.keeping import DIGITS, EACH_THEIR_OWN, LONGEST_KEY
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import text_of
 from dxprivacy.engines.source import Column, Kind
@@ -39,7 +39,7 @@ def people_sql(rows: str, people: People) -> str:
 
 def keyed_sql(groups: str, packing: Packing) -> str:
     """All rows by person and cell, as (digest, c0, c1, ..., n)."""
-    return f"SELECT md5({PERSON}) AS digest, {', '.join(_cells(packing))}, n FROM ({groups})"
+    return f"SELECT sha256({PERSON}) AS digest, {', '.join(_cells(packing))}, n FROM ({groups})"
 
 
 def kept_sql(groups: str, people: People, whole: Packing, asked: Packing, axes: Sequence[int], by_person: bool) -> str:
@@ -62,7 +62,7 @@ def kept_sql(groups: str, people: People, whole: Packing, asked: Packing, axes: 
     return f"""
         WITH groups AS MATERIALIZED ({groups}),
         over AS MATERIALIZED (
-            SELECT {PERSON}, md5({PERSON}) AS digest FROM groups
+            SELECT {PERSON}, left(sha256({PERSON}), {DIGITS}) AS digest FROM groups
             GROUP BY {PERSON} HAVING sum(n) > {people.at_most}{limited}),
         theirs AS MATERIALIZED (SELECT * FROM groups JOIN over USING ({PERSON})),
         numbered AS (

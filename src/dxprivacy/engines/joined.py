@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dxprivacy.engines.keeping import KeptRows, KeyedRows, required
-from dxprivacy.engines.packing import together
+from dxprivacy.engines.packing import Packing, together
 from dxprivacy.engines.source import Column, Entry, Others, Source
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
@@ -59,7 +59,7 @@ class Joined:
     def keyed(self, universe: Universe) -> KeyedRows:
         """The rows of all by person and cell."""
         self.check(universe)
-        return KeyedRows.merged(source.keyed(universe) for source in self._sources)
+        return KeyedRows.merged((source.keyed(universe) for source in self._sources), Packing(universe))
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
         """The kept rows by cell of some attributes."""

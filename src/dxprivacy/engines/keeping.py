@@ -1,6 +1,6 @@
 """Which rows of a person are kept where there are more than count: a function of that person's rows alone.
 
-Each row gets a number: the MD5 digest of the text `K|C|T`, where K is the digest of its key (32 hexadecimal digits), C
+Each row gets a number: the MD5 digest of the text `K|C|T`, where K are 32 digits of the SHA-256 digest of its key, C
 its cell by all attributes of the policy (the numbers of `Packing`, commas between them) and T how manieth row of this
 person in this cell it is.  Those with the least numbers are kept.  So neither the order of the file nor anybody else's
 rows matter, and no value is favoured: of every person's rows, each is as likely to stay as any other.
@@ -9,7 +9,7 @@ rows matter, and no value is favoured: of every person's rows, each is as likely
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import md5
+from hashlib import md5, sha256
 
 import numpy as np
 
@@ -25,6 +25,8 @@ LONGEST_KEY = 1_024
 NOBODY = ""
 """The key of rows that have none: no key is empty."""
 EACH_THEIR_OWN = -1
+DIGITS = 32
+"""Of a key's digest, in the text by which a row is numbered."""
 
 
 def required(universe: Universe) -> People:
@@ -51,8 +53,8 @@ def _part(entry: object) -> str:
 
 
 def digest_of_key(key: str) -> str:
-    """What stands for a key from here on."""
-    return md5(key.encode(), usedforsecurity=False).hexdigest()
+    """What stands for a key from here on: no two keys that anybody can find have the same."""
+    return sha256(key.encode()).hexdigest()
 
 
 NO_KEY = digest_of_key(NOBODY)
@@ -71,10 +73,11 @@ class KeyedRows:
         return "KeyedRows(hidden)"
 
     @classmethod
-    def merged(cls, parts: Iterable["KeyedRows"]) -> "KeyedRows":
-        """All rows of several: the same key is the same person."""
+    def merged(cls, parts: Iterable["KeyedRows"], packing: Packing) -> "KeyedRows":
+        """All rows of several, of which some or all may have none: the same key is the same person."""
         at: dict[str, int] = {}
-        persons, numbers, counts = [], [], []
+        nothing: Ints = np.zeros(0, dtype=np.int64)
+        persons, numbers, counts = [nothing], [(nothing,) * len(packing.numbers)], [nothing]
         for part in parts:
             place = np.array([at.setdefault(digest, len(at)) for digest in part.digests], dtype=np.int64)
             persons.append(place[part.person])
@@ -82,6 +85,8 @@ class KeyedRows:
             counts.append(part.counts)
         person, times = np.concatenate(persons), np.concatenate(counts)
         packed = [np.concatenate(column) for column in zip(*numbers, strict=True)]
+        if not len(times):
+            return cls(tuple(at), person, tuple(packed), times)
         keys, place = np.unique(np.stack([person, *packed], axis=1), axis=0, return_inverse=True)
         total = np.zeros(len(keys), dtype=np.int64)
         np.add.at(total, place.reshape(-1), times)
@@ -120,7 +125,7 @@ class KeyedRows:
 
     def _numbered(self, rows: Ints) -> Iterator[tuple[bytes, int]]:
         """The number of each of some rows of one person, and where it stands."""
-        key = self.digests[int(self.person[rows[0]])]
+        key = self.digests[int(self.person[rows[0]])][:DIGITS]
         for row in rows.tolist():
             head = f"{key}|{','.join(str(int(column[row])) for column in self.numbers)}|"
             for time in range(1, int(self.counts[row]) + 1):

@@ -93,8 +93,8 @@ class PlacedSource(ABC):
             packed = packing.pack(places.of(block.columns[:read]))
             parts.append(KeyedRows(tuple(map(digest_of_key, keys)), which, tuple(packed), block.times))
             if len(parts) == _MERGED:
-                parts = [KeyedRows.merged(parts)]
-        return KeyedRows.merged(parts)
+                parts = [KeyedRows.merged(parts, packing)]
+        return KeyedRows.merged(parts, packing)
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
         """The kept rows by cell of some attributes."""

@@ -82,7 +82,7 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
         worst = _worst_case(entries, metric)
         return Adoption(before, version, None, tuple(entries), used, pair, worst, worst)
     require_unit(before, version.unit)
-    require_people(before.universe, metric.universe)
+    require_people(before.universe, metric.universe, version.recoded)
     require_fresh(history.versions, version)
     upgrade = Upgrade.between(before.universe, metric.universe, version.recoded)
     if reserved:

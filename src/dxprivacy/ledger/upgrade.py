@@ -193,7 +193,7 @@ def require_unit(old: Recorded, unit: str) -> None:
         )
 
 
-def require_people(old: Universe, new: Universe) -> None:
+def require_people(old: Universe, new: Universe, recoded: Mapping[str, Recoding]) -> None:
     """Whose rows they are, and which are kept, is fixed for a ledger's life: other rows would be other people's.
 
     Rows are chosen by their cells, so these stay what they are too; distances may change.
@@ -203,6 +203,8 @@ def require_people(old: Universe, new: Universe) -> None:
     hints = [("the same [people] and attributes", "ε may change"), ("a new dataset", "starts a new ledger")]
     if old.people != new.people:
         raise PolicyError("people cannot change: past releases kept the rows of the people that they knew", hints=hints)
+    if any(recoded.values()):
+        raise PolicyError("entries cannot be recoded under [people]: they decide which rows are kept", hints=hints)
     if old != new:
         raise PolicyError("attributes cannot change under [people]: they decide which rows are kept", hints=hints)
 

@@ -9,12 +9,13 @@ from itertools import combinations, product
 from dxprivacy.errors import Undecided
 from dxprivacy.verify.blocks import PeopleTable
 from dxprivacy.verify.combined import WithAbsent
-from dxprivacy.verify.distances import Distance
+from dxprivacy.verify.distances import ERROR, Distance
 from dxprivacy.verify.reading import Exact, refuse
 from dxprivacy.verify.universe import Universe
 
 _MOST_PAIRS = 20_000_000
 _FEW_CELLS = 2_000
+_CLOSE = (1 + 4 * ERROR) / (1 - 4 * ERROR)
 _Ends = tuple[Exact, Exact]
 _FAR: _Ends = (math.inf, math.inf)
 
@@ -78,13 +79,23 @@ def _along(groups: Sequence[int], size: int, metric: Distance) -> list[_Ends]:
     """For each group of one attribute's values the least distance to a value outside."""
     if metric.pair_count(groups) > _MOST_PAIRS:
         raise Undecided("too many pairs of values to tell how far groups of people are apart", where="certificate")
-    best = [_FAR] * size
+    least = [math.inf] * size  # in floats, which are close
+    near: list[tuple[float, int, int]] = []
     for u, v in metric.pairs(groups):
         if groups[u] == groups[v]:
             continue
-        low, high = metric.between(u, v)
-        for group in (groups[u], groups[v]):
-            if group >= 0:
+        about = metric.about(u, v)
+        mine = [group for group in (groups[u], groups[v]) if group >= 0]
+        if any(about <= least[group] * _CLOSE for group in mine):
+            near.append((about, u, v))
+            for group in mine:
+                least[group] = min(least[group], about)
+    best = [_FAR] * size
+    for about, u, v in near:
+        mine = [group for group in (groups[u], groups[v]) if group >= 0 and about <= least[group] * _CLOSE]
+        if mine:
+            low, high = metric.between(u, v)
+            for group in mine:
                 best[group] = (min(best[group][0], low), min(best[group][1], high))
     return best
 

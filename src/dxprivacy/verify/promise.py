@@ -104,7 +104,7 @@ def check_sentences(
     data: Any, policy: Policy, records: int, file: str, worst: float, so_far: Sequence[float] | None
 ) -> None:
     """Three sentences, each as it must be; `so_far` is what all releases may have come to, None where nobody knows."""
-    stated = sentences_for(data, file, people=policy.universe.people is not None)
+    stated = sentences_for(data, file)
     # a distance right between two roundings may be printed as either
     most = policy.metric.largest * policy.universe.rows_each
     largest = [most * f for f in (1, 1 - 1e-6, 1 + 1e-6)]
@@ -115,7 +115,7 @@ def check_sentences(
             raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")
 
 
-def sentences_for(data: Any, file: str, *, people: bool = False) -> list[str]:
+def sentences_for(data: Any, file: str) -> list[str]:
     """Three sentences that are written as those of a promise are, with whatever numbers in them."""
     stated = reading.each(data, "promise", reading.text)
     if len(stated) != 3:
@@ -131,10 +131,31 @@ def sentences_for(data: Any, file: str, *, people: bool = False) -> list[str]:
         rf"policy permits (?:no limit|up to ε = {number}); someone with several records, or with attributes that "
         r"reveal one another, is protected less than this says\.",
     )
-    for k, (sentence, pattern) in enumerate(zip(stated, patterns, strict=True) if not people else ()):
+    if stated[0].startswith("If any one person"):
+        patterns = _patterns_of_people(file, number)
+    for k, (sentence, pattern) in enumerate(zip(stated, patterns, strict=True)):
         if not re.fullmatch(pattern, sentence):
             raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")
     return stated
+
+
+def _patterns_of_people(file: str, number: str) -> tuple[str, str, str]:
+    """The sentences to people with several rows, with whatever numbers in them."""
+    m = r"(?:only one row of each person is|at most [0-9,]+ rows of each person are)"
+    return (
+        r"If any one person with all their rows is replaced by another person(?:, added or removed)?, the probability "
+        r"of any set of outputs of this release changes by at most the factor e\^L, where L adds up L\(i,j\) over "
+        r"their kept rows i and j, matched in whatever way \(a row that one of them does not have is absent\), and the "
+        rf"part that counts of people take of the largest ε between two matched rows; {m} kept, the number of people "
+        r"(?:\([0-9,]+\) is treated as public|is private), and that of rows is private\.",
+        rf"Added over every release in {re.escape(file)}, L stays at or below the largest ε that the policy gives to "
+        r"two matched rows, for every two people; rows that the policy sets far apart are protected weakly\. Of "
+        r"somebody with more than (?:one row|[0-9,]+ rows) this holds for those that are kept: a small change of one "
+        r"can change which they are\.",
+        rf"In plain differential-privacy terms this release is ε = {number} for a whole person, all releases so far "
+        rf"ε = {number}, and the policy permits (?:no limit|up to ε = {number}); people whose rows tell something "
+        r"about other people, or whose attributes reveal one another, are protected less than this says\.",
+    )
 
 
 def check_number(data: Any, records: int) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import Cost, SelectionCost
-from dxprivacy.accounting.refusals import separates
+from dxprivacy.accounting.refusals import nothing_left, separates
 from dxprivacy.accounting.repair import Allowance, repaired
 from dxprivacy.accounting.share import parse_share, require_spent
-from dxprivacy.errors import UsageError
+from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import is_whole, round_up
 from dxprivacy.files.canonical import sealed
@@ -21,6 +21,7 @@ from dxprivacy.files.formats import CHOICE_PLAN
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.mechanisms.choice.release import ChoiceRelease, build_choice, choice_from_json, rehearse_choice
 from dxprivacy.mechanisms.choice.run import chosen
+from dxprivacy.mechanisms.laplace.facts import LARGEST_SCALE
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
@@ -30,6 +31,8 @@ from dxprivacy.questions.pick_grammar import parse_pick
 from dxprivacy.questions.picks import Pick
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import Displayed, shown
+
+_CRUMBS = 2.0**30  # what roundings leave of a budget is not worth a choice
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,7 +116,11 @@ def make_choice(
         raise separates(found.workload, metric, bound.witness)
     allowance = Allowance(metric, granted, require_spent(spent, metric))
     proposed: Floats = np.array([certified_scale(Fraction(bound.upper), granted)])
-    (scale,), _ = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
+    (scale,), certificate = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
+    if certificate.witness is not None and scale > proposed[0] * _CRUMBS:
+        raise nothing_left(found.workload, metric, certificate.witness)
+    if scale >= LARGEST_SCALE:
+        raise NotCertified("the noise would be larger than any score", hints=["the policy is too strict for this"])
     known = metric.universe.max_records if rows is None else _whole(rows)
     choice = Choice(
         pick=wanted,
