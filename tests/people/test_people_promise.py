@@ -13,6 +13,7 @@ from people_cases import apart, every_row, kept_by_hand, policy_text
 import dxprivacy as dx
 from dxprivacy.engines.keeping import digest_of_key
 from dxprivacy.errors import DxError
+from dxprivacy.questions.grammar import parse
 
 ASKED = (
     *("count", "count by a", "sum a", "mean a", "count where a=0", "count where a=x", "prefixes a", "table a by b"),
@@ -26,7 +27,7 @@ def planned(policy: dx.Policy, rng: random.Random):
     questions = []
     for text in rng.sample(ASKED, len(ASKED)):
         try:
-            dx.plan([text], policy.metric, rows=10)
+            parse(text).on(policy.universe)
         except DxError:
             continue
         questions.append(text)
@@ -60,17 +61,17 @@ def test_no_two_people_are_told_apart_by_more_than_was_promised(seed):
         average, largest = apart(written, x, y, at_most)
         assert loss <= plan.share * average <= plan.share * largest
         worst = max(worst, loss)
-        _in_a_box(rng, ax, ay, scales, float(plan.share * largest))
+        if rng.random() < 0.05:
+            _in_a_box(ax, ay, scales, float(plan.share * largest))
     assert float(worst) <= plan.worst_epsilon * (1 + 1e-9)
 
 
-def _in_a_box(rng, ax, ay, scales, promised):
+def _in_a_box(ax, ay, scales, promised):
     """Outputs around both answers, by the law itself: no event is more likely than promised."""
     at = [k for k, s in enumerate(scales) if s][:3]
     if not at:
         return
-    log_p, log_q = 0.0, 0.0
-    for z in itertools.product(*([int(ax[k]) - 1, int(ax[k]), int(ay[k]), int(ay[k]) + 1] for k in at)):
+    for z in itertools.product(*(range(min(int(ax[k]), int(ay[k])) - 1, max(int(ax[k]), int(ay[k])) + 2) for k in at)):
         log_p = sum(-abs(v - int(ax[k])) / float(scales[k]) for v, k in zip(z, at, strict=True))
         log_q = sum(-abs(v - int(ay[k])) / float(scales[k]) for v, k in zip(z, at, strict=True))
         assert abs(log_p - log_q) <= promised + 1e-9
