@@ -49,15 +49,14 @@ class Grouped:
             sizes.setdefault(axis, 1)
             current = groups.setdefault(axis, np.zeros(universe.shape[axis], dtype=np.int64))
             current[~mask] = -1
-        part = math.prod((_part(universe, axis, groups[axis], masks.get(axis)) for axis in groups), start=Fraction(1))
-        found = cls(question, universe, groupings, groups, sizes, part)
         if (rows := math.prod(sizes.values())) > MAX_ROWS:
             largest = max((universe.attributes[g.axis] for g in groupings), key=lambda a: a.listed)
             hints = [(largest.coarser, "counts many values together")] if largest.coarser else []
             raise QuestionError(
                 f"{rows:,} answers are more than {MAX_ROWS:,}", where=f"question “{question}”", hints=hints
             )
-        return found
+        part = math.prod((_part(universe, axis, groups[axis], masks.get(axis)) for axis in groups), start=Fraction(1))
+        return cls(question, universe, groupings, groups, sizes, part)
 
     @property
     def labels(self) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import overload
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.questions.conditions import Condition, is_range
 
 SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
+
+_MANY = 500_000  # values, whose labels are not made before they are needed
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,26 @@ class Grouping:
 
     axis: int
     groups: Ints
-    labels: tuple[str, ...]
+    labels: Sequence[str]
     name: str = ""
+
+
+class _Texts(Sequence[str]):
+    """The labels of very many values, each made when somebody asks for it: mostly to be told that they are too many."""
+
+    def __init__(self, ref: "Reference") -> None:
+        self._ref = ref
+
+    def __len__(self) -> int:
+        return self._ref.attribute.listed
+
+    @overload
+    def __getitem__(self, k: int) -> str: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[str]: ...
+    def __getitem__(self, k: int | slice) -> str | Sequence[str]:
+        places = range(len(self))
+        return [self._ref.text(i) for i in places[k]] if isinstance(k, slice) else self._ref.text(places[k])
 
 
 def group(spec: str, universe: Universe) -> Grouping:
@@ -112,12 +133,21 @@ def group(spec: str, universe: Universe) -> Grouping:
         return _between_edges(ref, _scale(ref, spec), match["edges"])
     if ref.fact is not None and ref.entry is not None:
         return _grouping(ref, ref.attribute.places_of(ref.fact), [ref.entry.label(k) for k in range(ref.entry.listed)])
-    texts = [ref.text(k) for k in range(ref.attribute.listed)]
     if ref.fact is None:
-        return _grouping(ref, np.arange(len(texts), dtype=np.int64), texts)
+        return _each_value(ref)
+    texts = [ref.text(k) for k in range(ref.attribute.listed)]
     numbers = dict(zip(texts, ref.numbers, strict=True)) if ref.numbers is not None else {}
     place = {t: k for k, t in enumerate(sorted(set(texts), key=lambda t: (numbers.get(t, Fraction(0)), t)))}
     return _grouping(ref, [place[t] for t in texts], list(place))
+
+
+def _each_value(ref: Reference) -> Grouping:
+    """Every listed value is a group."""
+    listed = ref.attribute.listed
+    groups = np.arange(listed + ref.attribute.has_other, dtype=np.int64)
+    groups[listed:] = -1
+    labels = _Texts(ref) if listed > _MANY else tuple(ref.text(k) for k in range(listed))
+    return Grouping(ref.axis, groups, labels, ref.name)
 
 
 def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
