@@ -295,8 +295,8 @@ class OneLine:
             cls.__repr__ = OneLine.__repr__  # type: ignore[method-assign]  # or a dataclass would write its own
 
     def in_short(self) -> str:
-        """What tells it from others of its kind, in few words: nothing that is private."""
-        raise NotImplementedError
+        """What tells it from others of its kind, in few words: nothing that is private; most have some."""
+        return ""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({one_line(short(self.in_short(), _SUMMARY))})"

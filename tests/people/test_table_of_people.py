@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from people_cases import apart, kept_by_hand
+from people_cases import NoNoise, apart, kept_by_hand
 
 import dxprivacy as dx
 from dxprivacy.accounting.people import most_groups
@@ -51,11 +51,6 @@ VISITS = [
     ("", "A"),
     ("", "B"),
 ]
-
-
-class NoNoise:
-    def laplace(self, scales):
-        return np.zeros(len(scales), dtype=np.int64)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 
 _TIMES = 12
+_CRUMBS = 2.0**30  # what roundings leave of a budget buys so much noise that it is worth nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,7 @@ def repaired(
     scales: Floats, cost_of: Callable[[Floats], RowsCost], allowance: Allowance, asked: Workload
 ) -> tuple[Floats, Certificate]:
     """Scales that fit, in the proportions that were proposed, and the proof for these very scales."""
+    proposed = scales
     for _ in range(_TIMES):
         cost = cost_of(scales)
         certificate = certify(cost, allowance.metric)
@@ -68,6 +70,8 @@ def repaired(
             break
         missing = allowance.missing(cost, Fraction(certificate.ratio), asked)
         if missing <= 1:
+            if allowance.spent is not None and certificate.witness and scales.max() > proposed.max() * _CRUMBS:
+                raise nothing_left(asked, allowance.metric, certificate.witness)
             return scales, certificate
         scales = scales * (round_up(missing) * (1 + 2.0**-51))
     raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])

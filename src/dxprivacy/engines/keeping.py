@@ -87,11 +87,8 @@ class KeyedRows:
         packed = [np.concatenate(column) for column in zip(*numbers, strict=True)]
         if not len(times):
             return cls(tuple(at), person, tuple(packed), times)
-        keys, place = np.unique(np.stack([person, *packed], axis=1), axis=0, return_inverse=True)
-        total = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(total, place.reshape(-1), times)
-        columns = [np.ascontiguousarray(column) for column in keys.T]
-        return cls(tuple(at), columns[0], tuple(columns[1:]), total)
+        (person, *packed), total = merged([person, *packed], times)
+        return cls(tuple(at), person, tuple(packed), total)
 
     def people(self, rules: People) -> int:
         """How many people there are."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import Cost, SelectionCost
-from dxprivacy.accounting.refusals import nothing_left, separates
+from dxprivacy.accounting.refusals import separates
 from dxprivacy.accounting.repair import Allowance, repaired
 from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import NotCertified, UsageError
@@ -31,8 +31,6 @@ from dxprivacy.questions.pick_grammar import parse_pick
 from dxprivacy.questions.picks import Pick
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import Displayed, shown
-
-_CRUMBS = 2.0**30  # what roundings leave of a budget is not worth a choice
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,9 +114,7 @@ def make_choice(
         raise separates(found.workload, metric, bound.witness)
     allowance = Allowance(metric, granted, require_spent(spent, metric))
     proposed: Floats = np.array([certified_scale(Fraction(bound.upper), granted)])
-    (scale,), certificate = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
-    if certificate.witness is not None and scale > proposed[0] * _CRUMBS:
-        raise nothing_left(found.workload, metric, certificate.witness)
+    (scale,), _ = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
     if scale >= LARGEST_SCALE:
         raise NotCertified("the noise would be larger than any score", hints=["the policy is too strict for this"])
     known = metric.universe.max_records if rows is None else _whole(rows)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.accounting.people import best_scales, closest_groups, most_groups, part_of_people
-from dxprivacy.accounting.refusals import nothing_left, separates
+from dxprivacy.accounting.refusals import separates
 from dxprivacy.accounting.repair import Allowance, repaired
 from dxprivacy.accounting.with_people import laplace_cost
 from dxprivacy.exact.arrays import Floats
@@ -24,7 +24,6 @@ from dxprivacy.model.blocks import PeopleTable
 
 PEOPLE = "people"
 _LEAST = Fraction(1, 1 << 40)
-_CRUMBS = 2.0**30  # what roundings leave of a budget is not worth an answer
 
 
 def planned_with_people(task: Task, choose: Callable[[Task], Candidate]) -> Candidate:
@@ -51,8 +50,6 @@ def planned_with_people(task: Task, choose: Callable[[Task], Candidate]) -> Cand
         method, about = found.method, found.about
     allowance = Allowance(task.metric, task.share, task.spent)
     certified, certificate = repaired(scales, lambda s: laplace_cost(workload, s, task.metric), allowance, workload)
-    if certificate.witness is not None and certified.max() > scales.max() * _CRUMBS:
-        raise nothing_left(workload, task.metric, certificate.witness)
     return Candidate(method, tuple(certified.tolist()), certificate, task.as_asked, about)
 
 
