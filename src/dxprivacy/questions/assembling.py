@@ -1,7 +1,8 @@
 """From parts to a question, however they were written; and which kinds of question there are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
 from dxprivacy.questions.conditions import Condition
@@ -35,6 +36,7 @@ def assemble(
     weight: Fraction = Fraction(1),
     title: str = "",
     missing: str | None = None,
+    further: Mapping[str, Any] | None = None,
 ) -> Question:
     """A question from its parts, however they were written; what has no meaning is refused.
 
@@ -57,4 +59,10 @@ def assemble(
     if missing not in (None, "", usual):
         hint = (f'missing = "{usual}"', "how missing entries count") if usual else ("no missing", "entries all count")
         raise QuestionError(f"{ask} does not know how missing entries count: {str(missing)[:40]!r}", hints=[hint])
-    return kind(of, tuple(by), tuple(where), within, unit, weight, title, usual if missing is None else missing)
+    more = {name: value for name, value in (further or {}).items() if value is not None}
+    for name in more:
+        if name not in kind.also:
+            others = [other.said or other.ask for other in ASKS.values() if name in other.also]
+            raise QuestionError(f"{kind.said or ask} takes no “{name}”", hints=[(", ".join(others), "take it")])
+    counted = usual if missing is None else missing
+    return kind(of, tuple(by), tuple(where), within, unit, weight, title, counted, **more).settled()

@@ -7,15 +7,17 @@ from typing import Any, TypeAlias
 
 from dxprivacy.attributes.base import as_text
 from dxprivacy.attributes.calendar import days_named
-from dxprivacy.attributes.text_formats import hours_of
+from dxprivacy.attributes.text_formats import as_date, hours_of
 from dxprivacy.errors import UsageError
-from dxprivacy.exact.numbers import exact
+from dxprivacy.exact.numbers import exact, written_fraction
 
 Condition: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date, date]
 """Any of these values, or a range of numbers or days with both ends included."""
+Conditions: TypeAlias = tuple[tuple[str, Condition], ...]
+"""What is to hold, each by the name that it is about."""
 
 
-def conditions(where: Mapping[str, object] | None) -> tuple[tuple[str, Condition], ...]:
+def conditions(where: Mapping[str, object] | None) -> Conditions:
     """One for each name."""
     return tuple((name, condition(wanted)) for name, wanted in (where or {}).items())
 
@@ -70,3 +72,15 @@ def is_range(condition: Condition) -> bool:
 def condition_to_dict(condition: Condition) -> Any:
     """For JSON."""
     return {"from": str(condition[0]), "to": str(condition[1])} if is_range(condition) else list(condition)
+
+
+def condition_from_dict(data: Any) -> Condition:
+    """Back from JSON."""
+    if isinstance(data, Mapping):
+        days = as_date(data["from"]), as_date(data["to"])
+        if days[0] and days[1]:
+            return condition((days[0], days[1]))
+        return written_fraction(data["from"]), written_fraction(data["to"])
+    if not data or not all(isinstance(value, str) for value in data):
+        raise ValueError("a condition needs at least one value")
+    return tuple(data)

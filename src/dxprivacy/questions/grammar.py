@@ -11,7 +11,9 @@ Within quotes, the same quote is written twice: `name='O''Hara "Red"'`.
 """
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
 from dxprivacy.exact.numbers import exact
@@ -19,10 +21,11 @@ from dxprivacy.questions.asked import importance
 from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.conditions import Condition, condition, written_condition
 from dxprivacy.questions.counts import Count, CountPeople
-from dxprivacy.questions.question import BARE, KEYWORDS, Question
+from dxprivacy.questions.intervals import Prefixes
+from dxprivacy.questions.question import Question
+from dxprivacy.questions.written import BARE, KEYWORDS
 
 _TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=|,])|(?P<word>{BARE.pattern}))""")
-_WEIGHT = "weight"  # no keyword: where a name is expected, it is the attribute `weight`
 
 
 def parse(text: str) -> Question:
@@ -33,42 +36,78 @@ def parse(text: str) -> Question:
     ('mean', 'elevation', Fraction(2, 1), 'm', Fraction(3, 1))
     >>> parse("table sex by age/10 where native=Y").by
     ('sex', 'age/10')
+    >>> print(parse("share where delay=15..60 among month=1 by carrier by origin"))
+    share by carrier, origin where delay=15..60 among month=1
     """
     reader = _Reader(text)
-    ask = reader.word("a question starts with count, table, sum or mean").lower()
-    if ask not in _asks():
-        raise reader.error(f"“{ask}” is not something to ask", _instead(ask))
-    if ask == "count" and reader.take(CountPeople.ask):
-        ask = CountPeople.ask
-    of, by = "", []
-    if ask != "table" and ASKS[ask].takes_of:
-        reader.take("of")
-        of = reader.word(f"{ask} of what?", keyword=False)
-    elif ask == "table":
-        by += reader.names()
-    if reader.take(ASKS[ask].listing or "by" if ask != "table" else "by"):
-        by += reader.names()
-    if ask == "table" and not by:
+    said = reader.word("a question starts with count, table, sum or mean").lower()
+    if said not in _asks():
+        raise reader.error(f"“{said}” is not something to ask", _instead(said))
+    parts = _head(reader, said)
+    given: set[str] = set()
+    while (clause := reader.clause()) is not None:
+        if clause in given and clause != "by":
+            raise reader.error(f"“{clause}” stands twice", [("and", "joins conditions")] if clause == "where" else [])
+        given.add(clause)
+        _CLAUSES[clause](reader, parts)
+    if said == "table" and not parts["by"]:
         raise reader.error("a table of what?", [("table sex by age/10", "")])
-    where: list[tuple[str, Condition]] = []
-    if reader.take("where"):
-        where.append(reader.condition())
-        while reader.take("and"):
-            where.append(reader.condition())
-    within, unit = None, ""
-    if reader.take("within"):
-        within, unit = reader.target()
-    weight = reader.weight() if reader.take(_WEIGHT) else Fraction(1)
     if reader.peek() is not None:
-        if reader.peek() == "and" and by:
-            raise reader.error("groups are separated by commas", [(f"by {by[-1]}, …", "")])
-        known = (*KEYWORDS, _WEIGHT)
+        if reader.peek() == "and" and parts["by"]:
+            raise reader.error("groups are separated by commas", [(f"by {parts['by'][-1]}, …", "")])
+        known = (*KEYWORDS, *_CLAUSES)
         raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), known))
     try:
-        kind = "count" if ask == "table" else ask
-        return assemble(kind, of=of, by=by, where=where, within=within, unit=unit, weight=weight)
+        return assemble(**parts)
     except DxError as error:
         raise reader.error(error.what, list(error.hints)) from None
+
+
+def _head(reader: "_Reader", said: str) -> dict[str, Any]:
+    """What is asked, and of what: the words before all clauses."""
+    ask = _ALSO_SAID.get(said, said)
+    if ask == Count.ask and said == "count" and reader.take(CountPeople.ask):
+        ask = CountPeople.ask
+    parts: dict[str, Any] = {"ask": ask, "by": [], "where": [], "further": {}}
+    if said in _HEADS:
+        _HEADS[said](reader, parts)
+    elif ASKS[ask].takes_of:
+        reader.take("of")
+        parts["of"] = reader.word(f"{said} of what?", keyword=False)
+    if ASKS[ask].listing and reader.take(ASKS[ask].listing):
+        parts["by"] += reader.names()
+    return parts
+
+
+def _by(reader: "_Reader", parts: dict[str, Any]) -> None:
+    parts["by"] += reader.names()
+
+
+def _where(reader: "_Reader", parts: dict[str, Any]) -> None:
+    parts["where"] = reader.conditions()
+
+
+def _among(reader: "_Reader", parts: dict[str, Any]) -> None:
+    parts["further"]["among"] = tuple(reader.conditions())
+
+
+def _within(reader: "_Reader", parts: dict[str, Any]) -> None:
+    parts["within"], parts["unit"] = reader.target()
+
+
+def _weight(reader: "_Reader", parts: dict[str, Any]) -> None:
+    parts["weight"] = reader.weight()
+
+
+_CLAUSES: dict[str, Callable[["_Reader", dict[str, Any]], None]] = {
+    "by": _by,
+    "where": _where,
+    "among": _among,
+    "within": _within,
+    "weight": _weight,  # no keyword: where a name is expected, it is the attribute `weight`
+}
+_HEADS: dict[str, Callable[["_Reader", dict[str, Any]], None]] = {"table": _by, "histogram": _by}
+_ALSO_SAID = {"table": Count.ask, "histogram": Count.ask, "cumulative": Prefixes.ask}
 
 
 def _instead(word: str) -> list[tuple[str, str]]:
@@ -84,7 +123,7 @@ def _instead(word: str) -> list[tuple[str, str]]:
 
 def _asks() -> tuple[str, ...]:
     """What a question may start with."""
-    return ("count", "table", *(ask for ask in ASKS if ask not in (Count.ask, CountPeople.ask)))
+    return ("count", *_ALSO_SAID, *(ask for ask in ASKS if ask not in (Count.ask, CountPeople.ask)))
 
 
 def read_target(text: str) -> tuple[Fraction, str]:
@@ -127,6 +166,13 @@ class _Reader:
     def error(self, what: str, hints: list[tuple[str, str]] | None = None) -> QuestionError:
         return QuestionError(what, where=f"question “{self.text}”", hints=hints or [])
 
+    def clause(self) -> str | None:
+        """The word that begins the next clause; in quotes it is a name."""
+        if self.at >= len(self.tokens) or self.tokens[self.at][1] or self.tokens[self.at][0] not in _CLAUSES:
+            return None
+        self.at += 1
+        return self.tokens[self.at - 1][0]
+
     def peek(self) -> str | None:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else None
 
@@ -150,6 +196,12 @@ class _Reader:
             names.append(self.word("by what else?", keyword=False))
         return names
 
+    def conditions(self) -> list[tuple[str, Condition]]:
+        found = [self.condition()]
+        while self.take("and"):
+            found.append(self.condition())
+        return found
+
     def condition(self) -> tuple[str, Condition]:
         name = self.word("where what?", keyword=False)
         if not self.take("="):
@@ -168,7 +220,7 @@ class _Reader:
 
     def target(self) -> tuple[Fraction, str]:
         text = self.word("within how much?")
-        follows = self.peek() is not None and self.peek() not in (*KEYWORDS, _WEIGHT)
+        follows = self.peek() is not None and self.peek() not in (*KEYWORDS, *_CLAUSES)
         more = self.word("") if follows and _amount(text) else ""
         try:
             return read_target(f"{text} {more}")

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -21,12 +20,11 @@ from dxprivacy.exact.values import changed
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Asked, importance
-from dxprivacy.questions.conditions import Condition, condition_to_dict, is_range
+from dxprivacy.questions.conditions import Conditions, condition_to_dict, is_range
+from dxprivacy.questions.further import FURTHER
 from dxprivacy.questions.grouping import SPEC, resolve
+from dxprivacy.questions.written import in_words, quoted
 
-KEYWORDS = ("by", "where", "within", "and")
-BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
-_BRACKETS = re.compile(r"\[[^\]]*\]")
 _HALF = re.compile("[\ud800-\udfff]")
 _REMEMBERED_ROWS = 400_000  # in all
 
@@ -41,10 +39,11 @@ class Question(Asked):
     whole: ClassVar[bool] = False  # asked of all records at once: neither groups nor conditions
     listing: ClassVar[str] = ""  # the word behind which one that is asked of all records lists what it is about
     missing_as: ClassVar[str] = ""  # how missing and invalid entries count in a new question
+    also: ClassVar[tuple[str, ...]] = ()  # what else is said of it: names of fields of its own (further.py)
 
     of: str = ""
     by: tuple[str, ...] = ()
-    where: tuple[tuple[str, Condition], ...] = ()
+    where: Conditions = ()
     within: Fraction | None = None
     unit: str = ""
     weight: Fraction = Fraction(1)  # so many times its squared errors count when the noise is shared out
@@ -109,20 +108,25 @@ class Question(Asked):
 
         `instead` has other words for some conditions, by their place.
         """
-        words = [self.said or self.ask]
-        if self.of:
-            words.append(_quoted(self.of))
+        words = [self.about()]
         if self.by:
-            words.append(f"{self.listing or 'by'} " + ", ".join(map(_quoted, self.by)))
+            words.append(f"{self.listing or 'by'} " + ", ".join(map(quoted, self.by)))
         if self.where:
-            known = instead or {}
-            said = [known.get(k) or f"{_quoted(n)}={_write_condition(c)}" for k, (n, c) in enumerate(self.where)]
-            words.append("where " + " and ".join(said))
+            words.append("where " + in_words(self.where, instead))
+        words += [said for name in self.also if (said := FURTHER[name].words(getattr(self, name)))]
         if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
         if self.weight != 1 and goals:
             words.append(f"weight {number_text(self.weight)}")
         return " ".join(words)
+
+    def settled(self) -> Self:
+        """The same question; refuses fields of its own that have no meaning, whoever wrote them."""
+        return self
+
+    def about(self) -> str:
+        """What its words begin with: what is asked, and of what."""
+        return f"{self.said or self.ask} {quoted(self.of)}" if self.of else self.said or self.ask
 
     def to_dict(self) -> dict[str, Any]:
         out: dict[str, Any] = {"ask": self.ask}
@@ -142,7 +146,8 @@ class Question(Asked):
             out["title"] = self.title
         if self.missing:
             out["missing"] = self.missing
-        return out
+        given = {name: value for name in self.also if (value := getattr(self, name)) not in (None, (), "")}
+        return out | {name: FURTHER[name].to_json(value) for name, value in given.items()}
 
     def require_honest(self, universe: Universe) -> None:
         """Refuse what would count something else than it says.
@@ -226,19 +231,3 @@ def announced(bound: Workload, title: str, weight: Fraction, label: str = "") ->
     if label and len(answers) == 1:
         answers = (replace(answers[0], label=label),)
     return replace(bound, answers=answers, titles=(title,))
-
-
-def _write_condition(c: Condition) -> str:
-    if is_range(c):
-        return "..".join(x.isoformat() if isinstance(x, date) else number_text(Fraction(x)) for x in c)
-    alone = len(c) == 1  # among several values, two dots mean nothing
-    return "|".join(_quoted(str(v), dots=alone) for v in c)
-
-
-def _quoted(text: str, *, dots: bool = False) -> str:
-    """A name or value as one word: in quotes where it is several, or would be read as something else."""
-    bare = BARE.fullmatch(text) and text not in (*KEYWORDS, "of") and not (dots and ".." in text)
-    if bare and text.count("[") == text.count("]") == len(_BRACKETS.findall(text)):  # else it might join the next word
-        return text
-    mark = '"' if "'" in text and '"' not in text else "'"
-    return mark + text.replace(mark, mark * 2) + mark

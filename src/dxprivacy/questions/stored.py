@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes.text_formats import as_date
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import in_range, written_fraction
 from dxprivacy.questions.asked import Asked, importance, target
 from dxprivacy.questions.assembling import assemble
-from dxprivacy.questions.conditions import Condition, condition
+from dxprivacy.questions.further import FURTHER, conditions_from_json
 from dxprivacy.questions.matrix import Matrix
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.strategy_rows import Picked, steps_from_dict, tally_from_dict
@@ -60,14 +59,14 @@ def _question_from_dict(data: Mapping[str, Any]) -> Question:
     by = tuple(data.get("by", ()))
     if not all(isinstance(name, str) for name in (data["ask"], *named.values(), *by)):
         raise TypeError("a name is a text")
-    where = [(str(name), _condition_from_dict(c)) for name, c in data.get("where", [])]
     return assemble(
         data["ask"],
         by=by,
-        where=where,
+        where=conditions_from_json(data.get("where", [])),
         within=_within_from_dict(data),
         weight=_weight_from_dict(data),
         missing=data.get("missing", ""),  # files of 0.1.0 say nothing, and meant the middle of the range
+        further={name: kind.from_json(data[name]) for name, kind in FURTHER.items() if name in data},
         **named,
     )
 
@@ -97,17 +96,6 @@ def _within_from_dict(data: Mapping[str, Any]) -> Fraction | None:
 
 def _weight_from_dict(data: Mapping[str, Any]) -> Fraction:
     return importance(written_fraction(data["weight"])) if "weight" in data else Fraction(1)
-
-
-def _condition_from_dict(data: Any) -> Condition:
-    if isinstance(data, Mapping):
-        days = as_date(data["from"]), as_date(data["to"])
-        if days[0] and days[1]:
-            return condition((days[0], days[1]))
-        return written_fraction(data["from"]), written_fraction(data["to"])
-    if not data or not all(isinstance(value, str) for value in data):
-        raise ValueError("a condition needs at least one value")
-    return tuple(data)
 
 
 def _steps_from_dict(data: Mapping[str, Any]) -> Asked:
