@@ -60,20 +60,26 @@ if TYPE_CHECKING:
     from dxprivacy.model.universe import Universe as Universe
     from dxprivacy.policy import Policy as Policy
     from dxprivacy.policy.asks import load_questions as load_questions
+    from dxprivacy.questions.asking import correlation_of as correlation_of
     from dxprivacy.questions.asking import count as count
     from dxprivacy.questions.asking import count_people as count_people
+    from dxprivacy.questions.asking import covariance_of as covariance_of
     from dxprivacy.questions.asking import marginals as marginals
     from dxprivacy.questions.asking import matrix as matrix
     from dxprivacy.questions.asking import mean_of as mean_of
+    from dxprivacy.questions.asking import median_of as median_of
     from dxprivacy.questions.asking import prefixes as prefixes
+    from dxprivacy.questions.asking import quantile_of as quantile_of
     from dxprivacy.questions.asking import ranges as ranges
+    from dxprivacy.questions.asking import ratio_of as ratio_of
+    from dxprivacy.questions.asking import sd_of as sd_of
+    from dxprivacy.questions.asking import share_of as share_of
     from dxprivacy.questions.asking import sum_of as sum_of
     from dxprivacy.questions.asking import table as table
+    from dxprivacy.questions.asking import variance_of as variance_of
     from dxprivacy.questions.picks import bin_edges as bin_edges
     from dxprivacy.questions.picks import closest as closest
-    from dxprivacy.questions.picks import median_of as median_of
     from dxprivacy.questions.picks import most_common as most_common
-    from dxprivacy.questions.picks import quantile_of as quantile_of
     from dxprivacy.release import post as post
     from dxprivacy.release.release import Release as Release
     from dxprivacy.session import Session as Session
@@ -89,11 +95,9 @@ _HOME = {
     "bin_edges": ("questions.picks", "bin_edges"),
     "closest": ("questions.picks", "closest"),
     "exponential": ("mechanisms.choice.exponential", "exponential"),
-    "median_of": ("questions.picks", "median_of"),
     "most_common": ("questions.picks", "most_common"),
     "plan_choice": ("mechanisms.choice.plan", "make_choice"),
     "plan_smalldb": ("mechanisms.smalldb.plan", "make_smalldb"),
-    "quantile_of": ("questions.picks", "quantile_of"),
     "smalldb": ("mechanisms.smalldb.by_hand", "smalldb"),
     "Attribute": ("attributes.base", "Attribute"),
     "Dates": ("attributes.dates", "Dates"),
@@ -120,6 +124,14 @@ _HOME = {
     "Values": ("attributes.values", "Values"),
     "count": ("questions.asking", "count"),
     "count_people": ("questions.asking", "count_people"),
+    "share_of": ("questions.asking", "share_of"),
+    "ratio_of": ("questions.asking", "ratio_of"),
+    "variance_of": ("questions.asking", "variance_of"),
+    "sd_of": ("questions.asking", "sd_of"),
+    "covariance_of": ("questions.asking", "covariance_of"),
+    "correlation_of": ("questions.asking", "correlation_of"),
+    "median_of": ("questions.asking", "median_of"),
+    "quantile_of": ("questions.asking", "quantile_of"),
     "direct": ("mechanisms.direct.by_hand", "direct"),
     "errors": ("errors", ""),
     "group_loss": ("accounting", "group_loss"),

@@ -18,7 +18,24 @@ from dxprivacy.errors import QuestionError
 from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, alone
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import count, gather, marginals, matrix, mean_of, prefixes, ranges, sum_of, table
+from dxprivacy.questions.asking import (
+    correlation_of,
+    count,
+    covariance_of,
+    gather,
+    marginals,
+    matrix,
+    mean_of,
+    prefixes,
+    quantile_of,
+    ranges,
+    ratio_of,
+    sd_of,
+    share_of,
+    sum_of,
+    table,
+    variance_of,
+)
 
 
 def rational(rng, *, zero=0.05, infinite=0.05):
@@ -187,6 +204,28 @@ def _question(rng, universe: Universe):
 
         return matrix(csr_array(np.array(entries, dtype=float)))
     return matrix(entries)
+
+
+def random_derived(rng, universe: Universe):
+    """A share, a ratio, a quantile or a spread: what is worked out of several rows; None where nothing has numbers."""
+    attributes = list(universe.attributes)
+    where = {a.name: [a.label(rng.randrange(a.size))] for a in rng.sample(attributes, rng.randint(0, len(attributes)))}
+    where = {a.name: where[a.name] for a in attributes if a.name in where and a.kind not in ("numbers", "series")}
+    numbered = [a.name for a in attributes if a.numbers is not None]
+    if not numbered or rng.random() < 0.2:
+        by = [a.name for a in attributes if a.name not in where and rng.random() < 0.5]
+        return share_of(where, by=by, among={}) if where else None
+    one, two = rng.choice(numbered), rng.choice(numbered)
+    by = [a.name for a in attributes if a.name not in (one, two) and rng.random() < 0.5]
+    kind = rng.randrange(7)
+    if kind < 3:
+        shares = rng.sample(["0.1", "0.5", "0.75"], rng.randint(1, 2))
+        return quantile_of(one, *shares, by=by, where=where, width=rng.choice([0, 0, None]))
+    if kind < 4:
+        return rng.choice([variance_of, sd_of])(one, by=by, where=where)
+    if kind < 6:
+        return rng.choice([covariance_of, correlation_of])(one, two, by=by, where=where)
+    return ratio_of(one, by=by, where=where)
 
 
 def _grouped_name(rng, attribute) -> str:

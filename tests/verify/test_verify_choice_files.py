@@ -11,6 +11,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import NotVerified, UsageError
+from dxprivacy.questions.picks import quantile
 from dxprivacy.verify import not_checked, reading, verify, verify_data
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.questions import ask
@@ -30,7 +31,7 @@ SURVEY = [
     dx.closest(dx.table("sex"), {"even": [100, 100], "mostly F": [50, 150]}),
     "median age",
     "quantile 0.9 of elevation",
-    dx.quantile_of("age/2", 0.25),
+    quantile("age/2", 0.25),
     "2 bins of age",
     "2 bins of age/2",
 ]

@@ -5,6 +5,8 @@
     dx.count_people(ward="A")                 people with at least one such row
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
+    dx.share_of(sex="F", by="state")          shares, from 0 to 1
+    dx.sd_of("age"), dx.correlation_of(…)     how numbers spread, and go together
     dx.table("age/10", weight=2)              more important than others in its plan
     dx.matrix([[1, 0, 1]])                    any linear questions
 
@@ -20,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.exact.numbers import Number
+from dxprivacy.exact.numbers import Number, exact
 from dxprivacy.questions.asked import Asked, Stack, importance, target
 from dxprivacy.questions.conditions import conditions
 from dxprivacy.questions.counts import Count, CountPeople
@@ -29,6 +31,9 @@ from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.intervals import Prefixes, Ranges
 from dxprivacy.questions.marginals import Marginals
 from dxprivacy.questions.matrix import Matrix
+from dxprivacy.questions.quantiles import Quantiles
+from dxprivacy.questions.ratios import RatioOf, Share
+from dxprivacy.questions.spreads import Correlation, Covariance, Deviation, Variance
 from dxprivacy.questions.sums import LEFT_OUT, ZERO, Mean, Sum
 
 _NUMBER = (int, float, np.number, Fraction, Decimal)
@@ -132,6 +137,152 @@ def mean_of(
     'mean age where sex=F'
     """
     return Mean(of, _names(by), conditions(where), target(within), weight=importance(weight), missing=LEFT_OUT)
+
+
+def share_of(
+    where: Mapping[str, object] | None = None,
+    /,
+    *,
+    by: str | Sequence[str] = (),
+    among: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Share:
+    """The share of records, from 0 to 1, that fulfil the conditions: of all, of each group, or among some.
+
+    >>> str(share_of(delay=(15, 60), by="carrier")), str(share_of({"by": "x"}, among={"sex": "F"}))
+    ('share by carrier where delay=15..60', "share where 'by'=x among sex=F")
+    """
+    wanted = conditions({**(where or {}), **more})
+    goals = {"within": target(within), "weight": importance(weight)}
+    return Share(by=_names(by), where=wanted, among=conditions(among), **goals).settled()  # type: ignore[arg-type]
+
+
+def ratio_of(
+    of: str,
+    to: str = "",
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> RatioOf:
+    """A sum over the number of records, or over the sum of numbers that are all positive.
+
+    >>> str(ratio_of("children", by="region")), str(ratio_of("cost", "area"))
+    ('ratio of sum children to count by region', 'ratio of sum cost to sum area')
+    """
+    return RatioOf(of, _names(by), conditions(where), target(within), "", importance(weight), "", ZERO, to)
+
+
+def variance_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Variance:
+    """The mean squared distance from the mean, over the records that have a valid number.
+
+    >>> str(variance_of("age", by="sex"))
+    'variance age by sex'
+    """
+    return Variance(of, _names(by), conditions(where), target(within), weight=importance(weight))
+
+
+def sd_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Deviation:
+    """The standard deviation: the root of the variance.
+
+    >>> str(sd_of("age", where={"sex": "F"}))
+    'sd age where sex=F'
+    """
+    return Deviation(of, _names(by), conditions(where), target(within), weight=importance(weight))
+
+
+def covariance_of(
+    of: str,
+    beside: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Covariance:
+    """How two numbers go together, over the records that have both.
+
+    >>> str(covariance_of("age", "income"))
+    'covariance age, income'
+    """
+    goals = (target(within), "", importance(weight))
+    return Covariance(of, _names(by), conditions(where), *goals, beside=beside)
+
+
+def correlation_of(
+    of: str,
+    beside: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Correlation:
+    """The covariance over both standard deviations: from -1 to 1.
+
+    >>> str(correlation_of("age", "income", by="sex"))
+    'correlation age, income by sex'
+    """
+    goals = (target(within), "", importance(weight))
+    return Correlation(of, _names(by), conditions(where), *goals, beside=beside)
+
+
+def median_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    width: Number | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Quantiles:
+    """The number in the middle, for a plan, or by itself for a choice (`session.plan_choice`).
+
+    Ranks are smoothed over a width, which a plan chooses unless it is given; 0 takes them as they are.
+
+    >>> str(median_of("age", by="sex")), str(median_of("income", width=5000))
+    ('median age by sex', 'median income width 5000')
+    """
+    return quantile_of(of, "0.5", by=by, where=where, width=width, within=within, weight=weight)
+
+
+def quantile_of(
+    of: str,
+    *at: Number,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    width: Number | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Quantiles:
+    """The numbers up to which shares of the records lie, each between 0 and 1; several at once cost little more.
+
+    >>> str(quantile_of("income", 0.9)), str(quantile_of("age", 0.25, 0.75, where={"sex": "F"}))
+    ('quantile 0.9 of income', 'quantile 0.25, 0.75 of age where sex=F')
+    """
+    if not isinstance(of, str) or not of.strip():
+        raise UsageError("of which attribute?", hints=['dx.median_of("age")'])
+    shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
+    wide = None if width is None else Fraction(exact(width, what="a width"))
+    goals = (target(within), "", importance(weight))
+    return Quantiles(of.strip(), _names(by), conditions(where), *goals, at=shares, width=wide).settled()
 
 
 def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Prefixes:

@@ -9,10 +9,15 @@ from dxprivacy.questions.conditions import Condition
 from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.intervals import Prefixes, Ranges
 from dxprivacy.questions.marginals import Marginals
+from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
+from dxprivacy.questions.ratios import RatioOf, Share
+from dxprivacy.questions.spreads import Correlation, Covariance, Deviation, Variance
 from dxprivacy.questions.sums import Mean, Sum
 
-_KINDS = (Count, CountPeople, Sum, Mean, Prefixes, Ranges, Marginals)
+_LINEAR = (Count, CountPeople, Sum, Mean, Prefixes, Ranges, Marginals)
+_SPREADS = (Variance, Deviation, Covariance, Correlation)
+_KINDS: tuple[type[Question], ...] = (*_LINEAR, Share, RatioOf, *_SPREADS, Quantiles)
 ASKS: dict[str, type[Question]] = {kind.ask: kind for kind in _KINDS}
 
 

@@ -1,10 +1,11 @@
 """Questions in words, as on the command line and in files; one parser for both.
 
-    count | count people | table | sum X | mean X
+    count | count people | table | sum X | mean X | variance X | sd X | covariance X, Y | correlation X, Y
         [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
+    share where C=z [among A=x]   [by …]   |   ratio of sum X to count, or to sum Y   [by …]   [where …]
     prefixes X | ranges X | marginals K [of A, B/10, C]   [within 10]
 
-and behind all of them `[weight 2]`.
+and behind all of them `[weight 2]`.  Clauses stand in any order; `histogram X` is `count by X`, `cumulative` prefixes.
 `where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included; on numbers in cells from the first to below the
 last); quote values with blanks: `state='New Jersey'`.
 Within quotes, the same quote is written twice: `name='O''Hara "Red"'`.
@@ -22,7 +23,11 @@ from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.conditions import Condition, condition, written_condition
 from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.intervals import Prefixes
+from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
+from dxprivacy.questions.ratios import RatioOf
+from dxprivacy.questions.spreads import Correlation, Covariance
+from dxprivacy.questions.sums import Sum
 from dxprivacy.questions.written import BARE, KEYWORDS
 
 _TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=|,])|(?P<word>{BARE.pattern}))""")
@@ -99,23 +104,83 @@ def _weight(reader: "_Reader", parts: dict[str, Any]) -> None:
     parts["weight"] = reader.weight()
 
 
+def _length(name: str) -> Callable[["_Reader", dict[str, Any]], None]:
+    """A number, perhaps with its unit, which is that of what is asked for."""
+
+    def read(reader: "_Reader", parts: dict[str, Any]) -> None:
+        parts["further"][name] = reader.number(f"{name} of how much?", [(f"{name} 5", "")])
+
+    return read
+
+
 _CLAUSES: dict[str, Callable[["_Reader", dict[str, Any]], None]] = {
     "by": _by,
     "where": _where,
     "among": _among,
     "within": _within,
+    "width": _length("width"),
     "weight": _weight,  # no keyword: where a name is expected, it is the attribute `weight`
 }
-_HEADS: dict[str, Callable[["_Reader", dict[str, Any]], None]] = {"table": _by, "histogram": _by}
-_ALSO_SAID = {"table": Count.ask, "histogram": Count.ask, "cumulative": Prefixes.ask}
+
+
+def _ratio(reader: "_Reader", parts: dict[str, Any]) -> None:
+    """`of sum children to count`, `of sum cost to sum area`."""
+    example = [("ratio of sum children to count by region", "")]
+    reader.take("of")
+    if not reader.take(Sum.ask):
+        raise reader.error("a ratio of a sum to what?", example)
+    parts["of"] = reader.word("a ratio of the sum of what?", keyword=False)
+    if not reader.take("to"):
+        raise reader.error(f"a ratio of sum {parts['of']} to what?", example)
+    if reader.take(Sum.ask):
+        parts["further"]["to"] = reader.word("to the sum of what?", keyword=False)
+    elif not reader.take(Count.ask):
+        raise reader.error(f"a ratio of sum {parts['of']} to what?", example)
+
+
+def _two(reader: "_Reader", parts: dict[str, Any]) -> None:
+    """`age, income`, or `of age and income`."""
+    reader.take("of")
+    parts["of"] = reader.word(f"{parts['ask']} of what?", keyword=False)
+    if not reader.take(",") and not reader.take("and"):
+        raise reader.error(
+            f"{parts['ask']} of {parts['of']} and what?", [(f"{parts['ask']} {parts['of']}, income", "")]
+        )
+    parts["further"]["beside"] = reader.word(f"{parts['ask']} of {parts['of']} and what?", keyword=False)
+
+
+def _quantile(reader: "_Reader", parts: dict[str, Any]) -> None:
+    """`0.9 of income`, `0.25, 0.5, 0.75 of income`."""
+    example = [("quantile 0.9 of income", ""), ("quantile 0.25, 0.75 of income", "")]
+    shares = [reader.number("which quantile?", example)]
+    while reader.take(","):
+        shares.append(reader.number("which quantile besides?", example))
+    reader.take("of")
+    parts["of"] = reader.word("a quantile of what?", keyword=False)
+    parts["further"]["at"] = tuple(shares)
+
+
+_HEADS: dict[str, Callable[["_Reader", dict[str, Any]], None]] = {
+    Quantiles.ask: _quantile,
+    "table": _by,
+    "histogram": _by,
+    RatioOf.ask: _ratio,
+    Covariance.ask: _two,
+    Correlation.ask: _two,
+}
+_ALSO_SAID = {"table": Count.ask, "histogram": Count.ask, "cumulative": Prefixes.ask, "median": Quantiles.ask}
 
 
 def _instead(word: str) -> list[tuple[str, str]]:
     """What somebody who wrote this word may have wanted."""
     if word in ("average", "avg"):
         return [("mean …", "for an average")]
-    if word in ("median", "quantile", "percentile", "max", "min", "maximum", "minimum"):
-        return [("prefixes …", f"a {word} is no linear question; cumulative counts come closest")]
+    if word in ("percentile", "quartile", "quartiles"):
+        return [("quantile 0.25, 0.5, 0.75 of …", "")]
+    if word in ("max", "min", "maximum", "minimum"):
+        return [("quantile 0.99 of …", f"a {word} hangs on one record; a quantile near the end does not")]
+    if word in ("stddev", "std", "deviation", "stdev"):
+        return [("sd …", "a standard deviation")]
     if word in (*KEYWORDS, "of"):
         return [('"count by sex"', "put each question into quotes")]
     return did_you_mean(word, _asks()) or [("count by …", "")]
@@ -217,6 +282,13 @@ class _Reader:
             return importance(self.word("weight of how much?"))
         except UsageError as error:
             raise self.error(error.what, [("weight 2", "its squared errors count twice")]) from None
+
+    def number(self, otherwise: str, hints: list[tuple[str, str]]) -> Fraction:
+        text = self.word(otherwise)
+        try:
+            return Fraction(exact(text, what="a number"))
+        except UsageError as error:
+            raise self.error(error.what, hints) from None
 
     def target(self) -> tuple[Fraction, str]:
         text = self.word("within how much?")

@@ -1,7 +1,7 @@
 """What counts, sums and means share: groups and conditions as rows, and what answers are called."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -15,7 +15,7 @@ from dxprivacy.exact.values import changed
 from dxprivacy.model.blocks import Factor, OneHot
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer
-from dxprivacy.questions.grouping import Grouping, group, selected, told
+from dxprivacy.questions.grouping import Grouping, Reference, group, selected, told
 from dxprivacy.questions.question import Question
 
 MAX_ROWS = 2_000_000
@@ -63,13 +63,12 @@ class Grouped:
         """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
         question, named = self.question, {g.axis: g.labels for g in self.groupings}
         if not named:
-            begin = question.said or question.ask
-            return [f"{begin} {question.of}".strip() if not question.where else self._in_words()]
+            return [question.called if not question.where else self._in_words()]
         labels = [""]
         for axis in sorted(self.sizes):
             if axis in named:
                 labels = [f"{before}, {label}" if before else label for before in labels for label in named[axis]]
-        return [f"{question.ask} {question.of}, {label}" for label in labels] if question.of else labels
+        return [f"{question.called}, {label}" for label in labels] if question.of else labels
 
     def _in_words(self) -> str:
         """As it was asked, but numbers in cells are named as what is really counted."""
@@ -79,20 +78,32 @@ class Grouped:
 
     def block(
         self,
-        weighted: int | None = None,
-        weights: Ints | None = None,
+        weights: Mapping[int, Ints] | None = None,
         *,
         unit: Fraction = Fraction(1),
         bias: Fraction = Fraction(0),
     ) -> OneHot:
-        """A row for each group; records count by the weights of one attribute's values, where there are any."""
-        ones = {axis: np.ones(len(g), dtype=np.int64) for axis, g in self.groups.items()}
-        factors = {axis: Factor(g.copy(), ones[axis]) for axis, g in self.groups.items()}
-        if weighted is not None and weights is not None:
-            column = factors.get(weighted)
-            placed = column.groups if column else np.zeros(self.universe.shape[weighted], dtype=np.int64)
-            factors[weighted] = Factor(placed, weights.copy())
-        return OneHot(self.universe, factors, self.sizes, unit=unit, bias=bias)
+        """A row for each group; records count by the weights of some attributes' values, where there are any."""
+        sizes, factors = dict(self.sizes), dict[int, Factor]()
+        for axis, groups in self.groups.items():
+            factors[axis] = Factor(groups.copy(), np.ones(len(groups), dtype=np.int64))
+        for axis, amounts in (weights or {}).items():
+            placed = factors[axis].groups if axis in factors else np.zeros(len(amounts), dtype=np.int64)
+            factors[axis] = Factor(placed, amounts.copy())
+            sizes.setdefault(axis, 1)
+        return OneHot(self.universe, factors, sizes, unit=unit, bias=bias)
+
+    def leave_out_other(self, ref: Reference) -> None:
+        """Only valid entries count: `other` is in no group of its attribute."""
+        valid = self.groups.setdefault(ref.axis, np.zeros(self.universe.shape[ref.axis], dtype=np.int64))
+        valid[ref.attribute.listed :] = -1
+        self.sizes.setdefault(ref.axis, 1)
+        if (valid < 0).all():
+            ask = self.question.ask
+            raise QuestionError(
+                f"a {ask} is over valid entries, and {ref.name}=other has none",
+                hints=[f"count where {ref.name}=other"],
+            )
 
     @property
     def places(self) -> Iterator[Groups]:

@@ -11,7 +11,7 @@ from typing import Any
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.grammar import parse
-from dxprivacy.questions.picks import BinEdges, Closest, Largest, Pick, Quantile, bin_edges, median_of, quantile_of
+from dxprivacy.questions.picks import BinEdges, Closest, Largest, Pick, Quantile, bin_edges, quantile
 from dxprivacy.questions.stored import from_dict
 
 _FORMS = (
@@ -45,8 +45,8 @@ def parse_pick(text: str) -> Pick:
         if of[:1] in "'\"" and of[-1:] == of[:1]:
             of = of[1:-1]
         if name == "median":
-            return median_of(of)
-        return quantile_of(of, found["at"]) if name == "quantile" else bin_edges(of, bins=int(found["bins"]))
+            return quantile(of, "0.5")
+        return quantile(of, found["at"]) if name == "quantile" else bin_edges(of, bins=int(found["bins"]))
     first = words.split()[0] if words else ""
     close = did_you_mean(first, [form for form, _ in _FORMS])
     hints = close or [(f'"{example}"', "") for example in _EXAMPLES]
@@ -62,7 +62,7 @@ def pick_from_dict(data: Mapping[str, Any]) -> Pick:
     try:
         match data["choose"]:
             case "quantile":
-                return quantile_of(data["of"], _fraction(data["at"]))
+                return quantile(data["of"], _fraction(data["at"]))
             case "bins":
                 return bin_edges(data["of"], bins=data["bins"])
             case "largest":

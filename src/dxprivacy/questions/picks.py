@@ -27,11 +27,12 @@ from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import gather, table
+from dxprivacy.questions.asking import gather, quantile_of, table
 from dxprivacy.questions.candidates import Candidates, candidates
 from dxprivacy.questions.counts import Count
 from dxprivacy.questions.grouping import Grouping, group, resolve
 from dxprivacy.questions.intervals import joined
+from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.strategy_rows import Steps
 from dxprivacy.wording import OneLine
@@ -39,7 +40,6 @@ from dxprivacy.wording import OneLine
 MOST_CANDIDATES = 1 << 20
 MOST_VALUES = 2_000  # along which ranks are taken: as many rows of as many numbers
 MOST_CUTS = 20_000  # sets of edges to choose among
-_FINEST = 10_000  # of quantiles: the denominator is a factor of the sensitivity
 _WIDTHS = tuple(f * 10**e for e in range(8) for f in (1, 2, 5))
 
 
@@ -246,27 +246,24 @@ def most_common(what: Any) -> Largest:
     return Largest(Stack((table(what),)) if isinstance(what, str) else gather(what))
 
 
-def median_of(of: str) -> Quantile:
-    """The value in the middle of an ordered attribute; `income/5000` in wider steps.
+def quantile(of: str, at: Number) -> Quantile:
+    """The value up to which a share of the records lies, between 0 and 1; `income/5000` in wider steps.
 
-    >>> str(median_of("age"))
-    'median age'
+    >>> str(quantile("income", 0.9)), str(quantile("age", "0.5"))
+    ('quantile 0.9 of income', 'median age')
     """
-    return quantile_of(of, "0.5")
+    return as_pick(quantile_of(_name(of), at))
 
 
-def quantile_of(of: str, at: Number) -> Quantile:
-    """The value up to which a share of the records lies, between 0 and 1.
-
-    >>> str(quantile_of("income", 0.9))
-    'quantile 0.9 of income'
-    """
-    share = Fraction(exact(at, what="a quantile"))
-    if not 0 < share < 1:
-        raise UsageError(f"a quantile lies between 0 and 1; {at} does not", hints=[("0.9", "nine tenths below it")])
-    if share.denominator > _FINEST:
-        raise UsageError(f"quantiles are given in steps of 1/{_FINEST:,} at the finest")
-    return Quantile(_name(of), share)
+def as_pick(asked: Quantiles) -> Quantile:
+    """The choice that a question for a quantile is, by itself; one with groups or conditions is for a plan."""
+    if asked.by or asked.where or len(asked.at) > 1 or asked.width or asked.within is not None:
+        raise QuestionError(
+            "a choice is a single value of all records",
+            where=f"choice “{asked}”",
+            hints=[("session.plan(…)", "answers by groups, under conditions and several at once")],
+        )
+    return Quantile(asked.of, asked.at[0])
 
 
 def bin_edges(of: str, *, bins: int) -> BinEdges:

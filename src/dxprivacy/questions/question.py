@@ -124,6 +124,11 @@ class Question(Asked):
         """The same question; refuses fields of its own that have no meaning, whoever wrote them."""
         return self
 
+    @property
+    def called(self) -> str:
+        """What its answers are called by: names as they are."""
+        return f"{self.said or self.ask} {self.of}".strip()
+
     def about(self) -> str:
         """What its words begin with: what is asked, and of what."""
         return f"{self.said or self.ask} {quoted(self.of)}" if self.of else self.said or self.ask

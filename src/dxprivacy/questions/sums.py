@@ -4,8 +4,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.grid import Grid, shifted_grid
@@ -54,7 +52,7 @@ class OfNumbers(Question):
         found.require_unit(ref.unit)
         left_out = self.missing == LEFT_OUT and ref.attribute.has_other and not ref.attribute.complete
         if left_out:
-            _leave_out_other(ref, found)
+            found.leave_out_other(ref)
         ratio = self.is_ratio(bool(found.groups) or universe.absent is not None)
         missing = Fraction(0) if self.missing == ZERO else None
         counts_too = ref.attribute.has_other and not left_out
@@ -64,8 +62,7 @@ class OfNumbers(Question):
         least, largest = ends_of([*ends_of(numbers), *besides])
         centre = (least + largest) / 2 if ratio else Fraction(0)
         weights = shifted_grid(numbers, centre, [*(x - centre for x in besides), *[Fraction(0)] * left_out])
-        found.sizes.setdefault(ref.axis, 1)
-        sums = found.block(ref.axis, weights.whole, unit=weights.unit, bias=weights.bias)
+        sums = found.block({ref.axis: weights.whole}, unit=weights.unit, bias=weights.bias)
         blocks: tuple[Block, ...] = (sums,)
         if ratio:
             recipes: list[Recipe] = [
@@ -105,16 +102,9 @@ class Mean(OfNumbers):
         return filtered
 
     def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
-        """Sums over the public number of records."""
-        return [Linear(k, weights.unit, weights.bias, True, *ref.hides, ends) for k in range(sums.rows)]
+        return over_all(sums, weights, ref, ends)
 
 
-def _leave_out_other(ref: Reference, found: Grouped) -> None:
-    """Only valid entries count: `other` is in no group of its attribute."""
-    valid = found.groups.setdefault(ref.axis, np.zeros(found.universe.shape[ref.axis], dtype=np.int64))
-    valid[ref.attribute.listed] = -1
-    found.sizes.setdefault(ref.axis, 1)
-    if (valid < 0).all():
-        raise QuestionError(
-            f"a mean is over valid entries, and {ref.name}=other has none", hints=[f"count where {ref.name}=other"]
-        )
+def over_all(sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+    """Sums over the public number of records."""
+    return [Linear(k, weights.unit, weights.bias, True, *ref.hides, ends) for k in range(sums.rows)]

@@ -20,6 +20,7 @@ from dxprivacy.mechanisms.planned import Planned, Progress
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan, plan_synthesis
 from dxprivacy.policy import Policy
 from dxprivacy.questions.picks import Pick
+from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.release import Release
 from dxprivacy.release.booking import Booking
 from dxprivacy.session.counting import count as counted
@@ -157,7 +158,12 @@ class Session(OneLine):
         return self.carry_out(plan, request=request)
 
     def plan_choice(
-        self, pick: Pick | str, *, share: object = USUAL_SHARE, flip: bool = False, inside_ledger: bool = False
+        self,
+        pick: Pick | Quantiles | str,
+        *,
+        share: object = USUAL_SHARE,
+        flip: bool = False,
+        inside_ledger: bool = False,
     ) -> Choice:
         """What would be chosen among, and how far from the best; nothing is spent and no record is read.
 

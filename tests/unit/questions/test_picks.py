@@ -8,6 +8,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
+from dxprivacy.questions import picks
 from dxprivacy.questions.pick_grammar import parse_pick, pick_from_dict
 
 PEOPLE = dx.Universe(
@@ -52,7 +53,7 @@ def test_a_quantile_scores_by_how_many_records_its_rank_is_off(name, axis, at):
         n, a, b = int(h.sum()), share.numerator, share.denominator
         below, upto = np.cumsum(h) - h, np.cumsum(h)
         expected = [-max(0, b * int(lo) - a * n, a * n - b * int(up)) for lo, up in zip(below, upto, strict=True)]
-        bound, u = scores(dx.quantile_of(name, share), x)
+        bound, u = scores(picks.quantile(name, share), x)
         assert u.tolist() == expected
         assert max(u) == 0  # the quantile itself
         assert bound.unit == F(1, b)
@@ -61,7 +62,7 @@ def test_a_quantile_scores_by_how_many_records_its_rank_is_off(name, axis, at):
 def test_a_median_among_many_equal_records_is_their_value():
     """By |#(<= v) - n/2| alone, the value before it would score as well."""
     ages = dx.Universe([dx.Integers(name="age", low=0, high=4)])
-    _, u = scores(dx.median_of("age"), np.array([0, 20, 60, 20, 0, 7]), ages)
+    _, u = scores(picks.quantile("age", "0.5"), np.array([0, 20, 60, 20, 0, 7]), ages)
     assert u.tolist() == [-100, -60, 0, -60, -100]
 
 
@@ -137,8 +138,8 @@ def test_a_closest_guess_comes_back_from_json():
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (lambda: dx.median_of("sex").on(PEOPLE), "no order"),
-        (lambda: dx.median_of("height").on(PEOPLE), "no attribute"),
+        (lambda: picks.quantile("sex", "0.5").on(PEOPLE), "no order"),
+        (lambda: picks.quantile("height", "0.5").on(PEOPLE), "no attribute"),
         (lambda: dx.median_of(""), "of which"),
         (lambda: dx.median_of(None), "of which"),
         (lambda: dx.quantile_of("age", 0), "between 0 and 1"),
@@ -176,8 +177,8 @@ def test_what_cannot_be_chosen_is_refused_with_a_reason(make, error):
 def test_too_many_values_for_ranks_are_refused():
     wide = dx.Universe([dx.Integers(name="age", low=0, high=5_000)])
     with pytest.raises(TooLarge, match="ranks"):
-        dx.median_of("age").on(wide)
-    assert len(dx.median_of("age/10").on(wide)) == 501
+        picks.quantile("age", "0.5").on(wide)
+    assert len(picks.quantile("age/10", "0.5").on(wide)) == 501
 
 
 @pytest.mark.parametrize(

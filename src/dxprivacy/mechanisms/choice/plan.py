@@ -28,7 +28,8 @@ from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.pick_grammar import parse_pick
-from dxprivacy.questions.picks import Pick
+from dxprivacy.questions.picks import Pick, as_pick
+from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import Displayed, shown
 
@@ -77,7 +78,7 @@ def certified_scale(cost_of_one: Fraction, share: Fraction) -> float:
 
 
 def make_choice(
-    pick: Pick | str,
+    pick: Pick | Quantiles | str,
     metric: Metric,
     *,
     share: object = 1,
@@ -101,7 +102,7 @@ def make_choice(
     """
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
-    wanted = parse_pick(pick) if isinstance(pick, str) else pick
+    wanted = parse_pick(pick) if isinstance(pick, str) else as_pick(pick) if isinstance(pick, Quantiles) else pick
     if not isinstance(wanted, Pick):
         raise UsageError(
             f"not a choice: {type(wanted).__name__}", hints=['dx.most_common("job")', 'dx.median_of("age")']

@@ -11,7 +11,6 @@ from dxprivacy.questions.sums import LEFT_OUT, ZERO, OfNumbers
 from dxprivacy.wording import digits
 
 _NOT_INCLUDED = "errors do not include it, as nobody said how many records there are"
-_BY = "means by group or condition"
 _HALF = "half as many records mean twice the error"
 
 
@@ -44,20 +43,32 @@ def _sizes(plan: PlanFacts) -> list[str]:
     if not plan.records:
         return []
     titles = plan.workload.titles
-    parts = {titles[a.question]: part for a in plan.workload.answers if (part := a.recipe.part) is not None}
+    out: list[str] = []
+    recipes = {
+        (a.recipe.noun, titles[a.question]): p for a in plan.workload.answers if (p := a.recipe.part) is not None
+    }
+    for noun in dict.fromkeys(noun for noun, _ in recipes):
+        parts = {title: part for (called, title), part in recipes.items() if called == noun}
+        out += _sizes_of(noun, parts, plan.records)
+    return out
+
+
+def _sizes_of(noun: str, parts: dict[str, Fraction], records: int) -> list[str]:
+    """The same of one kind of answers."""
     by_size: dict[int, list[str]] = {}
     for title, part in parts.items():
         if part < 1:
-            by_size.setdefault(int(plan.records * part), []).append(title)
+            by_size.setdefault(int(records * part), []).append(title)
     out = []
     if any(part == 1 for part in parts.values()):
-        out.append(f"means: errors are for {plan.records:,} records; {_HALF}")
+        out.append(f"{noun}: errors are for {records:,} records; {_HALF}")
+    by = f"{noun} by group or condition"
     if len(by_size) == 1:
         (size,) = by_size
-        out.append(f"{_BY}: errors are for groups of {size:,} records, whose sizes are private; {_HALF}")
+        out.append(f"{by}: errors are for groups of {size:,} records, whose sizes are private; {_HALF}")
     elif by_size:
         sizes = ", ".join(f"{size:,} ({' and '.join(titles)})" for size, titles in by_size.items())
-        out.append(f"{_BY}: errors are for groups of so many records, whose sizes are private: {sizes}; {_HALF}")
+        out.append(f"{by}: errors are for groups of so many records, whose sizes are private: {sizes}; {_HALF}")
     return out
 
 

@@ -15,6 +15,7 @@ from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.mechanisms.laplace.people_shares import planned_with_people
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
+from dxprivacy.mechanisms.laplace.widths import with_widths
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.losses import LOSSES
@@ -86,8 +87,9 @@ def prepare(
     require_few(asked.questions)
     asked.require_honest(metric.universe)
     asked = recognised(asked, metric.universe)
+    rows = metric.universe.max_records if rows is None else rows  # where n is private: errors for that many
+    asked = with_widths(asked, metric, granted, rows if is_whole(rows) else None)
     workload = asked.on(metric.universe)
-    rows = workload.universe.max_records if rows is None else rows  # where n is private: errors for that many
     _require_rows(workload, rows)
     rows = None if rows is None else int(rows)
     if rows is not None:

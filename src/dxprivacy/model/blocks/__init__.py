@@ -2,7 +2,8 @@
 
 A counting, sum or mean question puts every record into at most one row with a whole weight: column i of its block is
 `value(i) * e_row(i)`.  Row and value are products over the attributes, so a block is a few short arrays however large
-the universe.  Anything else is an explicit matrix.
+the universe.  Where a record counts in several rows, a part in each, those are rows along one attribute, beside groups
+of others.  Anything else is an explicit matrix.
 """
 
 from dxprivacy.model.blocks.along import AlongAxis
@@ -10,6 +11,7 @@ from dxprivacy.model.blocks.base import Block, Differences, Rows, joint_classes,
 from dxprivacy.model.blocks.explicit import Explicit, MatrixRows
 from dxprivacy.model.blocks.one_hot import Factor, OneHot
 from dxprivacy.model.blocks.people import PeopleTable
+from dxprivacy.model.blocks.soft import SoftTable
 
 __all__ = [
     "AlongAxis",
@@ -21,6 +23,7 @@ __all__ = [
     "OneHot",
     "PeopleTable",
     "Rows",
+    "SoftTable",
     "joint_classes",
     "largest_entry",
 ]

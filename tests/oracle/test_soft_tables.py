@@ -1,0 +1,114 @@
+"""Questions made of several rows, soft tables among them: fast paths against all pairs, in exact fractions."""
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from contracts.check_workload import check_workload
+from contracts.oracle_brute import brute
+from contracts.random_models import random_derived, random_metric, random_questions, random_scales
+from dxprivacy.accounting import covering, max_ratio
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
+from dxprivacy.accounting.ratio import largest_loss
+from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.values import Values
+from dxprivacy.errors import QuestionError
+from dxprivacy.model.blocks import Factor, OneHot, SoftTable
+from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import RowByRow, Workload
+from dxprivacy.questions.asked import Stack
+
+
+def derived(rng, universe):
+    asked = random_derived(rng, universe)
+    assume(asked is not None)
+    try:
+        return asked, asked.on(universe)
+    except QuestionError:  # nothing valid is left, or a single value
+        assume(False)
+
+
+def random_soft(rng, universe) -> Workload:
+    """A soft table along one attribute, beside groups with weights of the others."""
+    axis = rng.randrange(len(universe.shape))
+    parts = rng.randint(1, 4)
+    matrix = np.array([[rng.choice([0, 0, 1, 2, -1]) for _ in range(universe.shape[axis])] for _ in range(parts)])
+    factors, sizes = {}, {}
+    for other in range(len(universe.shape)):
+        if other != axis and rng.random() < 0.7:
+            many = rng.randint(1, 2)
+            groups = np.array([rng.randint(-1, many - 1) for _ in range(universe.shape[other])], dtype=np.int64)
+            factors[other] = Factor(groups, np.array([rng.choice([1, 1, 2, -1]) for _ in groups], dtype=np.int64))
+            sizes[other] = many
+    block = SoftTable(axis, matrix, OneHot(universe, factors, sizes), unit=F(1, 2))
+    return Workload(universe, (block,), RowByRow(block.rows, block.unit), ("soft",))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_soft_tables_are_their_matrices(rng):
+    metric = random_metric(rng, axes=rng.randint(1, 3))
+    check_workload(random_soft(rng, metric.universe))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_questions_of_several_rows_are_their_matrices(rng):
+    metric = random_metric(rng)
+    check_workload(derived(rng, metric.universe)[1])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_max_ratio_of_soft_tables_equals_all_pairs(rng):
+    metric = random_metric(rng)
+    workload = random_soft(rng, metric.universe) if rng.random() < 0.5 else derived(rng, metric.universe)[1]
+    scales = random_scales(rng, workload)
+    if rng.random() < 0.1:
+        scales[rng.randrange(len(scales))] = 0.0
+    for kind in (LaplaceCost, SelectionCost):
+        loss = kind(workload, scales)
+        bound = max_ratio(loss, metric)
+        assert bound.upper == bound.lower == brute(loss, metric)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_beside_other_questions_and_irrational_distances(rng):
+    metric = random_metric(rng, places=True)
+    asked, _ = derived(rng, metric.universe)
+    workload = Stack((asked, *random_questions(rng, metric.universe).questions)).on(metric.universe)
+    loss = LaplaceCost(workload, random_scales(rng, workload))
+    bound = max_ratio(loss, metric)
+    assert bound.upper == brute(loss, metric)
+    assert bound.exact
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_loose_rules_and_largest_losses_are_not_below_the_truth(rng):
+    metric = random_metric(rng, axes=3)
+    workload = random_soft(rng, metric.universe) if rng.random() < 0.5 else derived(rng, metric.universe)[1]
+    loss = LaplaceCost(workload, random_scales(rng, workload))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covering, "MAX_PAIRS", 0)
+        patch.setattr(covering, "_CONSTANT_COLUMNS", 0)
+        bound = max_ratio(loss, metric)
+    assert bound.upper >= brute(loss, metric) >= bound.lower
+    size = metric.universe.size
+    cells = np.arange(size)
+    most = max(float(loss.pairwise(np.full(size, k), cells).max()) for k in range(size))
+    assert largest_loss(loss)[0] >= most * (1 - 1e-12)
+
+
+def test_soft_groups_stand_along_one_attribute_beside_others():
+    universe = Universe([Integers(name="age", low=0, high=3), Values(name="sex", values=("F", "M"))])
+    beside = OneHot(universe, {}, {})
+    with pytest.raises(QuestionError, match="column for each value"):
+        SoftTable(0, np.ones((2, 3), dtype=np.int64), beside)
+    sexes = OneHot(universe, {1: Factor(np.array([0, 1, -1]), np.ones(3, dtype=np.int64))}, {1: 2})
+    with pytest.raises(QuestionError, match="groups of others"):
+        SoftTable(1, np.ones((2, 3), dtype=np.int64), sexes)
