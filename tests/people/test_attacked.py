@@ -1,5 +1,6 @@
 """What an attacker found in people with several rows, before anybody had it in a release."""
 
+import gzip
 from hashlib import md5
 
 import polars as pl
@@ -8,7 +9,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
-from dxprivacy.errors import BudgetExceeded, NotCertified, PolicyError
+from dxprivacy.errors import BudgetExceeded, DataError, NotCertified, PolicyError
 from dxprivacy.ledger import Ledger
 from dxprivacy.verify import verify
 from engines.engine_kinds import build
@@ -122,3 +123,53 @@ def test_people_by_places_are_verified_in_seconds(tmp_path):
     policy = dx.Policy.load(tmp_path / "policy.toml")
     dx.plan(["count people by a.st"], policy.metric, rows=10, dataset="t", title="T").save(tmp_path / "plan.json")
     assert list(verify(tmp_path / "plan.json"))
+
+
+@pytest.mark.parametrize("asked", ["count people by a, b where a=x", "count people by a where a=other"])
+def test_groups_that_nobody_can_be_in_cost_nothing_and_are_verified(asked, tmp_path):
+    more = '[attributes.b]\nvalues = ["u", "v"]\nepsilon = 1.0\n'
+    plan = dx.plan([asked], dx.Policy.parse(POLICY + more).metric, rows=10, share=1, dataset="t", title="T")
+    assert {k for k, peak in enumerate(plan.workload.blocks[0].peak_of_row) if not peak} == {
+        k for k, scale in enumerate(plan.scales) if scale == 0
+    }
+    plan.save(tmp_path / "plan.json")
+    assert [check.name for check in verify(tmp_path / "plan.json")][-1] == "worst case"
+
+
+def test_people_under_a_largest_of_attributes_are_refused_at_once_where_pairs_are_too_many():
+    more = "".join(f"[attributes.n{k}]\nintegers = [0, 99]\nepsilon = 0.1\nper = 1\n" for k in range(2))
+    policy = dx.Policy.parse(POLICY + more + '[combine]\nhow = "max"\n')
+    with pytest.raises(NotCertified, match="too many pairs to check one by one"):
+        dx.plan("count people by a", policy.metric, rows=10)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+def test_a_mark_before_a_record_is_dropped_wherever_it_stands(encoding, tmp_path):
+    policy = POLICY.replace("at_most = 2", "at_most = 1").replace(
+        "[people]", f'[file]\nheader = false\ncolumns = ["who", "a"]\nencoding = "{encoding}"\n[people]', 1
+    )
+    found = set()
+    for k, rows in enumerate(
+        (["\ufeffp1,x", "p1,y", "p2,z"], ["p1,y", "\ufeffp1,x", "p2,z"], ["p2,z", "p1,y", "p1,x"])
+    ):
+        path = tmp_path / f"{k}.csv"
+        path.write_bytes("".join(f"{row}\n" for row in rows).encode(encoding))
+        loaded = dx.Policy.parse(policy)
+        source = open_source(path, file=loaded.universe.file)
+        kept = source.kept(loaded.universe, [0])
+        cells = sorted(zip(kept.numbers[0].tolist(), kept.counts.tolist(), strict=True))
+        found.add((source.people(loaded.universe), tuple(cells)))
+    assert len(found) == 1
+    assert next(iter(found))[0] == 3  # two, and whoever has no key
+
+
+def test_a_table_of_people_that_cannot_be_read_is_refused_before_anything_is_spent(tmp_path):
+    (tmp_path / "policy.toml").write_text(
+        POLICY + '[people.table]\ndata = "who.csv.gz"\n[attributes.b]\nfrom = "person"\nvalues = ["u"]\nepsilon = 1.0\n'
+    )
+    (tmp_path / "who.csv.gz").write_bytes(gzip.compress(b"who,b\n" + b"p1,u\n" * 5_000)[:-20])
+    policy = dx.Policy.load(tmp_path / "policy.toml")
+    rows = written([("p1", "x")], tmp_path / "rows.csv")
+    with pytest.raises(DataError):
+        dx.Session(policy, rows, ledger=tmp_path / "ledger.db").plan("count by a")
+    assert not (tmp_path / "ledger.db").exists() or not Ledger.open(tmp_path / "ledger.db", policy).entries()

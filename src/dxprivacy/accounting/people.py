@@ -18,14 +18,17 @@ from itertools import pairwise
 
 import numpy as np
 
+from dxprivacy.accounting.covering import MAX_ALL_PAIRS
 from dxprivacy.accounting.told_apart import closest_told_apart
+from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import Extreme, Metric
+from dxprivacy.metrics import Constant, Extreme, Metric, present
 from dxprivacy.model.blocks import PeopleTable
 from dxprivacy.model.workload import Workload
 
 _MOST_GROUPS = 3_000  # each of which is looked at by itself; of more, the closest pair of all counts for each
+_MOST_PAIRS = 300_000_000  # in all of them
 
 
 def part_of_people(block: PeopleTable, scales: Floats, metric: Metric) -> Exact:
@@ -84,12 +87,26 @@ def least_apart(block: PeopleTable, metric: Metric) -> tuple[Fraction | None, ..
 
 @lru_cache(maxsize=64)
 def closest_pairs(block: PeopleTable, metric: Metric) -> tuple[Extreme | None, ...]:
-    """For each group the closest pair that it tells apart."""
-    if block.rows > _MOST_GROUPS:
+    """For each group that anybody can be in the closest pair that it tells apart; None for any other."""
+    filled = block.peak_of_row.tolist()
+    if block.rows * _pairs_each(metric) > _MOST_PAIRS or block.rows > _MOST_GROUPS:
         near = closest_told_apart(Workload(block.universe, (block.groups,), ()), metric)
-        return tuple(near if peak else None for peak in block.peak_of_row.tolist())
-    one = (Workload(block.universe, (block.groups.row(k),), ()) for k in range(block.rows))
-    return tuple(closest_told_apart(w, metric) for w in one)
+        return tuple(near if peak else None for peak in filled)
+    one = (Workload(block.universe, (block.groups.row(k),), ()) if peak else None for k, peak in enumerate(filled))
+    return tuple(None if alone is None else closest_told_apart(alone, metric) for alone in one)
+
+
+def _pairs_each(metric: Metric) -> int:
+    """How many pairs are looked at for a group: few where attributes are looked at one by one; refuses too many."""
+    base = present(metric)
+    if base.axes is not None or isinstance(base, Constant):
+        return 1
+    if base.generator_count > MAX_ALL_PAIRS:
+        raise NotCertified(
+            f"{base.universe.size:,} possible records have too many pairs to check one by one",
+            hints=["use attributes that add up, or fewer records"],
+        )
+    return base.generator_count
 
 
 def _distance(apart: Fraction | None) -> Fraction:

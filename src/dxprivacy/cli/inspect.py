@@ -10,6 +10,8 @@ from dxprivacy.wording import tag
 if TYPE_CHECKING:
     from dxprivacy.attributes.base import Attribute
     from dxprivacy.engines.source import Others
+    from dxprivacy.engines.whose_rows import WhoseRows
+    from dxprivacy.model.universe import Universe
 
 _SHOWN = 20  # entries of each attribute
 NOT_PRIVATE = "NOT PRIVATE, do not publish"
@@ -37,6 +39,7 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
     from dxprivacy.cli.remedies import LOOKED_AT
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.engines import open_data
+    from dxprivacy.engines.whose_rows import whose_rows
     from dxprivacy.policy import Policy
 
     with working("reading"):
@@ -45,16 +48,19 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
         source.check(loaded.universe)
         rows = source.rows()
         found = source.others(loaded.universe, LOOKED_AT)
+        whose = whose_rows(source, loaded.universe)
     attributes = loaded.universe.attributes
     if as_json:
         listed = [_to_dict(attribute, others) for attribute, others in zip(attributes, found, strict=True)]
-        show_json({"warning": NOT_PRIVATE, "data": source.name, "rows": rows, "attributes": listed})
+        people = {} if whose is None else {"people": whose.to_dict()}
+        show_json({"warning": NOT_PRIVATE, "data": source.name, "rows": rows, **people, "attributes": listed})
         return
     mark = tag("bad", NOT_PRIVATE)
     lines = [mark, f"{source.name}, {rows:,} rows: entries that count as “other”"]
     for attribute, others in zip(attributes, found, strict=True):
         lines += ["", *_lines(attribute, others)]
     lines += _of_the_file(found, loaded.universe.file.encoding)
+    lines += ["", *_of_people(whose, loaded.universe)] if whose is not None else []
     show([*lines, "", mark, next_step("dxp check", policy)])
 
 
@@ -83,7 +89,8 @@ def _remedies(attribute: "Attribute", others: "Others") -> list[str]:
     for remedy in remedies(attribute, others):
         first, *more = remedy.line.split("\n")
         lines += [f"  → {first}", *(f"    {line}" for line in more)]
-        told = f"{plural(remedy.rows, 'row')} would count"
+        most = "at least " if others.distinct > len(others.entries) else ""
+        told = f"{most}{plural(remedy.rows, 'row')} would count"
         lines[-1] += f"   {tag('dim', told)}"
     head = f"  to paste below [attributes.{attribute.name}], if that is meant:"
     return [head, *lines] if lines else []
@@ -96,6 +103,34 @@ def _of_the_file(found: "list[Others]", encoding: str) -> list[str]:
     if not line:
         return []
     return ["", f"{tag('warn', '!')} some entries are not {encoding}; to paste below [file]:", f"  → {line}"]
+
+
+def _of_people(whose: "WhoseRows", universe: "Universe") -> list[str]:
+    """Whose rows they are, and what may be wrong with that."""
+    from dxprivacy.wording import plural
+
+    people = universe.people
+    assert people is not None
+    key = ", ".join(people.key)
+    without = f", {plural(whose.without_key, 'row')} without a key" if whose.without_key else ""
+    lines = [f"{tag('good', '✓')} {tag('bold', 'people')} {tag('dim', f'key {key}')}  {whose.people:,}{without}"]
+    if whose.beyond:
+        many = f"{whose.beyond:,} of them have" if whose.beyond > 1 else "one of them has"
+        lines.append(
+            f"  {many} more rows than count (at_most = {people.at_most}): {plural(whose.left_out, 'row')} left out"
+        )
+    if whose.alike:
+        lines += [
+            f"{tag('warn', '!')} {whose.alike:,} keys differ from another one by blanks or capitals alone",
+            "  → write them alike in the data: keys are compared exactly, so these are different people",
+        ]
+    if whose.unknown or whose.twice:
+        told = [f"{whose.unknown:,} not in the table of people"] * bool(whose.unknown)
+        told += [f"{whose.twice:,} there more than once"] * bool(whose.twice)
+        lines.append(
+            f"{tag('warn', '!')} {' and '.join(told)}: in {plural(whose.rows_of_other, 'row')} what it tells is “other”"
+        )
+    return lines
 
 
 def _shown(entry: tuple[str | None, ...]) -> str:

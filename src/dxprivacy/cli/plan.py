@@ -70,7 +70,9 @@ def command(
     release. What is no better than a guess is said first.
 
     \b
-    Questions:  count | table A | sum X | mean X | prefixes X | ranges X | marginals 2
+    Questions:  count | count people | table A | sum X | mean X | median X | quantile 0.9 of X
+                share where A=x | ratio of sum X to count | sd X | variance X | correlation X, Y
+                cumulative X | ranges X | marginals 2
                 by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
                 by visit/month                     days by week, month, quarter, year, weekday
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
@@ -90,6 +92,7 @@ def command(
                 dxp plan policy.toml --ask questions.toml "count by sex"
                 dxp plan demo/policy.toml "mean elevation within 2 m" "count by state within 10" --rows 20000
                 dxp plan policy.toml "count by sex" --ledger ledger.db
+                dxp plan policy.toml "count people by ward" "mean stay by ward" --people 5000
                 dxp plan policy.toml "count by sex" --html
                 dxp plan policy.toml "count by sex within 10" --solve share
     """

@@ -33,7 +33,14 @@ class BesidePeople:
         """Refuse schemas that do not fit; reads no row."""
         parts = _Parts(universe)
         self._rows.check(parts.of_rows)
-        self._people.check(parts.of_people)
+        try:
+            self._people.check(parts.of_people)
+        except DataError as error:
+            # `[file]` is about the rows: whatever would be said there does not help
+            if not any("[file]" in part for hint in error.hints for part in hint):
+                raise
+            hints = [("save it with commas, in UTF-8", "or as Parquet: [file] is about the rows alone")]
+            raise DataError(f"{error.what} (table of people)", where=error.where, hints=hints) from None
 
     def rows(self) -> int:
         """The number of rows."""
@@ -44,8 +51,10 @@ class BesidePeople:
         raise DataError("a table of people goes with [people] only", where=self.name)
 
     def people(self, universe: Universe) -> int:
-        """The number of people who have rows."""
-        return self._rows.people(_Parts(universe).of_rows)
+        """The number of people who have rows; a table of people that cannot be read is refused as early as rows are."""
+        parts = _Parts(universe)
+        self._people.people(parts.of_people)
+        return self._rows.people(parts.of_rows)
 
     def keyed(self, universe: Universe) -> KeyedRows:  # noqa: ARG002
         """One table of people goes with all rows: there are no further ones."""
@@ -54,13 +63,18 @@ class BesidePeople:
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
         """The kept rows by cell of some attributes, each with what is known of its person."""
         parts = _Parts(universe)
-        keyed = self._rows.keyed(parts.of_rows)
+        keyed, entries = self.both_keyed(universe)
         kept = keyed.kept(required(parts.of_rows))
         assert kept.person is not None
         values = {parts.rows[k]: v for k, v in Packing(parts.of_rows).columns(kept.numbers).items()}
-        values |= parts.known(keyed.digests, self._people.keyed(parts.of_people), kept.person)
+        values |= parts.known(keyed.digests, entries, kept.person)
         packed = Packing(universe.onto(axes)).pack([values[axis] for axis in axes])
         return KeptRows(kept.person, tuple(packed), kept.counts)
+
+    def both_keyed(self, universe: Universe) -> tuple[KeyedRows, KeyedRows]:
+        """The rows, and the entries of the table of people, by person."""
+        parts = _Parts(universe)
+        return self._rows.keyed(parts.of_rows), self._people.keyed(parts.of_people)
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """Of the rows."""

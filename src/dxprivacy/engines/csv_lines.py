@@ -6,7 +6,6 @@
 - Missing fields are empty, further ones are ignored.
 """
 
-import codecs
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from dxprivacy.model.universe import Universe
 
 DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 _LONGEST_HEADER = 1 << 20
+_MARK = "\ufeff"
 _WORDS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -57,11 +57,9 @@ class CsvFile(LineFile):
             find_keys(self.name, self._columns, universe.people)
 
     def begin(self, handle: BinaryIO) -> None:
-        """Read the header; without one, no more than the mark that may stand before the first record."""
+        """Read the header, where there is one."""
         if self._file.has_header:
             self._first, self._columns = self._header(handle)
-        elif self.peek(handle).startswith(codecs.BOM_UTF8):
-            handle.read(len(codecs.BOM_UTF8))
 
     def rows(self) -> int:
         if not self._file.quoted_line_breaks:
@@ -86,6 +84,8 @@ class CsvFile(LineFile):
 
     def entries(self, lines: Sequence[str], universe: Universe) -> list[Entries]:
         positions = [position for read in self._positions(universe) for position in read]
+        if not self._file.has_header:  # the mark before the first record is one before any other: rows have no order
+            lines = [line.removeprefix(_MARK) for line in lines]
         rows = split_all(lines, self._delimiter, max(positions) + 1)
         return [[row[position] for row in rows] for position in positions]
 

@@ -255,13 +255,16 @@ def per_element(budgets: Iterable[Number]) -> Matrix:
     return Matrix.of(without_other(len(listed)), as_objects(both_values_table(listed)))
 
 
-def scaled(metric: Metric, factor: Number) -> Scaled:
-    """A metric times a number.
+def scaled(metric: Metric, factor: Number) -> Metric:
+    """A metric times a number; where records may be absent, so they may be there.
 
     >>> scaled(constant(3, 1), "0.25").exact(0, 1)
     Fraction(1, 4)
     """
-    return Scaled(metric, Fraction(exact(factor, what="factor")))
+    times = Fraction(exact(factor, what="factor"))
+    if isinstance(metric, WithAbsent) and 0 < times < math.inf:  # as a sum of attributes it stays one
+        return WithAbsent(metric.universe, Scaled(metric.base, times), metric.radius * times)
+    return Scaled(metric, times)
 
 
 def summed(*parts: Metric) -> Together:

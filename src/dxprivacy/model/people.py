@@ -5,7 +5,7 @@ farthest pair of the best matching of their kept rows.  What is spent is reckone
 one after the other, at most `at_most` of them, so a row gets that part of its distance (docs/theorems.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,6 +68,14 @@ class People:
     def of_rows(self) -> "People":
         """Without what a second table tells of them: which rows are kept does not depend on it."""
         return replace(self, table=None)
+
+    def telling(self, names: Sequence[str]) -> "People":
+        """Of some attributes alone: a second table matters where it tells some of them, and the rows tell others."""
+        if self.table is None:
+            return self
+        told = tuple(name for name in self.table.attributes if name in names)
+        both = told and len(told) < len(names)
+        return replace(self, table=replace(self.table, attributes=told) if both else None)
 
     def spec(self) -> dict[str, Any]:
         """All public facts, canonically."""

@@ -271,10 +271,10 @@ class Universe:
 
     def like(self, attributes: Iterable[Attribute], *, file: FileFormat | None = None) -> "Universe":
         """Other attributes of the same people: what may be absent here may be absent there."""
-        lines = self.file if file is None else file
+        lines, some = self.file if file is None else file, tuple(attributes)
         if self.people is not None:
-            return Universe(attributes, people=self.people, file=lines)
-        return Universe(attributes, max_records=self.max_records, file=lines)
+            return Universe(some, people=self.people.telling([a.name for a in some]), file=lines)
+        return Universe(some, max_records=self.max_records, file=lines)
 
     def onto(self, axes: Sequence[int]) -> "Universe":
         """Some of the attributes, without `absent`: what of a record questions about them can see."""

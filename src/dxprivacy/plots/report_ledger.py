@@ -47,15 +47,19 @@ def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
 
 
 def _promise(ledger: Ledger, count: int) -> list[str]:
-    n = ledger.universe.size
+    n, people = ledger.universe.size, ledger.universe.people
+    who, several = ("records i and j", "someone with several records, or with attributes that reveal one another")
+    of = f"for each of the {n * (n - 1) // 2:,} pairs"
+    if people is not None:
+        who = f"people i and j, of each of whom at most {plural(people.at_most, 'row')} count"
+        of, several = "of their rows in the best matching", "someone with attributes that reveal one another"
     return [
-        f"Everything released so far together changes the odds between any two records i and j by at most the factor "
-        f"e^L(i,j), where L adds up what {plural(count, 'release')} may tell.",
-        f"L(i,j) stays at or below the policy’s ε for each of the {n * (n - 1) // 2:,} pairs, now and after every "
-        "further release; what would exceed it is refused before any noise is drawn.",
+        f"Everything released so far together changes the odds between any two {who} by at most the factor e^L(i,j), "
+        f"where L adds up what {plural(count, 'release')} may tell.",
+        f"L(i,j) stays at or below the policy’s ε {of}, now and after every further release; what would exceed it is "
+        "refused before any noise is drawn.",
         f"In plain differential-privacy terms everything so far is ε = {digits(ledger.worst_case())}, and the policy "
-        f"permits {permitted(ledger.metric)}; someone with several records, or with attributes that reveal one "
-        "another, is protected less than this says.",
+        f"permits {permitted(ledger.metric)}; {several}, is protected less than this says.",
     ]
 
 
@@ -82,12 +86,14 @@ def entries_table(ledger: Ledger) -> str:
 def _most_used(ledger: Ledger) -> list[str]:
     """Three pairs in words, those with the least left."""
     out: dict[str, str] = {}
-    entries = ledger.entries()
+    entries, each = ledger.entries(), ledger.universe.rows_each
     for used in ledger.most_exhausted(10 * MOST_USED):
         pair = pair_words(ledger.metric, used.pair)
         by = [e.number for e in entries if e.cost.exact(*used.pair) > 0]
         share = percent(min(used.share, 1.0))
-        told = f"{pair}: {digits(used.spent)} of ε {digits(used.allowed)} used, {share}, by {numbered(by)}."
+        told = (
+            f"{pair}: {digits(used.spent * each)} of ε {digits(used.allowed * each)} used, {share}, by {numbered(by)}."
+        )
         out.setdefault(pair, told)
         if len(out) == MOST_USED:
             break

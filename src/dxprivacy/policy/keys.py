@@ -147,7 +147,10 @@ class Keys:
             raise self.error(
                 f"at_most is below one step, which has ε {float(step * self.rows_each):.4g}: per would mean nothing",
                 "at_most",
-                [("at_most = 3", "more than one step"), ("values = […]", "the same ε for every two values")],
+                [
+                    (f"at_most = {float(3 * step * self.rows_each):.4g}", "more than one step"),
+                    ("values = […]", "the same ε for every two values"),
+                ],
             )
         return Fraction(cap)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dxprivacy.errors import UsageError
 from dxprivacy.metrics import Metric
+from dxprivacy.model.people import PEOPLE
 from dxprivacy.policy.check import Check, check
 from dxprivacy.policy.compiler import compile_policy
 from dxprivacy.policy.diff import Diff, diff
@@ -42,7 +43,7 @@ class Policy(PolicyFacts, Displayed):
     @classmethod
     def recorded(cls, title: str, dataset: str, version: str, metric: Metric) -> "Policy":
         """A policy as a ledger keeps it: all records and distances, without the text of its file."""
-        tables = {"attributes": {}, "unit": metric.universe.privacy_unit}
+        tables = {"attributes": {}, "unit": metric.universe.privacy_unit.removeprefix(f"{PEOPLE}-")}
         return cls(title, dataset, version, metric.universe, metric, PolicyFile(tables, ""))
 
     @classmethod

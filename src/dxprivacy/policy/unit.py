@@ -70,6 +70,7 @@ def unit_of(
     if other in top:
         says = f"with [people], {most} says how many there can be" if who == "person" else "it belongs to [people]"
         raise file.error(f"{other} means nothing here: {says}", key=other, hints=[f"{most} = 1000000"])
+    _refuse_misplaced(file, top.get("people"))
     _require(file, top, unit, most, who, both)
     people = _people(file, top["people"], top.get("max_people"), of_people) if who == "person" else None
     if of_people and (people is None or people.table is None):
@@ -82,6 +83,16 @@ def unit_of(
         )
     each = 1 if people is None or whole_people else people.at_most
     return Unit(file, _presence(file, top, each), top.get("max_records"), people, each)
+
+
+def _refuse_misplaced(file: PolicyFile, people: Any) -> None:
+    """What is said of the whole policy does not stand in one of its tables."""
+    for key in ("unit", "epsilon_presence", "max_people") if isinstance(people, dict) else ():
+        if key in people:
+            hint = f"{key} = …", "above the first table in brackets"
+            raise file.error(
+                f"{key} stands at the top of the policy, not in [people]", section="people", key=key, hints=[hint]
+            )
 
 
 def _many(who: str) -> str:

@@ -66,7 +66,8 @@ class Release(Released):
         """What the intervals cover and what not: releases of earlier versions are repeated as they were."""
         if self.format in _WITHOUT_CELLS:
             return "privacy noise only, neither cells nor sampling error"
-        return "privacy noise and cells, not sampling error"
+        left_out = "" if "people" not in self.facts else ", nor rows beyond those that count of each person"
+        return f"privacy noise and cells, not sampling error{left_out}"
 
     def in_short(self) -> str:
         of = "" if self.records is None else f", {plural(self.records, 'record')}"

@@ -1,5 +1,6 @@
 """Rows of a table under the questions that they answer, where their names alone would mislead."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -9,12 +10,14 @@ from dxprivacy.wording import short, tag
 def under_headings(lines: Sequence[tuple[str, str, Sequence[str]]]) -> list[list[str]]:
     """Rows of a table from (question, name, further cells): under their questions where names alone would mislead.
 
-    `count by sex` and `count by sex where age=1` have answers of the same names; then questions are headings.
+    `count by sex` and `count by sex where age=1` have answers of the same names; then questions are headings.  So they
+    are where several questions have several answers each: `M` does not say whether records or people are counted.
     """
     owners: dict[str, set[str]] = {}
     for question, name, _ in lines:
         owners.setdefault(name, set()).add(question)
-    if all(len(found) == 1 for found in owners.values()):
+    several = [question for question, many in Counter(question for question, *_ in lines).items() if many > 1]
+    if all(len(found) == 1 for found in owners.values()) and len(several) < 2:
         return [[name, *cells] for _, name, cells in lines]
     out: list[list[str]] = []
     for question, members in groupby(lines, key=lambda line: line[0]):

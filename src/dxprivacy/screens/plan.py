@@ -164,6 +164,7 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger
     lines += _table(plan, limit, everything=everything)
     for note in notes(plan):
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
+    lines += [tag("warn", f"  {line}") for line in wrap(reckoned_for_most(plan), 94) if line]
     if remedy := remedy_lines(plan):
         lines += ["", *remedy]
     if plan.about:
@@ -178,6 +179,20 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger
     ]
     lines += [tag("dim", line) for line in wrap(" · ".join(_proved(plan)), 96)]
     return lines
+
+
+def reckoned_for_most(plan: Plan) -> str:
+    """That errors are for as many records as there can be at most, where these depend on it; else nothing."""
+    universe = plan.metric.universe
+    if universe.max_records is None or plan.records != universe.max_records:
+        return ""
+    if not any(answer.recipe.is_mean for answer in plan.workload.answers):
+        return ""
+    option, of = ("--rows", "") if universe.people is None else ("--people", ", all rows of max_people")
+    return (
+        f"nobody said how many there are: errors are for the most that there can be, {plan.records:,}{of}. With fewer "
+        f"they are larger: {option} N says how many, as a guess"
+    )
 
 
 def warning_lines(text: str) -> list[str]:

@@ -131,7 +131,7 @@ def test_a_policy_that_is_gone_ends_with_3(town, dxp, planned):
         ("count by gender", ["no attribute “gender”", "there are: sex, age, home"]),
         ("count by sexx", ["no attribute “sexx” · did you mean sex?"]),
         ("count by stat", ["did you mean state?"]),
-        ("median age", ["“median” is not something to ask"]),
+        ("mode age", ["“mode” is not something to ask"]),
         ("cuont by sex", ["“cuont” is not something to ask", "count did you mean this?"]),
         ("count by", ["by what?"]),
         ("mean", ["mean of what?"]),

@@ -155,7 +155,13 @@ def test_words_and_questions_are_inverse(text):
 
 @pytest.mark.parametrize(
     ("text", "hint"),
-    [("average age", "mean"), ("median age", "prefixes"), ("by", "quotes"), ("cuont", "count"), ("xyz", "count by")],
+    [
+        ("average age", "mean"),
+        ("percentile age", "quantile"),
+        ("by", "quotes"),
+        ("cuont", "count"),
+        ("xyz", "count by"),
+    ],
 )
 def test_other_words_get_a_useful_hint(text, hint):
     with pytest.raises(QuestionError, match=hint):

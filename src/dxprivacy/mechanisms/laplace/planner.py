@@ -157,6 +157,11 @@ def _require_rows(workload: Workload, rows: int | None) -> None:
         raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
     needs = any(a.recipe.is_mean for a in workload.answers)
     if needs and not rows:
+        if workload.universe.people is not None:
+            raise QuestionError(
+                "the error of a mean depends on how many rows there are, which is private: say how many people",
+                hints=[("--people 1000", "of people: in Python rows=…, how many rows of theirs count at most")],
+            )
         raise QuestionError(
             "the error of a mean depends on the number of records, which is public",
             hints=[("--rows 20000", "in Python: rows=20000")],

@@ -141,7 +141,8 @@ def test_bad_weights_are_refused_in_every_front_end(bad):
 def test_a_weight_without_a_number_or_given_twice_is_refused():
     with pytest.raises(QuestionError, match="weight of how much"):
         parse("count weight")
-    with pytest.raises(QuestionError, match="comes unexpectedly"):
-        parse("count weight 2 within 10")
+    assert parse("count weight 2 within 10") == parse("count within 10 weight 2")
+    with pytest.raises(QuestionError, match="stands twice"):
+        parse("count weight 2 within 10 weight 3")
     with pytest.raises(QuestionError, match="given twice"):
         read_questions(AskFile.parse('[[ask]]\nquestion = "count weight 2"\nweight = 3\n'))
