@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
+from contracts.random_models import derived_metric, random_derived, random_metric, random_questions, random_scales
 from dxprivacy.accounting import covering, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.attributes.dates import Dates
@@ -23,7 +23,7 @@ from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.values import Values
-from dxprivacy.errors import NotCertified, SeparatesIdentical, Undecided
+from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, Undecided
 from dxprivacy.mechanisms.laplace.answers import build_release
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.planner import make_plan
@@ -77,18 +77,31 @@ def decorated(rng, question):
     return question
 
 
-def plan_and_release(rng):
+def linear(rng, universe):
+    return random_questions(rng, universe).questions
+
+
+def of_several_rows(rng, universe):
+    """Shares, ratios, spreads and quantiles, perhaps beside others."""
+    found = [random_derived(rng, universe) for _ in range(rng.randint(1, 2))]
+    return [
+        *(q for q in found if q is not None),
+        *(linear(rng, universe) if rng.random() < 0.3 or not any(found) else []),
+    ]
+
+
+def plan_and_release(rng, ask_of=linear):
     metric = derived_metric(rng, places=True) if rng.random() < 0.5 else random_metric(rng, places=True)
     method = rng.choice(["auto", "same-scale", "equal-split", "fill", "matrix", "biased"])
     share = Fraction(rng.randint(1, 10), 10)
-    asked = Stack(tuple(decorated(rng, q) for q in random_questions(rng, metric.universe).questions))
+    asked = Stack(tuple(decorated(rng, q) for q in ask_of(rng, metric.universe)))
     plan = make_plan(asked, metric, share=share, rows=rng.choice([7, 1000]), method=method)
     return plan, released(plan, rng, records=rng.choice([0, 3, 1000]))
 
 
-def check_random(rng):
+def check_random(rng, ask_of=linear):
     try:
-        plan, release = plan_and_release(rng)
+        plan, release = plan_and_release(rng, ask_of)
     except (SeparatesIdentical, NotCertified):
         return
     assert [c.name for c in verify_data(read_back(plan.to_dict()))][-1] == "worst case"
@@ -99,6 +112,13 @@ def check_random(rng):
 @given(st.randoms(use_true_random=False))
 def test_plans_and_releases_of_random_models_are_verified(rng):
     check_random(rng)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_questions_of_several_rows_are_verified(rng):
+    with contextlib.suppress(QuestionError):  # nothing valid is left, or a single value
+        check_random(rng, of_several_rows)
 
 
 @pytest.mark.parametrize("seed", [4, 4138, 8024, 10146, 12007, 12028, 12087, 13106, 16062, 17012])

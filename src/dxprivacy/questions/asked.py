@@ -59,6 +59,10 @@ class Asked(OneLine, ABC):
     def require_honest(self, universe: Universe) -> None:
         """Refuse a new question that would count something else than it says; stored ones mean what they meant."""
 
+    def remarks(self, universe: Universe) -> list[str]:  # noqa: ARG002
+        """What a reader of its answers must know, in sentences of its own."""
+        return []
+
     def __add__(self, other: "Asked | Stack") -> "Stack":
         return Stack((self,)) + other
 

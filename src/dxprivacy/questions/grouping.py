@@ -61,6 +61,18 @@ class Reference:
         least, largest = ends_of(self.numbers or ())
         return min(*besides, least - below, least), max(*besides, largest + above, largest)
 
+    def left_out_of(self, called: str) -> list[str]:
+        """What is to be said where only valid numbers count, and of what cells hide."""
+        attribute, unit = self.attribute, f" {self.unit}" if self.unit else ""
+        out = []
+        if attribute.has_other and not attribute.complete:
+            out.append(f"records whose {attribute.name} is missing or invalid are left out of “{called}”")
+        if counts_as := attribute.each_entry.counts_as:
+            out.append(
+                f"{self.name} counts as {counts_as}{unit}: what this can hide of “{called}” is in errors and intervals"
+            )
+        return out
+
     def text(self, index: int) -> str:
         """The label of a listed value."""
         return self.fact.entries[index] if self.fact else self.attribute.label(index)

@@ -88,6 +88,20 @@ class Quantiles(Question):
             )
         return Line(ref)
 
+    def remarks(self, universe: Universe) -> list[str]:
+        """Whom it leaves out, and how far it is smoothed."""
+        line = self.line(universe)
+        ramps = line.ramps(self.width, self)
+        said = line.ref.left_out_of(self.called)
+        if ramps.steps == 1:
+            return said
+        width = f"{number_text(ramps.width)} {line.ref.unit}".rstrip()
+        return [
+            *said,
+            f"{self.called}: ranks are smoothed over {width}, so an answer may be off by half of that; the interval "
+            "holds for the number itself",
+        ]
+
     def rows_on(self, universe: Universe) -> Workload:
         """A row for each ramp of each group, behind them the sizes of the groups where these are private."""
         found = Grouped.of(self, universe)

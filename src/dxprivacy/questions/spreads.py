@@ -58,6 +58,9 @@ class _Spreads(Question):
     def names(self, universe: Universe) -> list[str]:
         return [*super().names(universe), *self._of]
 
+    def remarks(self, universe: Universe) -> list[str]:
+        return [said for name in self._of for said in resolve(name, universe).left_out_of(self.called)]
+
     def rows_on(self, universe: Universe) -> Workload:
         found = Grouped.of(self, universe)
         labels = found.labels

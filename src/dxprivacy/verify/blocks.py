@@ -179,7 +179,14 @@ class Table(Block):
         return iter(rows)
 
     def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:
-        """Entries are products of weights; 0 for whoever counts in another row, or nowhere."""
+        """From the least entry to the largest."""
+        return ((self.first + row, high - low) for row, low, high in self.ends(absent=absent) if high > low)
+
+    def ends(self, *, absent: bool) -> Iterator[tuple[int, int, int]]:
+        """Each row (counted from 0) with its least and its largest entry.
+
+        Entries are products of weights; 0 for whoever counts in another row, or nowhere.
+        """
         ends: list[
             list[tuple[int, int, int]]
         ] = []  # per attribute and group: least and largest weight, how many values
@@ -197,8 +204,7 @@ class Table(Block):
                 low, high, count = min(corners), max(corners), count * values
             if absent or count < everybody:
                 low, high = min(low, 0), max(high, 0)
-            if high > low:
-                yield self.first + row, high - low
+            yield row, low, high
 
     def peaks(self) -> Iterator[tuple[int, int]]:
         """Rows in which anybody counts, and the largest entry of each, whatever its sign."""

@@ -110,12 +110,15 @@ class Blend:
 def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:
     """Root mean square and mean absolute error; and the 95 % half-widths that may be stated."""
     r = answer.recipe
+    if r.worked_out is not None:
+        return r.worked_out.expected([laws[row] for row in answer.rows], records)
     hidden = float(max(r.below, r.above))
     u, b = float(r.unit), float(r.bias)
     if answer.count is not None:
         b += hidden
         one, two = laws[answer.row], laws[answer.count]
-        m, reach = max(float(records * r.part), 1.0), float(r.high - r.low) / 2
+        m = max(float(records * r.part * r.each), 1.0)
+        reach = float(r.high - r.low) / (1 if r.centre == r.low else 2)
         return (
             math.sqrt(one.variance * u * u + two.variance * reach * reach) / m + b,
             (one.mean_absolute * u + two.mean_absolute * reach) / m + b,
@@ -137,6 +140,8 @@ def released(
 ) -> list[tuple[float, float, float, bool]]:
     """Value, both ends of its interval, and whether it says nothing; several where floats cannot tell the width."""
     r = answer.recipe
+    if r.worked_out is not None:
+        return r.worked_out.released([rows[k] for k in answer.rows], [laws[k] for k in answer.rows], records)
     if answer.count is None:
         factor, ends = spans(r, laws[answer.row], records, shift)
         value = factor * Fraction(rows[answer.row])
@@ -168,6 +173,8 @@ def _inside(r: Recipe, x: Fraction) -> Fraction:
 def moved(answer: Answer, records: int) -> float:
     """How far a step of its rows moves an answer, at most; of a mean, where it says anything."""
     r = answer.recipe
+    if r.worked_out is not None:
+        return r.worked_out.moved()
     if r.ratio:
         return float(r.unit + r.high - r.low)
     return float(r.unit) / (max(records, 1) if r.over_all else 1)

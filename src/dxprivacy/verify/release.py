@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Generator
+from fractions import Fraction
 from typing import Any
 
 from dxprivacy.verify import noise, reading
@@ -156,19 +157,26 @@ def _sizes(claim: Claim) -> list[str]:
     """For how many records the errors of means are."""
     if not claim.records:
         return []
-    parts = {kind.title: r.part for kind in claim.asked.kinds for r in kind.recipes if r.ratio}
+    found = {(r.noun, kind.title): r.part for kind in claim.asked.kinds for r in kind.recipes if r.ratio}
+    out = []
+    for noun in dict.fromkeys(noun for noun, _ in found):
+        out += _sizes_of(noun, {title: p for (called, title), p in found.items() if called == noun}, claim.records)
+    return out
+
+
+def _sizes_of(noun: str, parts: dict[str, Fraction], records: int) -> list[str]:
     sizes: dict[int, list[str]] = {}
     for title, part in parts.items():
         if part != 1:
-            sizes.setdefault(math.floor(claim.records * part), []).append(title)
-    out = [f"means: errors are for {claim.records:,} records; {_HALF}"] if 1 in parts.values() else []
+            sizes.setdefault(math.floor(records * part), []).append(title)
+    out = [f"{noun}: errors are for {records:,} records; {_HALF}"] if 1 in parts.values() else []
     private = "whose sizes are private"
     if len(sizes) == 1:
         these = f"groups of {next(iter(sizes)):,} records, {private}"
     else:
         listed = ", ".join(f"{size:,} ({' and '.join(titles)})" for size, titles in sizes.items())
         these = f"groups of so many records, {private}: {listed}"
-    return [*out, f"means by group or condition: errors are for {these}; {_HALF}"] if sizes else out
+    return [*out, f"{noun} by group or condition: errors are for {these}; {_HALF}"] if sizes else out
 
 
 def _sizes_2(claim: Claim) -> list[str]:

@@ -26,7 +26,7 @@ class Stated:
     def kind(self, answer: Answer) -> tuple[object, ...]:
         """Equal for answers that differ by their names and rows alone: recipes and laws live as long as this does."""
         laws, shifts = self.laws, self.shifts
-        if answer.count is None:
+        if answer.count is None and answer.recipe.worked_out is None:
             return id(answer.recipe), id(laws[answer.row]), shifts[answer.row]
         return id(answer.recipe), *((id(laws[row]), shifts[row]) for row in answer.rows)
 
@@ -62,7 +62,7 @@ class Stated:
         return self._whole[kind]
 
     def _whole_spans(self, answer: Answer) -> tuple[int, list[tuple[int, int]]] | None:
-        if answer.count is not None or answer.recipe.ended:
+        if answer.count is not None or answer.recipe.ended or answer.recipe.worked_out is not None:
             return None
         factor, ends = noise.spans(answer.recipe, self.laws[answer.row], self.records, self.shifts[answer.row])
         if any(x.denominator > 1 for x in (factor, *(x for end in ends for x in end))):

@@ -20,6 +20,7 @@ def notes(plan: PlanFacts) -> list[str]:
     for asked in plan.questions.questions:
         if isinstance(asked, OfNumbers):
             found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
+        found |= dict.fromkeys(asked.remarks(plan.metric.universe))
         found |= dict.fromkeys(_clamped(plan, asked))
         if asked.by:
             found |= dict.fromkeys(_left_out(plan, asked))
@@ -44,9 +45,8 @@ def _sizes(plan: PlanFacts) -> list[str]:
         return []
     titles = plan.workload.titles
     out: list[str] = []
-    recipes = {
-        (a.recipe.noun, titles[a.question]): p for a in plan.workload.answers if (p := a.recipe.part) is not None
-    }
+    asked = ((a.recipe, titles[a.question]) for a in plan.workload.answers)
+    recipes = {(recipe.noun, title): part for recipe, title in asked if (part := recipe.part) is not None}
     for noun in dict.fromkeys(noun for noun, _ in recipes):
         parts = {title: part for (called, title), part in recipes.items() if called == noun}
         out += _sizes_of(noun, parts, plan.records)

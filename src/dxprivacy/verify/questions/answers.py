@@ -1,10 +1,11 @@
 """What questions come to: answers, each with the recipe by which it follows from rows (docs/formats.md, 4 and 7)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dxprivacy.verify.blocks import Block
 
@@ -31,6 +32,32 @@ class Recipe:
     above: Fraction = Fraction(0)
     ended: bool = False  # a mean over all that lies between low and high
     part: Fraction = Fraction(1)  # of all records, if all groups and all values of conditions are equally frequent
+    noun: str = "means"
+    each: Fraction = Fraction(1)  # what a record adds to the divisor, in steps, as far as anybody can tell
+    worked_out: "WorkedOut | None" = None  # of several rows, in a way of its own
+
+
+class WorkedOut(ABC):
+    """An answer that is worked out of several rows; `rows` are those of the first answer, counted from its first."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> tuple[int, ...]:
+        """The rows it uses, behind the first row of the answer."""
+
+    @abstractmethod
+    def expected(self, laws: "Sequence[Any]", records: int) -> tuple[float, float, list[float]]:
+        """Root mean square and mean absolute error, and half-widths that may be stated; a law for each of its rows."""
+
+    @abstractmethod
+    def released(
+        self, rows: "Sequence[int | float | Fraction]", laws: "Sequence[Any]", records: int
+    ) -> list[tuple[float, float, float, bool]]:
+        """Value, both ends of its interval, and whether it says nothing."""
+
+    @abstractmethod
+    def moved(self) -> float:
+        """How far a step of its rows moves it, at most, where it says anything."""
 
 
 Source = tuple[Recipe, int, int | None]
@@ -61,6 +88,8 @@ class Answer:
     @property
     def rows(self) -> tuple[int, ...]:
         """The rows it uses."""
+        if (way := self.recipe.worked_out) is not None:
+            return tuple(self.row + k for k in way.rows)
         return (self.row,) if self.count is None else (self.row, self.count)
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import PeopleTable, Table
 from dxprivacy.verify.grouping import Grouping, Named, fulfil, group, resolve
+from dxprivacy.verify.orders import Condition
 from dxprivacy.verify.questions.answers import Asked, Each, Groups, Recipe
 from dxprivacy.verify.questions.base import MOST_ROWS, by_recipe, each_row
 from dxprivacy.verify.questions.grid import ends_of, grid
@@ -46,11 +47,11 @@ class Grouped:
         return Table(self.groups, self.ones, self.sizes)
 
 
-class _Grouped(Worded):
+class ByGroups(Worded):
     """By groups, where conditions hold."""
 
-    def grouped(self) -> Grouped:
-        """The groups, and who is in none."""
+    def grouped(self, conditions: "Sequence[tuple[str, Condition]] | None" = None) -> Grouped:
+        """The groups, and who is in none; under other conditions than its own, if these are given."""
         universe = self.universe
         groupings = sorted(
             (group(by, universe, self.where, edition=self.edition) for by in self.by), key=lambda g: g.axis
@@ -60,7 +61,7 @@ class _Grouped(Worded):
             raise refuse("groups an attribute twice", self.where)
         sizes = {g.axis: len(g.labels) for g in groupings}
         part, fulfilling = Fraction(1, math.prod(sizes.values())), dict[int, set[int]]()
-        for name, wanted in self.conditions:
+        for name, wanted in self.conditions if conditions is None else conditions:
             axis, kept = fulfil(name, wanted, universe, self.where, edition=self.edition)
             fulfilling[axis] = fulfilling.get(axis, kept) & kept
             sizes.setdefault(axis, 1)
@@ -88,11 +89,19 @@ class _Grouped(Worded):
     def _labels(self, groupings: Sequence[Grouping]) -> Collection[str]:
         if not groupings:
             if not self.conditions:
-                return [f"{self.ask} {self.of}".strip()]
+                return [self.called]
             return [self.words(goals=False, cells=self.edition > 2)]
-        begin = f"{self.ask} {self.of}, " if self.of else ""
+        begin = f"{self.called}, " if self.of else ""
         parts = [g.labels for g in groupings]
         return Each(math.prod(map(len, parts)), lambda: (begin + ", ".join(chosen) for chosen in product(*parts)))
+
+    def leave_out_other(self, found: Grouped, axis: int) -> None:
+        """Invalid entries are in no group."""
+        groups = found.groups.get(axis, [0] * self.universe.shape[axis])
+        found.groups[axis] = [*groups[:-1], -1]
+        if max(found.groups[axis]) < 0:
+            raise refuse(f"is a {self.ask} over invalid entries", self.where)
+        found.sizes.setdefault(axis, 1)
 
     def require_unit(self, unit: str) -> None:
         """A target is in the unit of the answer."""
@@ -100,7 +109,7 @@ class _Grouped(Worded):
             raise refuse(f"its target is in {self.unit[:20]!r}, the answer in {unit[:20]!r}", self.where)
 
 
-class Count(_Grouped):
+class Count(ByGroups):
     """`count`."""
 
     ask = "count"
@@ -115,7 +124,7 @@ class Count(_Grouped):
         return self.asked([block], found.labels, found.named, each_row(block), notes=notes)
 
 
-class CountPeople(_Grouped):
+class CountPeople(ByGroups):
     """`people`: who has at least one row."""
 
     ask = "count people"
@@ -132,7 +141,7 @@ class CountPeople(_Grouped):
         return self.asked([block], found.labels, found.named, each_row(block), notes=notes)
 
 
-class _OfNumbers(_Grouped):
+class OfNumbers(ByGroups):
     """Of the numbers of an attribute or of one of its properties."""
 
     optional = ("by", "where", *Worded.optional, "missing")
@@ -147,6 +156,10 @@ class _OfNumbers(_Grouped):
     @property
     def touched(self) -> list[str]:
         return [*super().touched, self.of]
+
+    def told_apart(self) -> list[str]:
+        """What it groups by, or has in conditions."""
+        return super().touched
 
     def numbers_of(self) -> tuple[Named, Sequence[Fraction], str]:
         """What the numbers are of, the numbers, and their unit."""
@@ -169,7 +182,7 @@ class _OfNumbers(_Grouped):
 
     def said(self, of: Named, value: Fraction, unit: str) -> list[str]:
         """How missing numbers count, unless groups or conditions leave them out; and what belongs to cells and ends."""
-        used = [resolve(name, self.universe, self.where).axis for name in super().touched]
+        used = [resolve(name, self.universe, self.where).axis for name in self.told_apart()]
         counted = self.missing_said(of, value, unit) if of.attribute.other and of.axis not in used else []
         return [*counted, *in_cells(of, unit, self.edition), *clamped(self), *left_out(self)]
 
@@ -179,11 +192,10 @@ class _OfNumbers(_Grouped):
 
     def table(self, found: Grouped, axis: int, whole: list[int], unit: Fraction, bias: Fraction) -> Table:
         """Each record counts its number instead of 1."""
-        groups = {axis: [0] * len(whole), **found.groups}
-        return Table(groups, {**found.ones, axis: whole}, {axis: 1, **found.sizes}, unit, bias)
+        return weighed(found, {axis: whole}, unit, bias)
 
 
-class Sum(_OfNumbers):
+class Sum(OfNumbers):
     """`sum`."""
 
     ask = "sum"
@@ -203,7 +215,7 @@ class Sum(_OfNumbers):
         return self.asked([sums], found.labels, found.named, sources, unit=unit, notes=notes)
 
 
-class Mean(_OfNumbers):
+class Mean(OfNumbers):
     """`mean`."""
 
     ask = "mean"
@@ -221,7 +233,7 @@ class Mean(_OfNumbers):
         counted, none = weighed, list[Fraction]()
         if self.missing and of.attribute.other and not of.attribute.complete:
             counted, none = list(numbers), [Fraction(0)]
-            self._leave_out_other(found, of.axis)
+            self.leave_out_other(found, of.axis)
         hidden = self.hidden(of, numbers, counted)
         if not found.groups and self.universe.absent is None:
             whole, step, bias = grid(counted)
@@ -236,10 +248,8 @@ class Mean(_OfNumbers):
         sources = by_recipe(recipe, sums.rows)
         return self.asked([sums, found.counts()], found.labels, found.named, sources, unit=unit, notes=notes)
 
-    def _leave_out_other(self, found: Grouped, axis: int) -> None:
-        """Invalid entries are in no group."""
-        groups = found.groups.get(axis, [0] * self.universe.shape[axis])
-        found.groups[axis] = [*groups[:-1], -1]
-        if max(found.groups[axis]) < 0:
-            raise refuse("is a mean over invalid entries", self.where)
-        found.sizes.setdefault(axis, 1)
+
+def weighed(found: Grouped, weights: dict[int, list[int]], unit: Fraction, bias: Fraction) -> Table:
+    """Each record counts the product of its numbers instead of 1."""
+    groups = {axis: [0] * len(whole) for axis, whole in weights.items()} | found.groups
+    return Table(groups, {**found.ones, **weights}, dict.fromkeys(weights, 1) | found.sizes, unit, bias)

@@ -8,6 +8,9 @@ from dxprivacy.verify.questions.explicit import ExplicitRows
 from dxprivacy.verify.questions.grouped import Count, CountPeople, Mean, Sum
 from dxprivacy.verify.questions.intervals import Prefixes, Ranges
 from dxprivacy.verify.questions.marginals import Marginals
+from dxprivacy.verify.questions.quantiles import Quantiles
+from dxprivacy.verify.questions.ratios import Ratio, Share
+from dxprivacy.verify.questions.spreads import Correlation, Covariance, Deviation, Variance
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 
@@ -19,6 +22,13 @@ KINDS: dict[str, type[Question]] = {
     "prefixes": Prefixes,
     "ranges": Ranges,
     "marginals": Marginals,
+    "share": Share,
+    "ratio": Ratio,
+    "variance": Variance,
+    "sd": Deviation,
+    "covariance": Covariance,
+    "correlation": Correlation,
+    "quantile": Quantiles,
     "matrix": ExplicitRows,
     "tally": Tally,
     "steps": Steps,

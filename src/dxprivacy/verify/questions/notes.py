@@ -58,6 +58,20 @@ def _counts_as(of: Named, value: Fraction, unit: str) -> str:
     return f"a missing or invalid {of.attribute.name} counts as {number_text(value)} {unit}".rstrip()
 
 
+def left_out_of(of: Named, called: str, unit: str) -> list[str]:
+    """That only valid numbers count, and that cells hide something."""
+    attribute, behind, out = of.attribute, f" {unit}" if unit else "", []
+    if attribute.other and not attribute.complete:
+        out.append(f"records whose {attribute.name} is missing or invalid are left out of “{called}”")
+    if (cells := attribute.cells) is not None:
+        end = {"low": "lower end", "middle": "middle", "high": "upper end"}[cells.cell_value]
+        out.append(
+            f"{of.name} counts as the {end} of its step of {number_text(cells.step)}{behind}: what this can hide of "
+            f"“{called}” is in errors and intervals"
+        )
+    return out
+
+
 def in_cells(of: Named, unit: str, edition: int) -> list[str]:
     """How far what a cell counts as may be from the number."""
     cells = of.attribute.cells

@@ -24,7 +24,11 @@ class Worded(Question):
         super().__init__(data, universe, where, edition=edition, units=units)
         self.of, self.unit, self.title = (reading.text(data.get(n, ""), where) for n in ("of", "unit", "title"))
         self.by = reading.each(data.get("by", []), where, reading.text)
-        self.conditions = [self._condition(c) for c in reading.items(data.get("where", []), where)]
+        self.conditions = self.read_conditions("where")
+
+    def read_conditions(self, key: str) -> list[tuple[str, Condition]]:
+        """All that stand under a key."""
+        return [self._condition(c) for c in reading.items(self.data.get(key, []), self.where)]
 
     def _condition(self, data: Any) -> tuple[str, Condition]:
         pair = reading.items(data, self.where)
@@ -44,16 +48,29 @@ class Worded(Question):
 
     def words(self, *, goals: bool = True, cells: bool = False) -> str:
         """As somebody would ask it; `cells`: conditions by what is really counted."""
-        words = [self.ask]
-        words += [quoted(self.of)] if self.of else []
+        words = [self.about()]
         words += [f"{self.listing} " + ", ".join(map(quoted, self.by))] if self.by else []
         told = [self._told(n, c) if cells else write(n, c) for n, c in self.conditions]
         words += ["where " + " and ".join(told)] if told else []
+        words += self.further()
         if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
         if self.weight != 1 and goals:
             words.append(f"weight {number_text(self.weight)}")
         return " ".join(words)
+
+    def about(self) -> str:
+        """What is asked, and of what."""
+        return f"{self.ask} {quoted(self.of)}" if self.of else self.ask
+
+    @property
+    def called(self) -> str:
+        """What its answers are called by."""
+        return f"{self.ask} {self.of}".strip()
+
+    def further(self) -> list[str]:
+        """Clauses of its own."""
+        return []
 
     def _told(self, name: str, condition: Condition) -> str:
         """A condition in cells, and at ends that hold all beyond."""
