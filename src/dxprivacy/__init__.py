@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from dxprivacy.questions.asking import count as count
     from dxprivacy.questions.asking import count_people as count_people
     from dxprivacy.questions.asking import covariance_of as covariance_of
+    from dxprivacy.questions.asking import density_of as density_of
     from dxprivacy.questions.asking import marginals as marginals
     from dxprivacy.questions.asking import matrix as matrix
     from dxprivacy.questions.asking import mean_of as mean_of
@@ -132,6 +133,7 @@ _HOME = {
     "correlation_of": ("questions.asking", "correlation_of"),
     "median_of": ("questions.asking", "median_of"),
     "quantile_of": ("questions.asking", "quantile_of"),
+    "density_of": ("questions.asking", "density_of"),
     "direct": ("mechanisms.direct.by_hand", "direct"),
     "errors": ("errors", ""),
     "group_loss": ("accounting", "group_loss"),

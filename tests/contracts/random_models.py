@@ -22,6 +22,7 @@ from dxprivacy.questions.asking import (
     correlation_of,
     count,
     covariance_of,
+    density_of,
     gather,
     marginals,
     matrix,
@@ -217,6 +218,8 @@ def random_derived(rng, universe: Universe):
         return share_of(where, by=by, among={}) if where else None
     one, two = rng.choice(numbered), rng.choice(numbered)
     by = [a.name for a in attributes if a.name not in (one, two) and rng.random() < 0.5]
+    if rng.random() < 0.3:
+        return _softly(rng, universe, one, by, where)
     kind = rng.randrange(7)
     if kind < 3:
         shares = rng.sample(["0.1", "0.5", "0.75"], rng.randint(1, 2))
@@ -226,6 +229,21 @@ def random_derived(rng, universe: Universe):
     if kind < 6:
         return rng.choice([covariance_of, correlation_of])(one, two, by=by, where=where)
     return ratio_of(one, by=by, where=where)
+
+
+def _softly(rng, universe: Universe, one: str, by: list, where: dict):
+    """A density, or a count with soft borders, along one attribute with numbers."""
+    attribute = universe.attributes[universe.axis(one)]
+    plain = [name for name in by if universe.attributes[universe.axis(name)].numbers is None]
+    rest = {name: w for name, w in where.items() if universe.attributes[universe.axis(name)].numbers is None}
+    span = attribute.numbers[-1] - attribute.numbers[0] or 1
+    if rng.random() < 0.5:
+        return density_of(
+            one, by=by, where=rest, width=rng.choice([None, span, span / 3]), every=rng.choice([None, span / 2])
+        )
+    order = [*plain, _grouped_name(rng, attribute)]
+    rng.shuffle(order)
+    return table(*order, where=rest, blur=rng.choice([span, span / 2, span / 5]))
 
 
 def _grouped_name(rng, attribute) -> str:

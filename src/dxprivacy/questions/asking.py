@@ -26,6 +26,7 @@ from dxprivacy.exact.numbers import Number, exact
 from dxprivacy.questions.asked import Asked, Stack, importance, target
 from dxprivacy.questions.conditions import conditions
 from dxprivacy.questions.counts import Count, CountPeople
+from dxprivacy.questions.densities import Density
 from dxprivacy.questions.explicit_rows import on_grids
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.intervals import Prefixes, Ranges
@@ -71,16 +72,23 @@ def gather(*asked: Any) -> Stack:
 
 
 def table(
-    *by: str, where: Mapping[str, object] | None = None, within: Number | None = None, weight: Number = 1
+    *by: str,
+    where: Mapping[str, object] | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    blur: Number | None = None,
 ) -> Count:
     """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
 
-    >>> str(table("sex", "age/10", within=5))
-    'count by sex, age/10 within 5'
+    With a `blur` the borders between groups of numbers are soft: far less noise where close numbers are well protected.
+
+    >>> str(table("sex", "age/10", within=5)), str(table("age/10", blur=2))
+    ('count by sex, age/10 within 5', 'count by age/10 blur 2')
     """
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
-    return Count(by=_names(by), where=conditions(where), within=target(within), weight=importance(weight))
+    goals = (target(within), "", importance(weight))
+    return Count("", _names(by), conditions(where), *goals, blur=_length(blur, "blur")).settled()
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
@@ -280,9 +288,28 @@ def quantile_of(
     if not isinstance(of, str) or not of.strip():
         raise UsageError("of which attribute?", hints=['dx.median_of("age")'])
     shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
-    wide = None if width is None else Fraction(exact(width, what="a width"))
-    goals = (target(within), "", importance(weight))
+    goals, wide = (target(within), "", importance(weight)), _length(width, "width")
     return Quantiles(of.strip(), _names(by), conditions(where), *goals, at=shares, width=wide).settled()
+
+
+def density_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, object] | None = None,
+    width: Number | None = None,
+    every: Number | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+) -> Density:
+    """How many records lie where along a line, each spread over a width, which a plan chooses unless it is given.
+
+    >>> str(density_of("income", width=5000, every=2500))
+    'density income width 5000 every 2500'
+    """
+    goals, lengths = (target(within), "", importance(weight)), (_length(width, "width"), _length(every, "every"))
+    found = Density(of, _names(by), conditions(where), *goals, width=lengths[0], every=lengths[1])
+    return found.settled()
 
 
 def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Prefixes:
@@ -345,3 +372,7 @@ def matrix(
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
     return (by,) if isinstance(by, str) else tuple(by)
+
+
+def _length(given: Number | None, name: str) -> Fraction | None:
+    return None if given is None else Fraction(exact(given, what=f"a {name}"))

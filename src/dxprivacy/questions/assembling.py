@@ -7,6 +7,7 @@ from typing import Any
 from dxprivacy.errors import QuestionError, UsageError, did_you_mean
 from dxprivacy.questions.conditions import Condition
 from dxprivacy.questions.counts import Count, CountPeople
+from dxprivacy.questions.densities import Density
 from dxprivacy.questions.intervals import Prefixes, Ranges
 from dxprivacy.questions.marginals import Marginals
 from dxprivacy.questions.quantiles import Quantiles
@@ -17,7 +18,7 @@ from dxprivacy.questions.sums import Mean, Sum
 
 _LINEAR = (Count, CountPeople, Sum, Mean, Prefixes, Ranges, Marginals)
 _SPREADS = (Variance, Deviation, Covariance, Correlation)
-_KINDS: tuple[type[Question], ...] = (*_LINEAR, Share, RatioOf, *_SPREADS, Quantiles)
+_KINDS: tuple[type[Question], ...] = (*_LINEAR, Share, RatioOf, *_SPREADS, Quantiles, Density)
 ASKS: dict[str, type[Question]] = {kind.ask: kind for kind in _KINDS}
 
 

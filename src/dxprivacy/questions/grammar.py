@@ -119,6 +119,8 @@ _CLAUSES: dict[str, Callable[["_Reader", dict[str, Any]], None]] = {
     "among": _among,
     "within": _within,
     "width": _length("width"),
+    "every": _length("every"),
+    "blur": _length("blur"),
     "weight": _weight,  # no keyword: where a name is expected, it is the attribute `weight`
 }
 

@@ -5,22 +5,21 @@ side by side change by no more than one of them, so that a whole distribution fu
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
 from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.exact.evenly import Evenly, ends_of
-from dxprivacy.exact.numbers import common_tick, number_text
-from dxprivacy.model.blocks import Block, OneHot, SoftTable
+from dxprivacy.exact.numbers import number_text
+from dxprivacy.model.blocks import Block, SoftTable
 from dxprivacy.model.recipes.inverse import Inverse, Ramps
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.grouped import Grouped
-from dxprivacy.questions.grouping import Reference, resolve
+from dxprivacy.questions.grouping import resolve
+from dxprivacy.questions.lines import Line, beside
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.written import quoted
 
@@ -79,7 +78,7 @@ class Quantiles(Question):
             raise QuestionError("a width is not negative", hints=[("width 0", "ranks as they are")])
         return self
 
-    def line(self, universe: Universe) -> "Line":
+    def line(self, universe: Universe) -> Line:
         """The numbers that it is about."""
         ref = resolve(self.of, universe)
         if ref.numbers is None:
@@ -88,10 +87,32 @@ class Quantiles(Question):
             )
         return Line(ref)
 
+    def ramps(self, line: Line) -> Ramps:
+        """Ramps of its width, in whole ticks: of one tick where it is 0; of some width where nobody chose one."""
+        if not line.tick:
+            raise QuestionError(f"{line.ref.name} has a single value", where=f"question “{self}”")
+        rise = line.steps / Fraction(_USUAL_RAMPS) if self.width is None else self.width / line.tick
+        steps = max(math.ceil(rise), 1)
+        if steps > line.steps and self.width is not None:
+            span = number_text(line.ends[1] - line.ends[0])
+            raise QuestionError(
+                f"a width of {number_text(self.width)} is wider than the range of {line.ref.name}, {span}",
+                where=f"question “{self}”",
+            )
+        number = -(-line.steps // steps)
+        if number > MOST_RAMPS or steps > _MOST_STEPS:
+            least = number_text(line.tick * -(-line.steps // MOST_RAMPS))
+            raise TooLarge(
+                f"ranks at {number:,} places are more than {MOST_RAMPS:,}",
+                where=f"question “{self}”",
+                hints=[(f"width {least}", "or more"), ("no width", "a plan chooses it")],
+            )
+        return Ramps(line.ends[0], steps * line.tick, number, steps, line.ends[1])
+
     def remarks(self, universe: Universe) -> list[str]:
         """Whom it leaves out, and how far it is smoothed."""
         line = self.line(universe)
-        ramps = line.ramps(self.width, self)
+        ramps = self.ramps(line)
         said = line.ref.left_out_of(self.called)
         if ramps.steps == 1:
             return said
@@ -107,7 +128,7 @@ class Quantiles(Question):
         found = Grouped.of(self, universe)
         line = self.line(universe)
         found.require_unit(line.ref.unit)
-        ramps = line.ramps(self.width, self)
+        ramps = self.ramps(line)
         if line.ref.attribute.has_other and not line.ref.attribute.complete:
             found.leave_out_other(line.ref)
         if found.sizes.get(line.ref.axis, 1) > 1:
@@ -115,11 +136,11 @@ class Quantiles(Question):
         private = bool(found.groups) or universe.absent is not None
         less = self.at[len(self.at) // 2] if private else Fraction(0)
         own = found.groups.get(line.ref.axis, np.zeros(universe.shape[line.ref.axis], dtype=np.int64))
-        heights = line.heights(ramps, universe) * less.denominator - ramps.steps * less.numerator
+        heights = _heights(line, ramps, len(own)) * less.denominator - ramps.steps * less.numerator
         block = SoftTable(
             line.ref.axis,
             np.where(own >= 0, heights, 0),
-            _beside(found, line.ref.axis),
+            beside(found, line.ref.axis),
             unit=Fraction(1, ramps.steps * less.denominator),
         )
         counted = private and self.at != (less,)
@@ -136,67 +157,7 @@ class Quantiles(Question):
         return Workload(universe, blocks, tuple(answers), (str(self),))
 
 
-def _beside(found: Grouped, axis: int) -> OneHot:
-    """The groups and conditions of all other attributes."""
-    groups = {a: g for a, g in found.groups.items() if a != axis}
-    sizes = {a: n for a, n in found.sizes.items() if a != axis}
-    return replace(found, groups=groups, sizes=sizes).block()
-
-
-@dataclass(frozen=True)
-class Line:
-    """The numbers of an attribute or property, in their order, and the finest steps in which they differ."""
-
-    ref: Reference
-
-    @cached_property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        return ends_of(self.ref.numbers or ())
-
-    @cached_property
-    def tick(self) -> Fraction:
-        """All numbers are whole multiples of it away from the least; 0 where there is one number only."""
-        numbers, least = self.ref.numbers or (), self.ends[0]
-        if isinstance(numbers, Evenly):
-            return numbers.step if len(numbers) > 1 else Fraction(0)
-        apart = [x - least for x in numbers if x != least]
-        return common_tick(apart) if apart else Fraction(0)
-
-    @property
-    def steps(self) -> int:
-        """How many ticks lie between the ends."""
-        return int((self.ends[1] - self.ends[0]) / self.tick) if self.tick else 0
-
-    def ramps(self, width: Fraction | None, asked: Question) -> Ramps:
-        """Ramps of a width, in whole ticks: of one tick where it is 0; some width where nobody chose one."""
-        if not self.tick:
-            raise QuestionError(f"{self.ref.name} has a single value", where=f"question “{asked}”")
-        rise = self.steps / Fraction(_USUAL_RAMPS) if width is None else width / self.tick
-        steps = max(math.ceil(rise), 1)
-        if steps > self.steps and width is not None:
-            span = number_text(self.ends[1] - self.ends[0])
-            raise QuestionError(
-                f"a width of {number_text(width)} is wider than the range of {self.ref.name}, {span}",
-                where=f"question “{asked}”",
-            )
-        number = -(-self.steps // steps)
-        if number > MOST_RAMPS or steps > _MOST_STEPS:
-            least = number_text(self.tick * -(-self.steps // MOST_RAMPS))
-            raise TooLarge(
-                f"ranks at {number:,} places are more than {MOST_RAMPS:,}",
-                where=f"question “{asked}”",
-                hints=[(f"width {least}", "or more"), ("no width", "a plan chooses it")],
-            )
-        return Ramps(self.ends[0], steps * self.tick, number, steps, self.ends[1])
-
-    def heights(self, ramps: Ramps, universe: Universe) -> Ints:
-        """How much of each value lies below the end of each ramp, in steps; of `other` as of the least."""
-        numbers, least = self.ref.numbers or (), self.ends[0]
-        places: Ints = np.zeros(universe.shape[self.ref.axis], dtype=np.int64)
-        if isinstance(numbers, Evenly):
-            places[: len(numbers)] = np.arange(len(numbers))
-        else:
-            places[: len(numbers)] = [int((x - least) / self.tick) for x in numbers]
-        tops = np.arange(1, ramps.number + 1, dtype=np.int64)[:, None] * ramps.steps
-        heights: Ints = np.clip(tops - places, 0, ramps.steps)
-        return heights
+def _heights(line: Line, ramps: Ramps, size: int) -> Ints:
+    """How much of each value lies below the end of each ramp, in steps; of `other` as of the least."""
+    tops = np.arange(1, ramps.number + 1, dtype=np.int64)[:, None] * ramps.steps
+    return np.asarray(np.clip(tops - line.places(size, line.tick), 0, ramps.steps), dtype=np.int64)

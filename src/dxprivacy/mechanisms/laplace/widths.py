@@ -1,10 +1,12 @@
 """How far to smooth a question that leaves it open: from public numbers alone, so that it is known before spending.
 
-A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … the one is taken whose noise, as if numbers lay
-evenly over half of their range, and a twelfth of whose width together are least.
+A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … that one is taken for a quantile whose noise, as if
+numbers lay evenly over half of their range, and a twelfth of whose width together are least; for a density the smallest
+one whose noise is a tenth of what a cell then holds.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +16,10 @@ from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.metrics import Metric
+from dxprivacy.model.recipes import Law
+from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Asked, Stack
+from dxprivacy.questions.densities import MOST_CELLS, Density
 from dxprivacy.questions.quantiles import MOST_RAMPS, Quantiles
 
 _BIAS = 12  # a ramp moves a quantile by less than this part of its width, where numbers lie smoothly
@@ -28,16 +33,37 @@ def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | No
 
 
 def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) -> Asked:
-    if not isinstance(question, Quantiles) or question.width is not None:
-        return question
+    if isinstance(question, Quantiles) and question.width is None:
+        line = question.line(metric.universe)
+        tried = [replace(question, width=steps * line.tick) for steps in _widths(line.steps)]
+        return min(tried, key=lambda one: _error(one, metric, share, records), default=question)
+    if isinstance(question, Density) and question.width is None:
+        line = question.line(metric.universe)
+        for steps in _widths(line.steps):
+            wide = replace(question, width=steps * line.tick)
+            if 2 * line.steps <= MOST_CELLS * steps and _clear(wide, metric, share, records):
+                return wide
+    return question
+
+
+def _clear(question: Density, metric: Metric, share: Fraction, records: int) -> bool:
+    """Whether the noise of a cell is at most a tenth of what it holds, as if numbers lay evenly over half a range."""
+    noisy, workload = _least_noise(question, metric, share)
+    if noisy is None:
+        return True  # refused later, with its reason
+    span, width = _span(question, metric), float(question.width or 0)
+    held = (
+        records
+        / max(len({a.groups[:-1] for a in workload.answers}), 1)
+        * float(question.every or width / 2)
+        / (span / 2)
+    )
+    return math.sqrt(noisy[0].variance) * float(workload.units[0]) <= held / 10
+
+
+def _span(question: Density, metric: Metric) -> float:
     line = question.line(metric.universe)
-    best, least = question, math.inf
-    for steps in _widths(line.steps):
-        tried = replace(question, width=steps * line.tick)
-        error = _error(tried, metric, share, records)
-        if error < least:
-            best, least = tried, error
-    return best
+    return float(line.ends[1] - line.ends[0])
 
 
 def _widths(steps: int) -> list[int]:
@@ -48,11 +74,16 @@ def _widths(steps: int) -> list[int]:
 
 def _error(question: Quantiles, metric: Metric, share: Fraction, records: int) -> float:
     """The squared error of noise and bias; infinite where no noise is enough."""
-    workload = question.on(metric.universe)
-    scales = np.array([1 / float(unit) for unit in workload.units])  # alike in records
-    bound = max_ratio(LaplaceCost(workload, scales), metric).upper
-    if bound == math.inf:
+    noisy, workload = _least_noise(question, metric, share)
+    if noisy is None:
         return math.inf
-    noisy = laplace_laws((scales * float(bound / share)).tolist())
     worst = max(answer.recipe.expected(noisy, records, 0.0).rmse for answer in workload.answers)
     return worst**2 + (float(question.width or 0) / _BIAS) ** 2
+
+
+def _least_noise(question: Asked, metric: Metric, share: Fraction) -> tuple[Sequence[Law] | None, Workload]:
+    """The least noise that is the same, in records, for all rows; None where no noise is enough."""
+    workload = question.on(metric.universe)
+    scales = np.array([1 / float(unit) for unit in workload.units])
+    bound = max_ratio(LaplaceCost(workload, scales), metric).upper
+    return (None if bound == math.inf else laplace_laws((scales * float(bound / share)).tolist())), workload

@@ -109,21 +109,6 @@ class ByGroups(Worded):
             raise refuse(f"its target is in {self.unit[:20]!r}, the answer in {unit[:20]!r}", self.where)
 
 
-class Count(ByGroups):
-    """`count`."""
-
-    ask = "count"
-    needed = ()
-    optional = ("by", "where", *Worded.optional)
-
-    def bound(self) -> Asked:
-        found = self.grouped()
-        self.require_unit("")
-        block = found.counts()
-        notes = [*clamped(self), *left_out(self)]
-        return self.asked([block], found.labels, found.named, each_row(block), notes=notes)
-
-
 class CountPeople(ByGroups):
     """`people`: who has at least one row."""
 

@@ -5,11 +5,12 @@ from typing import Any
 from dxprivacy.verify.questions.base import Question
 from dxprivacy.verify.questions.counted import Steps, Tally
 from dxprivacy.verify.questions.explicit import ExplicitRows
-from dxprivacy.verify.questions.grouped import Count, CountPeople, Mean, Sum
+from dxprivacy.verify.questions.grouped import CountPeople, Mean, Sum
 from dxprivacy.verify.questions.intervals import Prefixes, Ranges
 from dxprivacy.verify.questions.marginals import Marginals
 from dxprivacy.verify.questions.quantiles import Quantiles
 from dxprivacy.verify.questions.ratios import Ratio, Share
+from dxprivacy.verify.questions.soft_lines import Count, Density
 from dxprivacy.verify.questions.spreads import Correlation, Covariance, Deviation, Variance
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
@@ -29,6 +30,7 @@ KINDS: dict[str, type[Question]] = {
     "covariance": Covariance,
     "correlation": Correlation,
     "quantile": Quantiles,
+    "density": Density,
     "matrix": ExplicitRows,
     "tally": Tally,
     "steps": Steps,

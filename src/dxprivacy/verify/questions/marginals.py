@@ -7,8 +7,9 @@ from itertools import chain, combinations
 from dxprivacy.verify.blocks import Block
 from dxprivacy.verify.questions.answers import Asked, Each
 from dxprivacy.verify.questions.base import each_row
-from dxprivacy.verify.questions.grouped import Count, Grouped
+from dxprivacy.verify.questions.grouped import Grouped
 from dxprivacy.verify.questions.notes import clamped, left_out
+from dxprivacy.verify.questions.soft_lines import Count
 from dxprivacy.verify.questions.worded import Worded
 from dxprivacy.verify.reading import refuse
 

@@ -1,0 +1,84 @@
+"""Counts whose borders are soft: near a border a record counts in part on both sides."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.numbers import number_text
+from dxprivacy.model.blocks import SoftTable
+from dxprivacy.model.recipes import Linear
+from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.questions.grouped import Grouped
+from dxprivacy.questions.grouping import Reference, resolve
+from dxprivacy.questions.lines import STRETCH, Line, beside, between
+from dxprivacy.questions.question import Question
+
+
+def soft_line(question: Question, found: Grouped) -> Line:
+    """The one line of numbers whose groups and conditions get soft borders."""
+    refs: dict[tuple[int, str], Reference] = {}
+    for name in question.names(found.universe):
+        ref = resolve(name, found.universe)
+        refs[ref.axis, ref.name] = ref
+    numbered = [ref for ref in refs.values() if ref.numbers is not None]
+    series = any(ref.fact is not None and ref.entry is not None for ref in numbered)
+    if len(numbered) == 1 and not series and sum(axis == numbered[0].axis for axis, _ in refs) == 1:
+        line = Line(numbered[0], by_middles=True)
+        if line.tick:
+            return line
+    names = ", ".join(ref.name for ref in numbered)
+    what = "blur needs groups of numbers in an order, or a condition on some"
+    what = f"blur of which: {names}?" if len(numbered) > 1 else what
+    raise QuestionError(what, where=f"question “{question}”", hints=[("count by age/10 blur 2", "for example")])
+
+
+def soft_counts(question: Question, found: Grouped, blur: Fraction) -> Workload:
+    """A row for each combination of groups, those of one line with soft borders."""
+    line, universe = soft_line(question, found), found.universe
+    axis = line.ref.axis
+    if blur > line.ends[1] - line.ends[0]:
+        raise QuestionError(
+            f"a blur of {number_text(blur)} is wider than the range of {line.ref.name}", where=f"question “{question}”"
+        )
+    parts, whole = _parts(line, found.groups[axis], found.sizes[axis], blur)
+    around = beside(found, axis)
+    block = SoftTable(axis, parts, around, unit=Fraction(1, whole))
+    answers = [
+        Answer(label, 0, Linear(row, block.unit), "", question.within, Fraction(1), groups)
+        for label, row, groups in zip(found.labels, _rows(found, axis), found.places, strict=True)
+    ]
+    return Workload(universe, (block,), tuple(answers), (str(question),))
+
+
+def _rows(found: Grouped, axis: int) -> list[int]:
+    """Which row each combination of groups has: the soft ones are numbered fastest."""
+    axes = sorted(found.sizes)
+    order = np.arange(math.prod(found.sizes.values()), dtype=np.int64).reshape([found.sizes[a] for a in axes])
+    last = np.moveaxis(order, axes.index(axis), -1).ravel()
+    rows = np.empty(len(last), dtype=np.int64)
+    rows[last] = np.arange(len(last))
+    return rows.tolist()
+
+
+def _parts(line: Line, groups: Ints, size: int, blur: Fraction) -> tuple[Ints, int]:
+    """How much of each value lies in each group, in whole steps: in the stretches of the line that are the group's."""
+    of = {number: int(group) for number, group in zip(line.numbers, groups.tolist(), strict=False)}
+    ordered = sorted(of)
+    borders = [(a + b) / 2 for a, b in pairwise(ordered) if of[a] != of[b]]
+    owners = [of[ordered[0]], *(of[b] for a, b in pairwise(ordered) if of[a] != of[b])]
+    if not borders:
+        heights, whole = np.zeros((0, len(groups)), dtype=np.int64), 1
+        stretches: Ints = np.ones((1, len(groups)), dtype=np.int64)
+    else:
+        heights, whole = line.below(borders, STRETCH * blur, len(groups))
+        stretches = between(heights, whole)
+    parts = np.zeros((size, len(groups)), dtype=np.int64)
+    for owner, stretch in zip(owners, stretches, strict=True):
+        if owner >= 0:
+            parts[owner] += stretch
+    parts[:, len(line.numbers) :] = 0  # `other` is on no line
+    return parts, whole
