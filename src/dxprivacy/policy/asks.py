@@ -24,21 +24,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dxprivacy.errors import DxError, Hint, QuestionError, UsageError
+from dxprivacy.exact.numbers import exact
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.toml_file import UNPRINTABLE, TomlFile
 from dxprivacy.questions.asked import Stack, importance
 from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.conditions import Condition, condition, written_condition
 from dxprivacy.questions.grammar import parse, read_target
+from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
 
 _GOALS = ("within", "weight", "title")
 _KEYS: dict[str, tuple[str, ...]] = {
     "question": ("weight", "title"),
-    "count": ("by", "where", *_GOALS),
-    "people": ("by", "where", *_GOALS),
-    "sum": ("by", "where", *_GOALS),
-    "mean": ("by", "where", *_GOALS),
+    **{ask: ("by", "where", *kind.also, *_GOALS) for ask, kind in ASKS.items() if not kind.whole},
+    "median": ("by", "where", "width", *_GOALS),
     **{ask: ("by", *_GOALS) if kind.listing else _GOALS for ask, kind in ASKS.items() if kind.whole},
 }
 _EXAMPLES = {
@@ -50,6 +50,22 @@ _EXAMPLES = {
     "prefixes": 'prefixes = "age/10"',
     "ranges": 'ranges = "age/10"',
     "marginals": "marginals = 2",
+    "share": "share = true",
+    "ratio": 'ratio = "children"',
+    "variance": 'variance = "age"',
+    "sd": 'sd = "age"',
+    "covariance": 'covariance = "age"',
+    "correlation": 'correlation = "age"',
+    "quantile": 'quantile = "income"',
+    "median": 'median = "income"',
+    "density": 'density = "income"',
+    "among": 'among = { sex = "F" }',
+    "to": 'to = "rooms"',
+    "beside": 'beside = "income"',
+    "at": "at = [0.25, 0.5, 0.75]",
+    "width": "width = 5000",
+    "every": "every = 2500",
+    "blur": "blur = 2",
     "by": 'by = ["sex", "age/10"]',
     "where": 'where = { sex = "F", age = "18..65" }',
     "within": 'within = "2 m"',
@@ -162,13 +178,39 @@ class _Ask:
 
     def _in_fields(self, kind: str, title: str) -> Question:
         within, unit = self._within()
-        by, where, weight = self._by(), self._where(), self._weight()
-        of = self._of(kind)
-        return assemble(kind, of=of, by=by, where=where, within=within, unit=unit, weight=weight, title=title)
+        by, where, weight = self._by(), self._where("where"), self._weight()
+        of, ask = self._of(kind), Quantiles.ask if kind == "median" else kind
+        return assemble(
+            ask,
+            of=of,
+            by=by,
+            where=where,
+            within=within,
+            unit=unit,
+            weight=weight,
+            title=title,
+            further={name: self._further(name) for name in ASKS[ask].also if name in self.table},
+        )
+
+    def _further(self, key: str) -> object:
+        """A field that only some questions have."""
+        given = self.table[key]
+        if key == "among":
+            return tuple(self._where(key))
+        if key in ("to", "beside"):
+            return self._name(key, given)
+        if key == "at":
+            return tuple(self._number(key, x) for x in (given if isinstance(given, list) else [given]))
+        return self._number(key, given)
+
+    def _number(self, key: str, given: Any) -> Fraction:
+        if isinstance(given, bool) or not isinstance(given, (int, Decimal)):
+            raise self.wrong(key, f"{key} is a number")
+        return self._placed(key, lambda: Fraction(exact(given, what=key)))
 
     def _of(self, kind: str) -> str:
         given = self.table[kind]
-        if kind in ("count", "people"):
+        if not ASKS.get(kind, Quantiles).takes_of:
             if given is not True:
                 raise self.wrong(kind, f"{kind} is true; groups stand behind by, conditions behind where")
             return ""
@@ -187,11 +229,11 @@ class _Ask:
         given = self.table.get("by", [])
         return tuple(self._name("by", name) for name in (given if isinstance(given, list) else [given]))
 
-    def _where(self) -> list[tuple[str, Condition]]:
-        given = self.table.get("where", {})
+    def _where(self, key: str) -> list[tuple[str, Condition]]:
+        given = self.table.get(key, {})
         if not isinstance(given, dict):
-            raise self.wrong("where", "where is a table of conditions")
-        return [(self._name("where", name), self._condition(name, wanted)) for name, wanted in given.items()]
+            raise self.wrong(key, f"{key} is a table of conditions")
+        return [(self._name(key, name), self._condition(name, wanted)) for name, wanted in given.items()]
 
     def _condition(self, name: str, wanted: Any) -> Condition:
         values = wanted if isinstance(wanted, list) else [wanted]
