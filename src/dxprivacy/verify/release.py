@@ -157,20 +157,20 @@ def _sizes(claim: Claim) -> list[str]:
     """For how many records the errors of means are."""
     if not claim.records:
         return []
-    found = {(r.noun, kind.title): r.part for kind in claim.asked.kinds for r in kind.recipes if r.ratio}
+    found = {((r.noun, r.assumed), kind.title): r.part for kind in claim.asked.kinds for r in kind.recipes if r.ratio}
     out = []
     for noun in dict.fromkeys(noun for noun, _ in found):
-        out += _sizes_of(noun, {title: p for (called, title), p in found.items() if called == noun}, claim.records)
+        out += _sizes_of(*noun, {title: p for (called, title), p in found.items() if called == noun}, claim.records)
     return out
 
 
-def _sizes_of(noun: str, parts: dict[str, Fraction], records: int) -> list[str]:
+def _sizes_of(noun: str, assumed: str, parts: dict[str, Fraction], records: int) -> list[str]:
     sizes: dict[int, list[str]] = {}
     for title, part in parts.items():
         if part != 1:
             sizes.setdefault(math.floor(records * part), []).append(title)
-    out = [f"{noun}: errors are for {records:,} records; {_HALF}"] if 1 in parts.values() else []
-    private = "whose sizes are private"
+    out = [f"{noun}: errors are for {records:,} records{assumed}; {_HALF}"] if 1 in parts.values() else []
+    private = f"whose sizes are private{assumed}"
     if len(sizes) == 1:
         these = f"groups of {next(iter(sizes)):,} records, {private}"
     else:

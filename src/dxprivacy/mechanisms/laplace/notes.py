@@ -46,14 +46,14 @@ def _sizes(plan: PlanFacts) -> list[str]:
     titles = plan.workload.titles
     out: list[str] = []
     asked = ((a.recipe, titles[a.question]) for a in plan.workload.answers)
-    recipes = {(recipe.noun, title): part for recipe, title in asked if (part := recipe.part) is not None}
-    for noun in dict.fromkeys(noun for noun, _ in recipes):
-        parts = {title: part for (called, title), part in recipes.items() if called == noun}
-        out += _sizes_of(noun, parts, plan.records)
+    recipes = {((r.noun, r.assumed), title): part for r, title in asked if (part := r.part) is not None}
+    for noun, assumed in dict.fromkeys(kind for kind, _ in recipes):
+        parts = {title: part for (kind, title), part in recipes.items() if kind == (noun, assumed)}
+        out += _sizes_of(noun, assumed, parts, plan.records)
     return out
 
 
-def _sizes_of(noun: str, parts: dict[str, Fraction], records: int) -> list[str]:
+def _sizes_of(noun: str, assumed: str, parts: dict[str, Fraction], records: int) -> list[str]:
     """The same of one kind of answers."""
     by_size: dict[int, list[str]] = {}
     for title, part in parts.items():
@@ -61,14 +61,15 @@ def _sizes_of(noun: str, parts: dict[str, Fraction], records: int) -> list[str]:
             by_size.setdefault(int(records * part), []).append(title)
     out = []
     if any(part == 1 for part in parts.values()):
-        out.append(f"{noun}: errors are for {records:,} records; {_HALF}")
+        out.append(f"{noun}: errors are for {records:,} records{assumed}; {_HALF}")
     by = f"{noun} by group or condition"
     if len(by_size) == 1:
         (size,) = by_size
-        out.append(f"{by}: errors are for groups of {size:,} records, whose sizes are private; {_HALF}")
+        out.append(f"{by}: errors are for groups of {size:,} records, whose sizes are private{assumed}; {_HALF}")
     elif by_size:
         sizes = ", ".join(f"{size:,} ({' and '.join(titles)})" for size, titles in by_size.items())
-        out.append(f"{by}: errors are for groups of so many records, whose sizes are private: {sizes}; {_HALF}")
+        these = f"groups of so many records, whose sizes are private{assumed}: {sizes}"
+        out.append(f"{by}: errors are for {these}; {_HALF}")
     return out
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.model.blocks.base import Block, Differences, classes_of_rows, require_exact
+from dxprivacy.model.blocks.explicit import dense_loads
 from dxprivacy.model.blocks.one_hot import OneHot
 from dxprivacy.model.occupied import Occupied
 
@@ -121,6 +122,42 @@ class SoftTable(Block):
         amount = np.abs(np.add.reduceat(amount, first)) if len(first) else amount
         apart = np.flatnonzero(amount)
         return pair[first][apart], row[first][apart], amount[apart]
+
+    def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        return self._shown(i, j, weights, largest=False)
+
+    def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        return self._shown(i, j, weights, largest=True)
+
+    def _shown(self, i: Ints, j: Ints, weights: Floats, *, largest: bool) -> Floats:
+        """Beside different rows each shows all of its column; beside the same row, by how much the columns differ."""
+        (row_i, by_i), (row_j, by_j) = self.beside.place(i), self.beside.place(j)
+        alike = (row_i == row_j) & (by_i != 0) & (by_j != 0)
+        slowly = super().peaks if largest else super().loads
+        if np.isinf(weights).any() or (by_i != by_j)[alike].any():
+            return slowly(i, j, weights)
+        u, v = self.universe.along(self.axis, i), self.universe.along(self.axis, j)
+        by_part = weights.reshape(self.beside.rows, self.parts_each)
+        out = np.zeros(len(i))
+        apart = np.flatnonzero(~alike)
+        if len(apart):
+            size = np.abs(self.matrix).astype(np.float64)
+            tops = np.stack([(size * w[:, None]).max(axis=0, initial=0.0) for w in by_part])
+            whole = tops if largest else by_part @ size
+            first, second = (
+                np.abs(by[apart]) * whole[np.maximum(row[apart], 0), at[apart]]
+                for by, row, at in ((by_i, row_i, u), (by_j, row_j, v))
+            )
+            out[apart] = np.maximum(first, second) if largest else first + second
+        for row in np.unique(row_i[alike]).tolist():
+            mine = np.flatnonzero(alike & (row_i == row))
+            out[mine] = np.abs(by_i[mine]) * dense_loads(self._floats, u[mine], v[mine], by_part[row], largest=largest)
+        return out
+
+    @cached_property
+    def _floats(self) -> Floats:
+        """A value's column in each line."""
+        return np.ascontiguousarray(self.matrix.T, dtype=np.float64)
 
     def columns(self, cells: Ints) -> Ints:
         out = np.zeros((self.rows, len(cells)), dtype=np.int64)

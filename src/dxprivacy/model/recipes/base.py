@@ -9,6 +9,7 @@ from typing import Protocol, Self, TypeAlias
 COVERAGE = 0.95
 EACH = 1 - (1 - COVERAGE) / 2  # two parts of an answer, each covered so, are covered together
 
+HALF_THE_RANGE = ", as if numbers lay evenly over half of their range"
 Number: TypeAlias = int | float | Fraction
 Interval: TypeAlias = tuple[float, float, float]
 """A value, and the ends of its interval."""
@@ -85,6 +86,11 @@ class Recipe(ABC):
     def noun(self) -> str:
         """What such answers are called, where their errors depend on how many records there are."""
         return "means"
+
+    @property
+    def assumed(self) -> str:
+        """What else their errors are reckoned for, before anything is known of the data."""
+        return ""
 
     @property
     def part(self) -> Fraction | None:

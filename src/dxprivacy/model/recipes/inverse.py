@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dxprivacy.exact.values import changed
-from dxprivacy.model.recipes.base import COVERAGE, ErrorOf, Interval, Law, Number, Recipe
+from dxprivacy.model.recipes.base import COVERAGE, HALF_THE_RANGE, ErrorOf, Interval, Law, Number, Recipe
 
 _OF_COUNT = 0.98  # that the number of records is within its width, where it is private
 _OF_END = 0.97  # two-sided, so that one end is wrong with half of the rest: 2 % + 1.5 % + 1.5 %
@@ -64,6 +64,10 @@ class Inverse(Recipe):
     @property
     def noun(self) -> str:
         return "quantiles"
+
+    @property
+    def assumed(self) -> str:
+        return HALF_THE_RANGE
 
     @property
     def part(self) -> Fraction:

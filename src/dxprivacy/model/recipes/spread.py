@@ -1,8 +1,9 @@
 """How numbers spread, and go together: variances, standard deviations, covariances and correlations.
 
-All follow from averages of x, y, x², y² and x y, each counted from the middle of its range (which changes none of
-them), over the records that have both.  What each average may be, given the noise in its row and in the number of
-records, is an interval; intervals are put together corner by corner.
+All follow from sums of x, y, x², y² and x y, each counted from the middle of its range (which changes none of them),
+over the records that have both.  What each sum and the number m of records may be, given their noise, is an interval;
+a covariance is a / m - b / m², with a the sum of products and b the product of two sums, and has its ends at the ends
+of these, or where its derivative by m vanishes.
 """
 
 import math
@@ -12,7 +13,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple, TypeAlias
 
 from dxprivacy.exact.values import changed
-from dxprivacy.model.recipes.base import COVERAGE, ErrorOf, Interval, Law, Number, Recipe
+from dxprivacy.model.recipes.base import COVERAGE, HALF_THE_RANGE, ErrorOf, Interval, Law, Number, Recipe
 
 Kind: TypeAlias = Literal["variance", "sd", "covariance", "correlation"]
 Ends: TypeAlias = tuple[Fraction, Fraction]
@@ -51,6 +52,10 @@ class Spread(Recipe):
     @property
     def noun(self) -> str:
         return {"variance": "variances", "sd": "standard deviations"}.get(self.kind, f"{self.kind}s")
+
+    @property
+    def assumed(self) -> str:
+        return HALF_THE_RANGE if self.kind in ("sd", "correlation") else ""
 
     @property
     def totals(self) -> tuple[Total, ...]:
@@ -112,7 +117,7 @@ class Spread(Recipe):
         return 0.0, float(rx + hx) if self.kind == "sd" else most
 
     def hidden(self, records: int | None) -> float:  # noqa: ARG002
-        """The most that cells can do, as if numbers lay evenly over their ranges where that matters."""
+        """The most that cells can do, as if numbers lay evenly over half of their ranges where that matters."""
         (rx, ry), (hx, hy) = self._reaches, self.hides
         if self.kind == "sd":
             return float(hx)
@@ -121,13 +126,13 @@ class Spread(Recipe):
 
     @property
     def _steepness(self) -> float:
-        """What a change of the (co)variance means to the answer, as if numbers lay evenly over their ranges."""
+        """What a change of the (co)variance means to the answer, as if numbers lay evenly over half of their ranges."""
         rx, ry = map(float, self._reaches)
         if self.kind in ("variance", "covariance"):
             return 1.0
         if not rx or not ry:
             return 0.0
-        return math.sqrt(3) / (2 * rx) if self.kind == "sd" else 3 / (rx * ry)
+        return math.sqrt(3) / rx if self.kind == "sd" else 12 / (rx * ry)
 
     def _pull(self, records: int | None) -> list[tuple[int, float]]:
         """Per row what a step of it does to the answer at most, to the first order."""
@@ -174,32 +179,31 @@ class Spread(Recipe):
         value = self.value(z, records)
         if sizes[0] < 1:
             return value, *self.ends
-        between = [self._average(total, z, laws[total.row].half_width(each), sizes) for total in self.totals]
-        low, high = self._put_together(between)
+        between = [self._sum(total, z, laws[total.row].half_width(each), sizes[1]) for total in self.totals]
+        low, high = self._put_together(between, sizes)
         return value, max(min(low, value), self.ends[0]), min(max(high, value), self.ends[1])
 
-    def _average(self, total: Total, z: Sequence[Number], wide: Fraction, sizes: Ends) -> Ends:
-        """What the average of a record's number may be, given those of the sum and of the number of records."""
+    def _sum(self, total: Total, z: Sequence[Number], wide: Fraction, most: Fraction) -> Ends:
+        """What a sum of the records' numbers may be, of so many records at most."""
         row = Fraction(z[total.row])
-        corners = [total.unit * t / size for t in (row - wide, row + wide) for size in sizes]
         floor = -total.most if total.signed else _ZERO
-        clipped = [min(max(x, floor), total.most) for x in (min(corners) - total.bias, max(corners) + total.bias)]
-        return clipped[0], clipped[1]
+        low, high = (total.unit * x + sign * total.bias * most for x, sign in ((row - wide, -1), (row + wide, 1)))
+        return max(low, floor * most), min(high, total.most * most)
 
-    def _put_together(self, between: list[Ends]) -> tuple[float, float]:
+    def _put_together(self, between: list[Ends], sizes: Ends) -> tuple[float, float]:
         (rx, ry), (hx, hy) = self._reaches, self.hides
         product, sums = between[0], between[1 : 1 + len(self.sums)]
         if self.kind in ("variance", "sd"):
-            low, high = _deviations(product, sums[0], float(hx))
+            low, high = _deviations(product, sums[0], sizes, float(hx))
             return (low, high) if self.kind == "sd" else (low * low, high * high)
-        together = [a * b for a in sums[0] for b in sums[1]]
         hidden = rx * hy + ry * hx + hx * hy
-        low, high = (float(x) for x in (product[0] - max(together) - hidden, product[1] - min(together) + hidden))
+        ends = _covariances(product, [a * b for a in sums[0] for b in sums[1]], sizes)
+        low, high = float(ends[0] - hidden), float(ends[1] + hidden)
         if self.kind == "covariance":
             return low, high
         squares = between[1 + len(self.sums) :]
-        ends = [_deviations(s, m, float(h)) for s, m, h in zip(squares, sums, (hx, hy), strict=True)]
-        least, most = ends[0][0] * ends[1][0], ends[0][1] * ends[1][1]
+        spread = [_deviations(s, m, sizes, float(h)) for s, m, h in zip(squares, sums, (hx, hy), strict=True)]
+        least, most = spread[0][0] * spread[1][0], spread[0][1] * spread[1][1]
         if not least > 0:
             return -1.0, 1.0
         return low / (least if low < 0 else most), high / (most if high < 0 else least)
@@ -226,8 +230,20 @@ class Spread(Recipe):
         return low <= self.ends[0] and high >= self.ends[1]
 
 
-def _deviations(square: Ends, mean: Ends, hides: float) -> tuple[float, float]:
-    """Between which ends a standard deviation lies, given those of the averages of squares and of numbers."""
-    least = _ZERO if mean[0] <= 0 <= mean[1] else min(mean[0] ** 2, mean[1] ** 2)
-    low, high = square[0] - max(mean[0] ** 2, mean[1] ** 2), square[1] - least
+def _deviations(square: Ends, total: Ends, sizes: Ends, hides: float) -> tuple[float, float]:
+    """Between which ends a standard deviation lies, given those of the sums of squares and of numbers."""
+    least = _ZERO if total[0] <= 0 <= total[1] else min(total[0] ** 2, total[1] ** 2)
+    low, high = _covariances(square, [least, max(total[0] ** 2, total[1] ** 2)], sizes)
     return max(math.sqrt(float(max(low, _ZERO))) - hides, 0.0), math.sqrt(float(max(high, _ZERO))) + hides
+
+
+def _covariances(product: Ends, pairs: Sequence[Fraction], sizes: Ends) -> Ends:
+    """Between which ends a / m - b / m² lies, given those of a, of b and of m."""
+    low, high = (_over(a, b, sizes) for a, b in ((product[0], max(pairs)), (product[1], min(pairs))))
+    return min(low), max(high)
+
+
+def _over(a: Fraction, b: Fraction, sizes: Ends) -> list[Fraction]:
+    """What a / m - b / m² is at the ends of m, and where it turns."""
+    turn = [2 * b / a] if a and sizes[0] < 2 * b / a < sizes[1] else []
+    return [a / m - b / m**2 for m in (*sizes, *turn)]

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from dxprivacy.verify.blocks import Block
 
 T = TypeVar("T")
+HALF_THE_RANGE = ", as if numbers lay evenly over half of their range"
 Groups = tuple[tuple[str, str], ...]
 """What is grouped, and in which group: names and labels."""
 
@@ -33,6 +34,7 @@ class Recipe:
     ended: bool = False  # a mean over all that lies between low and high
     part: Fraction = Fraction(1)  # of all records, if all groups and all values of conditions are equally frequent
     noun: str = "means"
+    assumed: str = ""
     each: Fraction = Fraction(1)  # what a record adds to the divisor, in steps, as far as anybody can tell
     worked_out: "WorkedOut | None" = None  # of several rows, in a way of its own
 

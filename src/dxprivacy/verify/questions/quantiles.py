@@ -9,7 +9,7 @@ from typing import Any
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import Block, Table
 from dxprivacy.verify.grouping import resolve
-from dxprivacy.verify.questions.answers import Asked, Recipe, Source, Sources, WorkedOut
+from dxprivacy.verify.questions.answers import HALF_THE_RANGE, Asked, Recipe, Source, Sources, WorkedOut
 from dxprivacy.verify.questions.grouped import ByGroups, Grouped
 from dxprivacy.verify.questions.notes import clamped, left_out, left_out_of
 from dxprivacy.verify.questions.worded import Worded
@@ -223,6 +223,7 @@ class Quantiles(ByGroups):
                 above=hides[1],
                 part=found.part,
                 noun="quantiles",
+                assumed=HALF_THE_RANGE,
                 worked_out=way,
             )
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import Block
 from dxprivacy.verify.grouping import Named, resolve
-from dxprivacy.verify.questions.answers import Asked, Recipe, Source, Sources, WorkedOut
+from dxprivacy.verify.questions.answers import HALF_THE_RANGE, Asked, Recipe, Source, Sources, WorkedOut
 from dxprivacy.verify.questions.grid import ends_of, grid
 from dxprivacy.verify.questions.grouped import ByGroups, Grouped, weighed
 from dxprivacy.verify.questions.notes import clamped, left_out, left_out_of
@@ -68,13 +68,13 @@ class Spread(WorkedOut):
 
     @property
     def _slope(self) -> float:
-        """Of the answer, where numbers lie evenly over their ranges."""
+        """Of the answer, where numbers lie evenly over half of their ranges."""
         rx, ry = map(float, self.reach)
         if self.kind in ("variance", "covariance"):
             return 1.0
         if rx == 0 or ry == 0:
             return 0.0
-        return math.sqrt(3) / (2 * rx) if self.kind == "sd" else 3 / (rx * ry)
+        return math.sqrt(3) / rx if self.kind == "sd" else 12 / (rx * ry)
 
     def expected(self, laws: Sequence[Any], records: int) -> tuple[float, float, list[float]]:
         rx, ry = map(float, self.reach)
@@ -117,34 +117,34 @@ class Spread(WorkedOut):
                 continue
             sizes = (count - number, count + number)
             spans = [
-                self._average(s, Fraction(row), law.widths(each)[0], sizes)
+                self._total(s, Fraction(row), law.widths(each)[0], sizes[1])
                 for s, row, law in zip(self.sums, rows, laws, strict=False)
             ]
-            low, high = self._together(spans)
+            low, high = self._together(spans, sizes)
             low, high = max(min(low, value), ends[0]), min(max(high, value), ends[1])
             out.append((value, low, high, low <= ends[0] and high >= ends[1]))
         return out
 
-    def _average(self, s: _Sum, row: Fraction, wide: Fraction, sizes: Span) -> Span:
-        corners = [s.unit * x / size for x in (row - wide, row + wide) for size in sizes]
-        least = -s.most if s.signed else Fraction(0)
-        low, high = (min(max(x, least), s.most) for x in (min(corners) - s.bias, max(corners) + s.bias))
-        return low, high
+    def _total(self, s: _Sum, row: Fraction, wide: Fraction, most: Fraction) -> Span:
+        low = s.unit * (row - wide) - s.bias * most
+        high = s.unit * (row + wide) + s.bias * most
+        return max(low, -s.most * most if s.signed else Fraction(0)), min(high, s.most * most)
 
-    def _together(self, spans: Sequence[Span]) -> tuple[float, float]:
+    def _together(self, spans: Sequence[Span], sizes: Span) -> tuple[float, float]:
         hx, hy = self.hides
         if self._single:
-            low, high = _root(spans[0], spans[1], hx)
+            low, high = _root(spans[0], spans[1], sizes, hx)
             return (low, high) if self.kind == "sd" else (low * low, high * high)
         corners = [a * b for a in spans[1] for b in spans[2]]
-        low, high = float(spans[0][0] - max(corners) - self._hidden), float(spans[0][1] - min(corners) + self._hidden)
+        least, most = _ends_over(spans[0], (min(corners), max(corners)), sizes)
+        low, high = float(least - self._hidden), float(most + self._hidden)
         if self.kind == "covariance":
             return low, high
-        x, y = _root(spans[3], spans[1], hx), _root(spans[4], spans[2], hy)
-        least, most = x[0] * y[0], x[1] * y[1]
-        if least <= 0:
+        x, y = _root(spans[3], spans[1], sizes, hx), _root(spans[4], spans[2], sizes, hy)
+        narrow, wide = x[0] * y[0], x[1] * y[1]
+        if narrow <= 0:
             return -1.0, 1.0
-        return low / (least if low < 0 else most), high / (most if high < 0 else least)
+        return low / (narrow if low < 0 else wide), high / (wide if high < 0 else narrow)
 
     def _value(self, rows: Sequence[int | float | Fraction], records: int) -> float:
         size = float(rows[-1] if self.counted else records)
@@ -163,12 +163,24 @@ class Spread(WorkedOut):
         return self._ends[1] - self._ends[0] + float(self.sums[0].unit)
 
 
-def _root(square: Span, mean: Span, hides: Fraction) -> tuple[float, float]:
+def _root(square: Span, total: Span, sizes: Span, hides: Fraction) -> tuple[float, float]:
     """Between which numbers a standard deviation lies."""
-    least = Fraction(0) if mean[0] <= 0 <= mean[1] else min(mean[0] ** 2, mean[1] ** 2)
-    low, high = square[0] - max(mean[0] ** 2, mean[1] ** 2), square[1] - least
+    squares = sorted((total[0] ** 2, total[1] ** 2))
+    if total[0] <= 0 <= total[1]:
+        squares[0] = Fraction(0)
+    low, high = _ends_over(square, (squares[0], squares[1]), sizes)
     wide = float(hides)
     return max(math.sqrt(float(max(low, Fraction(0)))) - wide, 0.0), math.sqrt(float(max(high, Fraction(0)))) + wide
+
+
+def _ends_over(a: Span, b: Span, m: Span) -> Span:
+    """The least and the largest a / m - b / m²: at the ends, or where it neither rises nor falls with m."""
+
+    def values(x: Fraction, y: Fraction) -> list[Fraction]:
+        places = [*m] + ([2 * y / x] if x and m[0] < 2 * y / x < m[1] else [])
+        return [x / place - y / place**2 for place in places]
+
+    return min(values(a[0], b[1])), max(values(a[1], b[0]))
 
 
 class _Spreads(ByGroups):
@@ -223,6 +235,7 @@ class _Spreads(ByGroups):
             above=max(hides),
             part=found.part,
             noun=self.noun,
+            assumed=HALF_THE_RANGE if self.ask in ("sd", "correlation") else "",
             worked_out=way,
         )
 
