@@ -12,7 +12,7 @@
     weight = 2
 
 In `where` a list means any of its values, and a range is written as in words: "18..65", both ends included.  A value
-that itself has two dots is written as a list of one.
+that itself has two dots is written as a list of one.  `where = "age >= 30 and not sex=F"` says all of it in words.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from dxprivacy.policy.toml_file import UNPRINTABLE, TomlFile
 from dxprivacy.questions.asked import Stack, importance
 from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.conditions import Condition, condition, written_condition
-from dxprivacy.questions.grammar import parse, read_target
+from dxprivacy.questions.grammar import parse, parse_conditions, read_target
 from dxprivacy.questions.question import Question
 
 _GOALS = ("within", "weight", "title")
@@ -189,8 +189,10 @@ class _Ask:
 
     def _where(self) -> list[tuple[str, Condition]]:
         given = self.table.get("where", {})
+        if isinstance(given, str):
+            return list(self._placed("where", lambda: parse_conditions(given)))
         if not isinstance(given, dict):
-            raise self.wrong("where", "where is a table of conditions")
+            raise self.wrong("where", "where is a table of conditions, or a text with them in words")
         return [(self._name("where", name), self._condition(name, wanted)) for name, wanted in given.items()]
 
     def _condition(self, name: str, wanted: Any) -> Condition:

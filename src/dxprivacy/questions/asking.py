@@ -2,6 +2,8 @@
 
     dx.table("sex", "age/10")                 one count per combination
     dx.count(sex="F", age=(18, 65))           one count, bounds included
+    dx.count(age=dx.above(30))                also at_least, below, at_most, none_of, any_of
+    dx.table("sex", where="age<18 or age>65") conditions in words
     dx.count_people(ward="A")                 people with at least one such row
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
@@ -24,10 +26,10 @@ import numpy as np
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.numbers import Number, exact
 from dxprivacy.questions.asked import Asked, Stack, importance, target
-from dxprivacy.questions.conditions import conditions
+from dxprivacy.questions.conditions import Conditions, conditions
 from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.explicit_rows import on_grids
-from dxprivacy.questions.grammar import parse
+from dxprivacy.questions.grammar import parse, parse_conditions
 from dxprivacy.questions.intervals import Prefixes, Ranges
 from dxprivacy.questions.marginals import Marginals
 from dxprivacy.questions.matrix import Matrix
@@ -37,6 +39,8 @@ from dxprivacy.questions.spreads import Correlation, Covariance, Deviation, Vari
 from dxprivacy.questions.sums import LEFT_OUT, ZERO, Mean, Sum
 
 _NUMBER = (int, float, np.number, Fraction, Decimal)
+Where: TypeAlias = "Mapping[str, object] | str | None"
+"""Conditions by name, or in words as behind `where`."""
 Ask: TypeAlias = "Asked | Stack | str | Iterable[Asked | Stack | str]"
 
 
@@ -70,17 +74,17 @@ def gather(*asked: Any) -> Stack:
     return Stack(tuple(found))
 
 
-def table(
-    *by: str, where: Mapping[str, object] | None = None, within: Number | None = None, weight: Number = 1
-) -> Count:
+def table(*by: str, where: Where = None, within: Number | None = None, weight: Number = 1) -> Count:
     """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
 
     >>> str(table("sex", "age/10", within=5))
     'count by sex, age/10 within 5'
+    >>> str(table("sex", where="age >= 30 and age < 40"))
+    'count by sex where age>=30 and age<40'
     """
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
-    return Count(by=_names(by), where=conditions(where), within=target(within), weight=importance(weight))
+    return Count(by=_names(by), where=_conditions(where), within=target(within), weight=importance(weight))
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
@@ -92,8 +96,11 @@ def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where
 
     >>> str(count(sex="F", age=(18, 65)))
     'count where sex=F and age=18..65'
+    >>> from dxprivacy.questions.conditions import above, none_of
+    >>> str(count(age=above(30), sex=none_of("F")))
+    'count where age>30 and not sex=F'
     """
-    return Count(by=_names(by), where=conditions(where), within=target(within))
+    return Count(by=_names(by), where=_conditions(where), within=target(within))
 
 
 def count_people(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> CountPeople:
@@ -102,14 +109,14 @@ def count_people(*, within: Number | None = None, by: str | Sequence[str] = (), 
     >>> str(count_people(ward="A", by="month"))
     'count people by month where ward=A'
     """
-    return CountPeople(by=_names(by), where=conditions(where), within=target(within))
+    return CountPeople(by=_names(by), where=_conditions(where), within=target(within))
 
 
 def sum_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Sum:
@@ -118,14 +125,14 @@ def sum_of(
     >>> str(sum_of("income", by="sex"))
     'sum income by sex'
     """
-    return Sum(of, _names(by), conditions(where), target(within), weight=importance(weight), missing=ZERO)
+    return Sum(of, _names(by), _conditions(where), target(within), weight=importance(weight), missing=ZERO)
 
 
 def mean_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Mean:
@@ -136,15 +143,15 @@ def mean_of(
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Mean(of, _names(by), conditions(where), target(within), weight=importance(weight), missing=LEFT_OUT)
+    return Mean(of, _names(by), _conditions(where), target(within), weight=importance(weight), missing=LEFT_OUT)
 
 
 def share_of(
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     /,
     *,
     by: str | Sequence[str] = (),
-    among: Mapping[str, object] | None = None,
+    among: Where = None,
     within: Number | None = None,
     weight: Number = 1,
     **more: object,
@@ -154,9 +161,9 @@ def share_of(
     >>> str(share_of(delay=(15, 60), by="carrier")), str(share_of({"by": "x"}, among={"sex": "F"}))
     ('share by carrier where delay=15..60', "share where 'by'=x among sex=F")
     """
-    wanted = conditions({**(where or {}), **more})
+    wanted = (*_conditions(where), *conditions(more))
     goals = {"within": target(within), "weight": importance(weight)}
-    return Share(by=_names(by), where=wanted, among=conditions(among), **goals).settled()  # type: ignore[arg-type]
+    return Share(by=_names(by), where=wanted, among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
 
 
 def ratio_of(
@@ -164,7 +171,7 @@ def ratio_of(
     to: str = "",
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> RatioOf:
@@ -173,14 +180,14 @@ def ratio_of(
     >>> str(ratio_of("children", by="region")), str(ratio_of("cost", "area"))
     ('ratio of sum children to count by region', 'ratio of sum cost to sum area')
     """
-    return RatioOf(of, _names(by), conditions(where), target(within), "", importance(weight), "", ZERO, to)
+    return RatioOf(of, _names(by), _conditions(where), target(within), "", importance(weight), "", ZERO, to)
 
 
 def variance_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Variance:
@@ -189,14 +196,14 @@ def variance_of(
     >>> str(variance_of("age", by="sex"))
     'variance age by sex'
     """
-    return Variance(of, _names(by), conditions(where), target(within), weight=importance(weight))
+    return Variance(of, _names(by), _conditions(where), target(within), weight=importance(weight))
 
 
 def sd_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Deviation:
@@ -205,7 +212,7 @@ def sd_of(
     >>> str(sd_of("age", where={"sex": "F"}))
     'sd age where sex=F'
     """
-    return Deviation(of, _names(by), conditions(where), target(within), weight=importance(weight))
+    return Deviation(of, _names(by), _conditions(where), target(within), weight=importance(weight))
 
 
 def covariance_of(
@@ -213,7 +220,7 @@ def covariance_of(
     beside: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Covariance:
@@ -223,7 +230,7 @@ def covariance_of(
     'covariance age, income'
     """
     goals = (target(within), "", importance(weight))
-    return Covariance(of, _names(by), conditions(where), *goals, beside=beside)
+    return Covariance(of, _names(by), _conditions(where), *goals, beside=beside)
 
 
 def correlation_of(
@@ -231,7 +238,7 @@ def correlation_of(
     beside: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Correlation:
@@ -241,14 +248,14 @@ def correlation_of(
     'correlation age, income by sex'
     """
     goals = (target(within), "", importance(weight))
-    return Correlation(of, _names(by), conditions(where), *goals, beside=beside)
+    return Correlation(of, _names(by), _conditions(where), *goals, beside=beside)
 
 
 def median_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     width: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
@@ -267,7 +274,7 @@ def quantile_of(
     of: str,
     *at: Number,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     width: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
@@ -282,7 +289,7 @@ def quantile_of(
     shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
     wide = None if width is None else Fraction(exact(width, what="a width"))
     goals = (target(within), "", importance(weight))
-    return Quantiles(of.strip(), _names(by), conditions(where), *goals, at=shares, width=wide).settled()
+    return Quantiles(of.strip(), _names(by), _conditions(where), *goals, at=shares, width=wide).settled()
 
 
 def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Prefixes:
@@ -341,6 +348,10 @@ def matrix(
         out.append(replace(part, labels=names[start:stop], within=goals[0], weight=goals[1]))
         start = stop
     return Stack(tuple(out))
+
+
+def _conditions(where: Where) -> Conditions:
+    return parse_conditions(where) if isinstance(where, str) else conditions(where)
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
