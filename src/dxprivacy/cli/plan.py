@@ -74,6 +74,7 @@ def command(
                 by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
                 by visit/month                     days by week, month, quarter, year, weekday
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
+                where age>=30 and not sex=F        also or, of one attribute: age<18 or age>65
                 within 10                          good enough: what is left of the budget is kept
                 weight 2                           more important than the others: less noise for it
     In a file:  [[ask]]

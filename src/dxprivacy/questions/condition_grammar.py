@@ -91,6 +91,7 @@ class _Conditions:
 
     def _denied(self) -> bool:
         """`not`, unless it is a name: `not=1`."""
+        self._part_bracket("not")
         follows = self._ahead(1)
         return follows not in ("=", None) and self.reader.take("not")
 
@@ -115,10 +116,13 @@ class _Conditions:
             return name, negated(condition([self._value(f"{name} differs from what?")]))
         if sign:
             return name, compared(sign, self._value(f"{name} {sign} what?"))
+        self._part_bracket("in")
         if reader.take("in"):
             return name, condition(self._listed(name))
-        if self._ahead(0) == "not" and self._ahead(1) == "in":
-            reader.at += 2
+        if self._ahead(0) == "not" and (self._ahead(1) or "").partition("(")[0] == "in":
+            reader.at += 1
+            self._part_bracket("in")
+            reader.at += 1
             return name, negated(condition(self._listed(name)))
         if not reader.take("="):
             more = [(f"where {name}=18..65", "both ends included")] if self._ahead(0) == "between" else []
@@ -147,21 +151,26 @@ class _Conditions:
 
     def _value(self, otherwise: str) -> str:
         """A value, without the brackets behind it that close open ones."""
-        self._closes()
+        self._part_closing()
+        if self.open and self._ahead(0) == ")":
+            raise self.reader.error(otherwise)
         return self.reader.word(otherwise)
 
-    def _closes(self) -> bool:
+    def _part_closing(self) -> None:
         text = self._ahead(0)
         if text is None or not self.open:
-            return False
+            return
         closing = 0
         while closing < self.open and text.endswith(")") and text.count(")") > text.count("("):
             text, closing = text[:-1], closing + 1
-        if closing and text:
+        if closing:
             self._replace(text, *[")"] * closing)
-        elif closing:
-            self._replace(*[")"] * closing)
-        return bool(closing)
+
+    def _part_bracket(self, word: str) -> None:
+        """`in(F, X)` and `not(…)` without a blank."""
+        text = self._ahead(0)
+        if text is not None and text.startswith(f"{word}("):
+            self._replace(word, text[len(word) :])
 
     def _part_comparison(self) -> None:
         """`age>30` as three words, and `age>=30`, which was read as `age>`, `=` and `30`."""
