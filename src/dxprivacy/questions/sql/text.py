@@ -16,6 +16,7 @@ _DIALECT = "duckdb"
 _LONGEST = 20_000  # characters
 _DEEPEST = 12  # brackets within brackets: more than any question needs
 _SHOWN = 76  # characters of a line
+_STARTS = (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN)
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
 
@@ -30,6 +31,7 @@ class Query:
             raise QuestionError(f"SQL of more than {_LONGEST:,} characters", hints=["several shorter queries"])
         self.text = text
         self.tokens = self._words()
+        self._require_select()
         self._require_nothing_else()
         self._require_shallow()
 
@@ -40,6 +42,12 @@ class Query:
             raise QuestionError(
                 "the SQL cannot be split into words: a quote or a comment is not closed", hints=[_EXAMPLE]
             ) from None
+
+    def _require_select(self) -> None:
+        """Other statements may swallow the words behind their first one."""
+        if self.tokens and self.tokens[0].token_type not in _STARTS:
+            first = self.tokens[0]
+            raise self.error("one SELECT is what there is", first.start, first.end + 1, [_EXAMPLE])
 
     def _require_nothing_else(self) -> None:
         """Comments could hide what is asked from whoever reads the query, and hints steer engines."""
