@@ -22,7 +22,7 @@ from dxprivacy.questions.conditions import (
 
 _SIGN = re.compile("<>|<=|>=|!=|<|>")
 _COMPARISON = re.compile(r"(?P<name>[^<>]+?)?(?P<sign><>|[<>])(?P<rest>.*)", re.S)
-_MOST = 1_000  # conditions in one question
+_MOST = 200  # conditions in one question: each looks at all values of an attribute
 _UNEQUAL = ("!=", "<>")
 
 

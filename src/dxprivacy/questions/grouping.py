@@ -1,9 +1,11 @@
 """What the names in a question mean, which values fall into a group, and which fulfil a condition."""
 
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from typing import overload
 
@@ -241,9 +243,9 @@ def fulfilling(ref: Reference, name: str, wanted: Condition) -> Bools:
         case Not(inner):
             return ~fulfilling(ref, name, inner)
         case AnyOf(parts):
-            return np.asarray(np.any([fulfilling(ref, name, part) for part in parts], axis=0), dtype=np.bool_)
+            return reduce(operator.or_, (fulfilling(ref, name, part) for part in parts))  # one by one: they are long
         case AllOf(parts):
-            return np.asarray(np.all([fulfilling(ref, name, part) for part in parts], axis=0), dtype=np.bool_)
+            return reduce(operator.and_, (fulfilling(ref, name, part) for part in parts))
         case Compared():
             hit = _on_one_side(ref, name, wanted)
         case _:
@@ -263,12 +265,11 @@ def _among(ref: Reference, name: str, wanted: Plain) -> Sequence[int]:
         return [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
     if ref.fact is None:
         return [k for v in wanted for k in ref.attribute.find_all(v)]
-    unknown = [str(v) for v in wanted if v not in ref.fact.entries]
+    known, asked = set(ref.fact.entries), {str(v) for v in wanted}
+    unknown = [str(v) for v in wanted if v not in known]
     if unknown:
-        raise QuestionError(
-            f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], set(ref.fact.entries))
-        )
-    return [k for k, entry in enumerate(ref.fact.entries) if entry in wanted]
+        raise QuestionError(f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], known))
+    return [k for k, entry in enumerate(ref.fact.entries) if entry in asked]
 
 
 def _on_one_side(ref: Reference, name: str, wanted: Compared) -> Sequence[int]:

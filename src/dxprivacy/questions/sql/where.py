@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from dxprivacy.attributes.base import OTHER
+from dxprivacy.attributes.base import OTHER, Attribute
 from dxprivacy.errors import DxError
 from dxprivacy.questions.conditions import (
     Compared,
@@ -26,7 +26,7 @@ from dxprivacy.questions.grouping import Reference, fulfilling, resolve
 from dxprivacy.questions.sql.columns import Columns
 from dxprivacy.questions.sql.text import Node
 
-_MOST = 1_000
+_MOST = 400  # nodes: each condition looks at all values of an attribute
 _FEW = 8
 _SIGNS: dict[type[Node], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "=", exp.NEQ: "<>"}
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
@@ -64,7 +64,8 @@ class Where:
             case exp.Not():
                 self.query.only(node, "this")
                 inner = _bare(node.this)
-                return self.conditions(inner.this) if isinstance(inner, exp.Not) else self._denied(node, inner)
+                twice = isinstance(inner, exp.Not)
+                return self.conditions(inner.this) if twice else self._denied(node, self.conditions(inner))
             case exp.Between():
                 return self._between(node)
             case exp.In():
@@ -84,9 +85,8 @@ class Where:
             node = node.this
         return [node, *reversed(found)]
 
-    def _denied(self, node: Node, inner: Node) -> Conditions:
+    def _denied(self, node: Node, where: Conditions) -> Conditions:
         """The opposite of conditions on one column, for valid entries."""
-        where = self.conditions(inner)
         self._one(node, lambda: opposite(where))  # refuses several columns
         name = where[0][0]
         ref = resolve(name, self.columns.universe)
@@ -108,12 +108,10 @@ class Where:
         name, ref = self.columns.reference(left)
         if isinstance(right, exp.Column):
             raise self.query.at(right, "a column is compared with a constant", [f"{name} {sign} 30"])
-        text = self.columns.constant(right)
         if sign in ("=", "<>"):
-            wanted: Condition = self._values(right, name, ref, [text])
-            self._checked(node, name, ref, wanted)
-            return ((name, wanted),) if sign == "=" else self._denied(node, exp.EQ(this=left, expression=right))
-        return self._checked(right, name, ref, self._compared(right, sign, text))
+            where = self._among(right, name, ref, [right])
+            return where if sign == "=" else self._denied(node, where)
+        return self._checked(right, name, ref, self._compared(right, sign, self.columns.constant(right)))
 
     def _between(self, node: Node) -> Conditions:
         """Both ends included; of steps, and of ranges that clamp, as two comparisons, which say what they would cut."""
@@ -137,29 +135,34 @@ class Where:
         places = [_bare(each) for each in node.expressions]
         if not places:
             raise self.query.at(node, "IN needs values", hints)
+        return self._among(node, name, ref, places)
+
+    def _among(self, node: Node, name: str, ref: Reference, places: Sequence[Node]) -> Conditions:
+        """Any of some values, all of which the policy lists."""
         texts = [self.columns.constant(place) for place in places]
-        for place, text in zip(places, texts, strict=True):
-            self._values(place, name, ref, [text])
+        if ref.entry is not None:
+            for place, text in zip(places, texts, strict=True):
+                self._require_listed(place, name, ref.entry, text)
         return self._checked(node, name, ref, condition(texts))
 
-    def _values(self, node: Node, name: str, ref: Reference, texts: Sequence[str]) -> Condition:
-        """Values that the policy lists; in steps, or at ends that hold all beyond them, only by their own names."""
-        entry = ref.entry
-        wanted = condition(list(texts))
-        self._checked(node, name, ref, wanted)
-        if entry is None or not entry.counts_more:
-            return wanted
-        for text in texts:
+    def _require_listed(self, node: Node, name: str, entry: Attribute, text: str) -> None:
+        """A value that counts what it says: in steps, or at ends that hold all beyond them, only by its own name."""
+        try:
             found = list(entry.find_all(text))
-            words = entry.values_words(found)
-            itself = len(found) == 1 and text == entry.label(found[0])
-            if entry.beyond(text) or not itself or (entry.clamps and words != text):
-                hints = [
-                    (f"{name} >= … AND {name} < …", "at the ends of steps; an end that holds all beyond it by one sign")
-                ]
-                what = f"{ref.name} = {text[:40]} would count more than it says: {ref.name} {words}"
-                raise self.query.at(node, what, hints)
-        return wanted
+        except DxError as error:
+            texts = entry.texts
+            listed = [(", ".join(texts[:_FEW]) + (", …" if len(texts) > _FEW else ""), "are listed")] if texts else []
+            raise self.query.at(node, error.what, error.hints or listed, error.details) from None
+        if not entry.counts_more:
+            return
+        words = entry.values_words(found)
+        itself = len(found) == 1 and text == entry.label(found[0])
+        if entry.beyond(text) or not itself or (entry.clamps and words != text):
+            hint = (
+                f"{name} >= … AND {name} < …",
+                "at the ends of steps; at an end that holds all beyond it one of them",
+            )
+            raise self.query.at(node, f"{name} = {text[:40]} would count more than it says: {name} {words}", [hint])
 
     def _compared(self, node: Node, sign: str, text: str) -> Compared:
         try:
@@ -172,9 +175,7 @@ class Where:
         try:
             fulfils = fulfilling(ref, name, wanted).any()
         except DxError as error:
-            texts = () if ref.entry is None or isinstance(wanted, Compared) else ref.entry.texts
-            listed = [(", ".join(texts[:_FEW]) + (", …" if len(texts) > _FEW else ""), "are listed")] if texts else []
-            raise self.query.at(node, error.what, error.hints or listed, error.details) from None
+            raise self.columns.checked(node, error) from None
         if not fulfils:
             raise self.query.at(node, f"no possible record fulfils the condition on {ref.name}")
         return ((name, wanted),)
