@@ -16,6 +16,7 @@ import dxprivacy as dx
 from dxprivacy.errors import DxError, QuestionError, UsageError
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.sql import sql_questions
+from dxprivacy.verify import verify
 
 POLICY = """
 title = "T"
@@ -519,6 +520,13 @@ def test_a_session_plans_sql_as_it_plans_words(files):
     assert plan.scales == by_hand.scales
     release = session.release(plan)
     assert [row["groups"] for row in release.rows()] == [{"sex": "F"}, {"sex": "M"}, {"sex": "X"}]
+
+
+def test_a_release_of_sql_is_verified_with_its_ledger(files):
+    session = dx.Session(files / "policy.toml", files / "people.csv", ledger=files / "ledger.db")
+    sql = "SELECT COUNT(*), AVG(age) AS old FROM t WHERE sex <> 'F' AND (income < 50 OR income >= 90)"
+    session.release(session.sql(sql, share="50%")).save(files / "release.json")
+    assert [check.found for check in verify(files / "release.json", files / "ledger.db")]
 
 
 def test_without_sqlglot_the_error_says_what_to_install(monkeypatch):
