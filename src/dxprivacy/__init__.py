@@ -78,6 +78,12 @@ if TYPE_CHECKING:
     from dxprivacy.questions.asking import sum_of as sum_of
     from dxprivacy.questions.asking import table as table
     from dxprivacy.questions.asking import variance_of as variance_of
+    from dxprivacy.questions.conditions import above as above
+    from dxprivacy.questions.conditions import any_of as any_of
+    from dxprivacy.questions.conditions import at_least as at_least
+    from dxprivacy.questions.conditions import at_most as at_most
+    from dxprivacy.questions.conditions import below as below
+    from dxprivacy.questions.conditions import none_of as none_of
     from dxprivacy.questions.picks import bin_edges as bin_edges
     from dxprivacy.questions.picks import closest as closest
     from dxprivacy.questions.picks import most_common as most_common
@@ -134,6 +140,12 @@ _HOME = {
     "median_of": ("questions.asking", "median_of"),
     "quantile_of": ("questions.asking", "quantile_of"),
     "density_of": ("questions.asking", "density_of"),
+    "above": ("questions.conditions", "above"),
+    "any_of": ("questions.conditions", "any_of"),
+    "at_least": ("questions.conditions", "at_least"),
+    "at_most": ("questions.conditions", "at_most"),
+    "below": ("questions.conditions", "below"),
+    "none_of": ("questions.conditions", "none_of"),
     "direct": ("mechanisms.direct.by_hand", "direct"),
     "errors": ("errors", ""),
     "group_loss": ("accounting", "group_loss"),

@@ -896,6 +896,87 @@ PEOPLE = (
     ),
 )
 
+# conditions that count what they say, in words and in SQL
+CONDITIONS = (
+    Mutant(
+        "attributes/order.py",
+        'splits = self.cuts(at) or (sign == "<" and at == high and self.closed)',
+        "splits = self.cuts(at)",
+        "tests/unit/questions/test_conditions.py",
+        "test_what_would_count_something_else_is_refused",
+    ),
+    Mutant(
+        "attributes/order.py",
+        'if sign in (">", "<=") and before < len(self.starts)',
+        'if sign in (">=", "<=") and before < len(self.starts)',
+        "tests/unit/questions/test_conditions.py",
+        "test_a_condition_keeps_what_it_says",
+    ),
+    Mutant(
+        "questions/grouping.py",
+        "if len(hit) and ref.entry is not None and ref.entry.clamps:",
+        "if False:",
+        "tests/unit/questions/test_conditions.py",
+        "test_what_would_count_something_else_is_refused",
+    ),
+    Mutant(
+        "questions/grouping.py",
+        "with_other = ref.attribute.has_other and bool(fulfilling(ref, name, wanted)[-1])",
+        "with_other = False",
+        "tests/unit/questions/test_conditions.py",
+        "test_labels_say_what_is_counted",
+    ),
+    Mutant(
+        "verify/grouping.py",
+        "if None in sides:",
+        "if False:",
+        "tests/unit/questions/test_conditions.py",
+        "test_what_would_count_something_else_is_refused",
+    ),
+    Mutant(
+        "verify/logic.py",
+        "return set(range(size)) - fulfilled(wanted.inner, plain, size)",
+        "return set(range(size - 1)) - fulfilled(wanted.inner, plain, size)",
+        "tests/unit/questions/test_conditions.py",
+        "test_words_files_and_verifier_agree_about_any_conditions",
+    ),
+    Mutant(
+        "questions/sql/where.py",
+        "negated(wanted if names_it else either([wanted, (OTHER,)]))",
+        "negated(wanted)",
+        "tests/unit/questions/test_sql.py",
+        "test_conditions_that_are_taken_keep_the_rows_that_duckdb_keeps",
+    ),
+    Mutant(
+        "questions/sql/where.py",
+        "left, right, sign = right, left, _MIRRORED[sign]",
+        "left, right, sign = right, left, sign",
+        "tests/unit/questions/test_sql.py",
+        "test_conditions_that_are_taken_keep_the_rows_that_duckdb_keeps",
+    ),
+    Mutant(
+        "questions/sql/where.py",
+        "if ref.entry is not None and ref.entry.counts_more:",
+        "if False:",
+        "tests/unit/questions/test_sql.py",
+        "test_what_is_not_understood_is_refused_with_a_word_or_a_remedy",
+    ),
+    Mutant(
+        "questions/sql/text.py",
+        "if extra:\n            words",
+        "if False:\n            words",
+        "tests/unit/questions/test_sql.py",
+        "test_what_is_not_understood_is_refused_with_a_word_or_a_remedy",
+    ),
+    Mutant(
+        "questions/sql/text.py",
+        "if between.strip():",
+        "if False:",
+        "tests/unit/questions/test_sql.py",
+        "test_what_is_not_understood_is_refused_with_a_word_or_a_remedy",
+    ),
+)
+
 HARMLESS = (
     Mutant(
         "ledger/history.py",
@@ -917,4 +998,4 @@ HARMLESS = (
     ),
 )
 
-MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *PEOPLE, *HARMLESS)
+MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *PEOPLE, *CONDITIONS, *HARMLESS)

@@ -1,7 +1,7 @@
 """No import hides a cycle: inside the package functions import nothing of ours, and no module needs itself.
 
-The only exceptions keep the start light: which command is called, which engine is needed, and whether the verifier
-meets so many places that it needs numpy, is known late.
+The only exceptions keep the start light: which command is called, which engine is needed, whether the verifier meets
+so many places that it needs numpy, and whether a question is in SQL, for which sqlglot may be missing, is known late.
 """
 
 import ast
@@ -14,7 +14,11 @@ import dxprivacy
 
 SOURCES = Path(dxprivacy.__file__).parent
 LIGHT = ("cli/", "start.py", "engines/opening.py")
-LATE = {"verify/directions.py": {"verify.moves"}, "verify/distances.py": {"verify.spaces", "verify.walks"}}
+LATE = {
+    "verify/directions.py": {"verify.moves"},
+    "verify/distances.py": {"verify.spaces", "verify.walks"},
+    "questions/sql/__init__.py": {"questions.sql.select"},
+}
 FILES = {str(p.relative_to(SOURCES)): p for p in SOURCES.rglob("*.py")}
 
 

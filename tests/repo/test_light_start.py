@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dxprivacy
 
-HEAVY = ("numpy", "scipy", "duckdb", "rich", "pandas", "polars", "pyarrow", "vl_convert")
+HEAVY = ("numpy", "scipy", "duckdb", "rich", "pandas", "polars", "pyarrow", "vl_convert", "sqlglot")
 DXP = Path(sys.executable).with_name("dxp")
 
 

@@ -5,6 +5,7 @@ grouped by the calendar too.
 """
 
 import math
+import operator
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -28,6 +29,14 @@ End: TypeAlias = Fraction | date | str
 """One end of a range, as it was written."""
 Places: TypeAlias = Sequence[int] | Ints
 """A whole number for each listed value: its group."""
+
+SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+"""What compares a value with a number or a day."""
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -54,6 +63,17 @@ class Scale(ABC):
     @abstractmethod
     def inside(self, low: End, high: End) -> Sequence[int]:
         """The values within a range, both ends included."""
+
+    def compared(self, sign: str, end: End) -> Sequence[int]:
+        """The values that lie above, below, from or up to an end; none may lie on both sides of it."""
+        at = self.read(end)
+        if isinstance(self.starts, Evenly):
+            before = self.starts.below(at)
+            if sign in (">", "<=") and before < len(self.starts) and self.starts[before] == at:
+                before += 1
+            return range(before, len(self.starts)) if sign in (">", ">=") else range(before)
+        holds = SIGNS[sign]
+        return [k for k, start in enumerate(self.starts) if holds(start, at)]
 
     @abstractmethod
     def steps(self, width: str) -> tuple[Places, list[str]]:
@@ -148,6 +168,7 @@ class Cells(Singles):
 
     step: Fraction = Fraction(1)
     example: str = "0,20000,50000"
+    closed: ClassVar[bool] = True  # the last one holds its end
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         return f"{number_text(low)}+" if high is None else f"{number_text(low)} to {number_text(high)}"
@@ -175,6 +196,33 @@ class Cells(Singles):
         if isinstance(self.starts, Evenly):
             return range(self.starts.below(first), self.starts.below(last - self.step + self.step / 2))
         return [k for k, v in enumerate(self.starts) if first <= v and v + self.step <= last]
+
+    def compared(self, sign: str, end: End) -> Sequence[int]:
+        """A cell holds its lower end: from there on, or below it; above it, or up to it, would cut the cell in two."""
+        at = self.read(end)
+        low, high = self.starts[0], self.starts[-1] + self.step
+        upwards = sign in (">", ">=")
+        if sign in (">", "<="):
+            splits = low <= at < high
+        else:
+            splits = self.cuts(at) or (sign == "<" and at == high and self.closed)
+        if splits:
+            below = low + (at - low) // self.step * self.step
+            near = [x for x in (below, below + self.step) if (low <= x < high if upwards else low < x <= high)]
+            whole = [">=" if upwards else "<=" if x == high and self.closed else "<" for x in near]
+            raise QuestionError(
+                f"{self.name}{sign}{self._shown(at)} lies inside a step of {self.name}",
+                details=[
+                    f"The policy knows {self.name} in steps of {number_text(self.step)} only, each with its lower end."
+                ],
+                hints=[f"{self.name}{says}{self._shown(x)}" for says, x in zip(whole, near, strict=True)],
+            )
+        if upwards:
+            return super().compared(">=", at)
+        return super().compared("<", at) if at < high else range(len(self.starts))
+
+    def _shown(self, at: Fraction) -> str:
+        return number_text(at)
 
     def steps(self, width: str) -> tuple[Places, list[str]]:
         """From one multiple of the width to the next; it must not cut cells."""
@@ -218,6 +266,10 @@ class Clock(Cells):
     """Times of day in half-open cells, in hours since midnight."""
 
     example: str = "0,6,12,18"
+    closed: ClassVar[bool] = False
+
+    def _shown(self, at: Fraction) -> str:
+        return clock_text(at)
 
     def read(self, written: End) -> Fraction:
         hours = hours_of(written)
@@ -348,6 +400,16 @@ class Days(Scale):
             at = periods.place(cut)
             raise self._cut(cut, [periods.start(at), periods.end(at)])
         return periods.touched(first, last)
+
+    def compared(self, sign: str, end: End) -> Sequence[int]:
+        """Of a month or year before its first day, or after its last one."""
+        first, last = (day.toordinal() for day in self._span(end))
+        periods = self.periods
+        if sign in (">", ">="):
+            start = first if sign == ">=" else last + 1
+            return [] if start > periods.last.toordinal() else self.inside(date.fromordinal(start), periods.last)
+        stop = last if sign == "<=" else first - 1
+        return [] if stop < periods.first.toordinal() else self.inside(periods.first, date.fromordinal(stop))
 
     def steps(self, width: str) -> tuple[Places, list[str]]:
         """Calendar weeks, months, quarters, years, decades, days of the week, or so many periods from the first one."""

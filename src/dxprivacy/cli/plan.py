@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dxprivacy.cli.counting import people_option, reckoned_rows
+from dxprivacy.cli.queries import sql_files, sql_texts
 
 if TYPE_CHECKING:
     from dxprivacy.accounting.costs import SumCost
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("questions", nargs=-1)
 @click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
+@click.option("--sql", "queries", multiple=True, help="A SELECT, or @FILE: what it counts, sums or averages.")
 @people_option
 @click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published; means need it.")
 @click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
@@ -47,6 +49,7 @@ def command(
     policy: Path,
     questions: tuple[str, ...],
     files: tuple[Path, ...],
+    queries: tuple[str, ...],
     rows: int | None,
     people: int | None,
     share: str,
@@ -76,6 +79,7 @@ def command(
                 by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
                 by visit/month                     days by week, month, quarter, year, weekday
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
+                where age>=30 and not sex=F        also or, of one attribute: age<18 or age>65
                 within 10                          good enough: what is left of the budget is kept
                 weight 2                           more important than the others: less noise for it
     In a file:  [[ask]]
@@ -85,6 +89,7 @@ def command(
                 by = ["sex", "age/10"]
                 where = { age = "18..65", state = ["Ohio", "Utah"] }
                 within = 50
+    In SQL:     --sql "SELECT sex, COUNT(*), AVG(income) FROM people WHERE age >= 18 GROUP BY sex"
 
     \b
     Examples:   dxp plan policy.toml "count by sex"
@@ -109,7 +114,7 @@ def command(
     from dxprivacy.screens.plan import plan_lines
     from dxprivacy.wording import json_text, percent, plural, tag
 
-    if not questions and not files:
+    if not questions and not files and not queries:
         hints = [("dxp plan --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
         raise UsageError("QUESTIONS... is missing", hints=hints)
     if compare and (out is not None or plot is not None or as_page or why or method != "auto"):
@@ -117,11 +122,12 @@ def command(
         raise UsageError("--compare shows all methods and writes no plan", hints=[hint])
     if solve is not None:
         require_solvable(solve, compare=compare)
-    read = command_files(policy, ledger=ledger, more=files)
+    more_files = [*files, *sql_files(queries)]
+    read = command_files(policy, ledger=ledger, more=more_files)
     require_places(plot, out, as_page=as_page, read=read)
     if compare:
         with working("comparing"):
-            loaded, asked, spent = _gathered(policy, questions, files, ledger)
+            loaded, asked, spent = _gathered(policy, questions, files, queries, ledger)
             rows = reckoned_rows(loaded.universe, rows, people)
             _, task = prepare(asked, loaded.metric, rows=rows, share=share, spent=spent, watch=Watch(seconds))
             compared = compare_methods(task)
@@ -134,9 +140,9 @@ def command(
         show([head, "", *compare_lines(compared), next_step("dxp plan …", "--method", best)])
         return
     with working("planning") as tell:
-        loaded, asked, spent = _gathered(policy, questions, files, ledger)
+        loaded, asked, spent = _gathered(policy, questions, files, queries, ledger)
         rows = reckoned_rows(loaded.universe, rows, people)
-        read = command_files(policy, loaded, ledger=ledger, more=files)
+        read = command_files(policy, loaded, ledger=ledger, more=more_files)
         require_places(plot, out, as_page=as_page, read=read)  # also the files that the policy names
 
         def make(metric: "Metric", part: object) -> "Plan":
@@ -230,15 +236,17 @@ def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False
 
 
 def _gathered(
-    policy: Path, questions: tuple[str, ...], files: tuple[Path, ...], ledger: Path | None
+    policy: Path, questions: tuple[str, ...], files: tuple[Path, ...], queries: tuple[str, ...], ledger: Path | None
 ) -> "tuple[Policy, list[object], SumCost | None]":
     """The policy, what is asked, and what a ledger has recorded; planning never starts a ledger."""
     from dxprivacy.ledger import Ledger
     from dxprivacy.policy import Policy
     from dxprivacy.policy.asks import load_questions
+    from dxprivacy.questions.sql import sql_questions
 
     loaded = Policy.load(policy)
     asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
+    asked += [sql_questions(text, loaded.universe) for text in sql_texts(queries)]
     if ledger is None:
         return loaded, asked, None
     with Ledger.open(ledger, loaded, create=False) as opened:

@@ -12,7 +12,7 @@
     weight = 2
 
 In `where` a list means any of its values, and a range is written as in words: "18..65", both ends included.  A value
-that itself has two dots is written as a list of one.
+that itself has two dots is written as a list of one.  `where = "age >= 30 and not sex=F"` says all of it in words.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from dxprivacy.policy.toml_file import UNPRINTABLE, TomlFile
 from dxprivacy.questions.asked import Stack, importance
 from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.conditions import Condition, condition, written_condition
-from dxprivacy.questions.grammar import parse, read_target
+from dxprivacy.questions.grammar import parse, parse_conditions, read_target
 from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
 
@@ -231,8 +231,10 @@ class _Ask:
 
     def _where(self, key: str) -> list[tuple[str, Condition]]:
         given = self.table.get(key, {})
+        if isinstance(given, str):
+            return list(self._placed(key, lambda: parse_conditions(given)))
         if not isinstance(given, dict):
-            raise self.wrong(key, f"{key} is a table of conditions")
+            raise self.wrong(key, f"{key} is a table of conditions, or a text with them in words")
         return [(self._name(key, name), self._condition(name, wanted)) for name, wanted in given.items()]
 
     def _condition(self, name: str, wanted: Any) -> Condition:

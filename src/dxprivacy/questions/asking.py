@@ -2,6 +2,8 @@
 
     dx.table("sex", "age/10")                 one count per combination
     dx.count(sex="F", age=(18, 65))           one count, bounds included
+    dx.count(age=dx.above(30))                also at_least, below, at_most, none_of, any_of
+    dx.table("sex", where="age<18 or age>65") conditions in words
     dx.count_people(ward="A")                 people with at least one such row
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
@@ -24,11 +26,11 @@ import numpy as np
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.numbers import Number, exact
 from dxprivacy.questions.asked import Asked, Stack, importance, target
-from dxprivacy.questions.conditions import conditions
+from dxprivacy.questions.conditions import Conditions, conditions
 from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.densities import Density
 from dxprivacy.questions.explicit_rows import on_grids
-from dxprivacy.questions.grammar import parse
+from dxprivacy.questions.grammar import parse, parse_conditions
 from dxprivacy.questions.intervals import Prefixes, Ranges
 from dxprivacy.questions.marginals import Marginals
 from dxprivacy.questions.matrix import Matrix
@@ -38,6 +40,8 @@ from dxprivacy.questions.spreads import Correlation, Covariance, Deviation, Vari
 from dxprivacy.questions.sums import LEFT_OUT, ZERO, Mean, Sum
 
 _NUMBER = (int, float, np.number, Fraction, Decimal)
+Where: TypeAlias = "Mapping[str, object] | str | None"
+"""Conditions by name, or in words as behind `where`."""
 Ask: TypeAlias = "Asked | Stack | str | Iterable[Asked | Stack | str]"
 
 
@@ -73,7 +77,7 @@ def gather(*asked: Any) -> Stack:
 
 def table(
     *by: str,
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
     blur: Number | None = None,
@@ -84,11 +88,13 @@ def table(
 
     >>> str(table("sex", "age/10", within=5)), str(table("age/10", blur=2))
     ('count by sex, age/10 within 5', 'count by age/10 blur 2')
+    >>> str(table("sex", where="age >= 30 and age < 40"))
+    'count by sex where age>=30 and age<40'
     """
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
     goals = (target(within), "", importance(weight))
-    return Count("", _names(by), conditions(where), *goals, blur=_length(blur, "blur")).settled()
+    return Count("", _names(by), _conditions(where), *goals, blur=_length(blur, "blur")).settled()
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
@@ -100,8 +106,11 @@ def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where
 
     >>> str(count(sex="F", age=(18, 65)))
     'count where sex=F and age=18..65'
+    >>> from dxprivacy.questions.conditions import above, none_of
+    >>> str(count(age=above(30), sex=none_of("F")))
+    'count where age>30 and not sex=F'
     """
-    return Count(by=_names(by), where=conditions(where), within=target(within))
+    return Count(by=_names(by), where=_conditions(where), within=target(within))
 
 
 def count_people(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> CountPeople:
@@ -110,14 +119,14 @@ def count_people(*, within: Number | None = None, by: str | Sequence[str] = (), 
     >>> str(count_people(ward="A", by="month"))
     'count people by month where ward=A'
     """
-    return CountPeople(by=_names(by), where=conditions(where), within=target(within))
+    return CountPeople(by=_names(by), where=_conditions(where), within=target(within))
 
 
 def sum_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Sum:
@@ -126,14 +135,14 @@ def sum_of(
     >>> str(sum_of("income", by="sex"))
     'sum income by sex'
     """
-    return Sum(of, _names(by), conditions(where), target(within), weight=importance(weight), missing=ZERO)
+    return Sum(of, _names(by), _conditions(where), target(within), weight=importance(weight), missing=ZERO)
 
 
 def mean_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Mean:
@@ -144,15 +153,15 @@ def mean_of(
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Mean(of, _names(by), conditions(where), target(within), weight=importance(weight), missing=LEFT_OUT)
+    return Mean(of, _names(by), _conditions(where), target(within), weight=importance(weight), missing=LEFT_OUT)
 
 
 def share_of(
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     /,
     *,
     by: str | Sequence[str] = (),
-    among: Mapping[str, object] | None = None,
+    among: Where = None,
     within: Number | None = None,
     weight: Number = 1,
     **more: object,
@@ -162,9 +171,9 @@ def share_of(
     >>> str(share_of(delay=(15, 60), by="carrier")), str(share_of({"by": "x"}, among={"sex": "F"}))
     ('share by carrier where delay=15..60', "share where 'by'=x among sex=F")
     """
-    wanted = conditions({**(where or {}), **more})
+    wanted = (*_conditions(where), *conditions(more))
     goals = {"within": target(within), "weight": importance(weight)}
-    return Share(by=_names(by), where=wanted, among=conditions(among), **goals).settled()  # type: ignore[arg-type]
+    return Share(by=_names(by), where=wanted, among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
 
 
 def ratio_of(
@@ -172,7 +181,7 @@ def ratio_of(
     to: str = "",
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> RatioOf:
@@ -181,14 +190,14 @@ def ratio_of(
     >>> str(ratio_of("children", by="region")), str(ratio_of("cost", "area"))
     ('ratio of sum children to count by region', 'ratio of sum cost to sum area')
     """
-    return RatioOf(of, _names(by), conditions(where), target(within), "", importance(weight), "", ZERO, to)
+    return RatioOf(of, _names(by), _conditions(where), target(within), "", importance(weight), "", ZERO, to)
 
 
 def variance_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Variance:
@@ -197,14 +206,14 @@ def variance_of(
     >>> str(variance_of("age", by="sex"))
     'variance age by sex'
     """
-    return Variance(of, _names(by), conditions(where), target(within), weight=importance(weight))
+    return Variance(of, _names(by), _conditions(where), target(within), weight=importance(weight))
 
 
 def sd_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Deviation:
@@ -213,7 +222,7 @@ def sd_of(
     >>> str(sd_of("age", where={"sex": "F"}))
     'sd age where sex=F'
     """
-    return Deviation(of, _names(by), conditions(where), target(within), weight=importance(weight))
+    return Deviation(of, _names(by), _conditions(where), target(within), weight=importance(weight))
 
 
 def covariance_of(
@@ -221,7 +230,7 @@ def covariance_of(
     beside: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Covariance:
@@ -231,7 +240,7 @@ def covariance_of(
     'covariance age, income'
     """
     goals = (target(within), "", importance(weight))
-    return Covariance(of, _names(by), conditions(where), *goals, beside=beside)
+    return Covariance(of, _names(by), _conditions(where), *goals, beside=beside)
 
 
 def correlation_of(
@@ -239,7 +248,7 @@ def correlation_of(
     beside: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
 ) -> Correlation:
@@ -249,14 +258,14 @@ def correlation_of(
     'correlation age, income by sex'
     """
     goals = (target(within), "", importance(weight))
-    return Correlation(of, _names(by), conditions(where), *goals, beside=beside)
+    return Correlation(of, _names(by), _conditions(where), *goals, beside=beside)
 
 
 def median_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     width: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
@@ -275,7 +284,7 @@ def quantile_of(
     of: str,
     *at: Number,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     width: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
@@ -289,14 +298,14 @@ def quantile_of(
         raise UsageError("of which attribute?", hints=['dx.median_of("age")'])
     shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
     goals, wide = (target(within), "", importance(weight)), _length(width, "width")
-    return Quantiles(of.strip(), _names(by), conditions(where), *goals, at=shares, width=wide).settled()
+    return Quantiles(of.strip(), _names(by), _conditions(where), *goals, at=shares, width=wide).settled()
 
 
 def density_of(
     of: str,
     *,
     by: str | Sequence[str] = (),
-    where: Mapping[str, object] | None = None,
+    where: Where = None,
     width: Number | None = None,
     every: Number | None = None,
     within: Number | None = None,
@@ -308,7 +317,7 @@ def density_of(
     'density income width 5000 every 2500'
     """
     goals, lengths = (target(within), "", importance(weight)), (_length(width, "width"), _length(every, "every"))
-    found = Density(of, _names(by), conditions(where), *goals, width=lengths[0], every=lengths[1])
+    found = Density(of, _names(by), _conditions(where), *goals, width=lengths[0], every=lengths[1])
     return found.settled()
 
 
@@ -368,6 +377,10 @@ def matrix(
         out.append(replace(part, labels=names[start:stop], within=goals[0], weight=goals[1]))
         start = stop
     return Stack(tuple(out))
+
+
+def _conditions(where: Where) -> Conditions:
+    return parse_conditions(where) if isinstance(where, str) else conditions(where)
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@
 
 and behind all of them `[weight 2]`.  Clauses stand in any order; `histogram X` is `count by X`, `cumulative` prefixes.
 `where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included; on numbers in cells from the first to below the
-last); quote values with blanks: `state='New Jersey'`.
+last), `age>=30`, `sex in (F, X)`, `not sex=F`, `age<18 or age>65`; quote values with blanks: `state='New Jersey'`.
 Within quotes, the same quote is written twice: `name='O''Hara "Red"'`.
 """
 
@@ -20,7 +20,8 @@ from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
 from dxprivacy.exact.numbers import exact
 from dxprivacy.questions.asked import importance
 from dxprivacy.questions.assembling import ASKS, assemble
-from dxprivacy.questions.conditions import Condition, condition, written_condition
+from dxprivacy.questions.condition_grammar import read_conditions
+from dxprivacy.questions.conditions import Conditions
 from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.intervals import Prefixes
 from dxprivacy.questions.quantiles import Quantiles
@@ -68,6 +69,20 @@ def parse(text: str) -> Question:
         raise reader.error(error.what, list(error.hints)) from None
 
 
+def parse_conditions(text: str) -> Conditions:
+    """Conditions alone, in the words that stand behind `where`.
+
+    >>> from dxprivacy.questions.written import in_words
+    >>> in_words(parse_conditions("(age < 18 or age > 65) and sex in (F, X) and not job=none"))
+    '(age<18 or age>65) and sex=F|X and not job=none'
+    """
+    reader = _Reader(text)
+    found = read_conditions(reader)
+    if reader.peek() is not None:
+        raise reader.error(f"“{reader.peek()}” comes unexpectedly", [("and", "joins conditions")])
+    return found
+
+
 def _head(reader: "_Reader", said: str) -> dict[str, Any]:
     """What is asked, and of what: the words before all clauses."""
     ask = _ALSO_SAID.get(said, said)
@@ -89,11 +104,11 @@ def _by(reader: "_Reader", parts: dict[str, Any]) -> None:
 
 
 def _where(reader: "_Reader", parts: dict[str, Any]) -> None:
-    parts["where"] = reader.conditions()
+    parts["where"] = read_conditions(reader)
 
 
 def _among(reader: "_Reader", parts: dict[str, Any]) -> None:
-    parts["further"]["among"] = tuple(reader.conditions())
+    parts["further"]["among"] = read_conditions(reader)
 
 
 def _within(reader: "_Reader", parts: dict[str, Any]) -> None:
@@ -262,22 +277,6 @@ class _Reader:
         while self.take(","):
             names.append(self.word("by what else?", keyword=False))
         return names
-
-    def conditions(self) -> list[tuple[str, Condition]]:
-        found = [self.condition()]
-        while self.take("and"):
-            found.append(self.condition())
-        return found
-
-    def condition(self) -> tuple[str, Condition]:
-        name = self.word("where what?", keyword=False)
-        if not self.take("="):
-            raise self.error(f"a condition on {name} needs “=”", [(f"where {name}=…", "")])
-        values = [self.word(f"{name} equals what?")]
-        quoted = self.tokens[self.at - 1][1]
-        while self.take("|"):
-            values.append(self.word(f"{name} equals what else?"))
-        return name, condition(values) if quoted or len(values) > 1 else written_condition(values[0])
 
     def weight(self) -> Fraction:
         try:

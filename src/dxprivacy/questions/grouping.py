@@ -1,9 +1,11 @@
 """What the names in a question mean, which values fall into a group, and which fulfil a condition."""
 
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from typing import overload
 
@@ -12,10 +14,11 @@ import numpy as np
 from dxprivacy.attributes.base import Attribute, Property
 from dxprivacy.attributes.order import Places, Scale
 from dxprivacy.errors import QuestionError, did_you_mean
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.arrays import Bools, Ints
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.model.universe import Universe
-from dxprivacy.questions.conditions import Condition, is_range
+from dxprivacy.questions.conditions import AllOf, AnyOf, Compared, Condition, Not, Plain, is_range
+from dxprivacy.questions.written import end_text, named_condition, write_condition
 
 SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
 
@@ -196,40 +199,108 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
     """A condition in the words of what is really counted, where that is more than it says; None for any other.
 
     Of numbers in cells a range is half open, but for its last end, and a single number means the cell that it lies in.
-    The ends of a range that clamps hold all that lies beyond them.
+    The ends of a range that clamps hold all that lies beyond them.  What is not something may be missing.
     """
     ref = resolve(name, universe)
+    if isinstance(wanted, Compared):  # never counts more than it says
+        return None
+    if isinstance(wanted, tuple):
+        words = _counted(ref, name, wanted)
+        return None if words is None else f"{name} {words}"
+    said, more = _phrase(ref, name, wanted)
+    with_other = ref.attribute.has_other and bool(fulfilling(ref, name, wanted)[-1])
+    return f"{name} {said}{' (other included)' if with_other else ''}" if more or with_other else None
+
+
+def _counted(ref: Reference, name: str, wanted: Plain) -> str | None:
+    """Values or a range in the words of what they count, where that is more than they say."""
     cells = ref.entry
     if cells is None or not cells.counts_more:
         return None
     if is_range(wanted):
         scale = _scale(ref, name)
-        return f"{name} {cells.range_words(*scale.ends(wanted[0], wanted[1]))}"
-    found = sorted({k for v in wanted for k in cells.find_all(v)})
-    return f"{name} {cells.values_words(found)}"
+        return cells.range_words(*scale.ends(wanted[0], wanted[1]))
+    return cells.values_words(sorted({k for v in wanted for k in cells.find_all(v)}))
 
 
-def selected(
-    name: str, wanted: Condition, universe: Universe
-) -> tuple[int, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
+def _phrase(ref: Reference, name: str, wanted: Condition) -> tuple[str, bool]:
+    """A condition without its name, and whether some of its words are not those that were asked."""
+    match wanted:
+        case Compared(sign, end):
+            return f"{sign}{end_text(end)}", False
+        case Not(inner):
+            said, more = _phrase(ref, name, inner)
+            return f"not ({said})" if isinstance(inner, (AnyOf, AllOf)) else f"not {said}", more
+        case AnyOf(parts) | AllOf(parts):
+            found = [(*_phrase(ref, name, part), isinstance(part, (AnyOf, AllOf))) for part in parts]
+            joint = " or " if isinstance(wanted, AnyOf) else " and "
+            return joint.join(f"({said})" if deep else said for said, _, deep in found), any(m for _, m, _ in found)
+        case _:
+            words = _counted(ref, name, wanted)
+            return (write_condition(wanted, logic=True), False) if words is None else (words, True)
+
+
+def selected(name: str, wanted: Condition, universe: Universe) -> tuple[int, Bools]:
     """Which values of an attribute fulfil a condition."""
     ref = resolve(name, universe)
-    mask = np.zeros(ref.attribute.size, dtype=bool)
-    if is_range(wanted):
-        hit: Sequence[int] = _scale(ref, name).inside(wanted[0], wanted[1])
-    elif ref.fact is not None and ref.entry is not None:
-        meant = {k for v in wanted for k in ref.entry.find_all(v)}
-        hit = [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
-    elif ref.fact is None:
-        hit = [k for v in wanted for k in ref.attribute.find_all(v)]
-    else:
-        unknown = [str(v) for v in wanted if v not in ref.fact.entries]
-        if unknown:
-            raise QuestionError(
-                f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], set(ref.fact.entries))
-            )
-        hit = [k for k, entry in enumerate(ref.fact.entries) if entry in wanted]
+    mask = fulfilling(ref, name, wanted)
+    if not mask.any():
+        raise QuestionError(f"no possible record fulfils the condition on {ref.name}")
+    return ref.axis, mask
+
+
+def fulfilling(ref: Reference, name: str, wanted: Condition) -> Bools:
+    """The same of what a name means; values, ranges and comparisons must each be fulfilled by something."""
+    match wanted:
+        case Not(inner):
+            return ~fulfilling(ref, name, inner)
+        case AnyOf(parts):
+            return reduce(operator.or_, (fulfilling(ref, name, part) for part in parts))  # one by one: they are long
+        case AllOf(parts):
+            return reduce(operator.and_, (fulfilling(ref, name, part) for part in parts))
+        case Compared():
+            hit = _on_one_side(ref, name, wanted)
+        case _:
+            hit = _among(ref, name, wanted)
     if not len(hit):
         raise QuestionError(f"no possible record fulfils the condition on {ref.name}")
+    mask = np.zeros(ref.attribute.size, dtype=bool)
     mask[slice(hit.start, hit.stop) if isinstance(hit, range) else hit] = True
-    return ref.axis, mask
+    return mask
+
+
+def _among(ref: Reference, name: str, wanted: Plain) -> Sequence[int]:
+    if is_range(wanted):
+        return _scale(ref, name).inside(wanted[0], wanted[1])
+    if ref.fact is not None and ref.entry is not None:
+        meant = {k for v in wanted for k in ref.entry.find_all(v)}
+        return [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]
+    if ref.fact is None:
+        return [k for v in wanted for k in ref.attribute.find_all(v)]
+    known, asked = set(ref.fact.entries), {str(v) for v in wanted}
+    unknown = [str(v) for v in wanted if v not in known]
+    if unknown:
+        raise QuestionError(f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], known))
+    return [k for k, entry in enumerate(ref.fact.entries) if entry in asked]
+
+
+def _on_one_side(ref: Reference, name: str, wanted: Compared) -> Sequence[int]:
+    """The values that a comparison holds for; refused where it would hold for others than it says."""
+    if ref.entry is None and ref.attribute.is_series and (any(ref.hides) or ref.attribute.clamps):
+        raise QuestionError(
+            f"{name} adds up numbers that are known in steps or moved to the ends of a range: nothing compares it",
+            hints=[f"mean {name}", f"sum {name}"],
+        )
+    words = named_condition(name, wanted)
+    scale = _scale(ref, words)
+    hit = scale.compared(wanted.sign, wanted.end)
+    if len(hit) and ref.entry is not None and ref.entry.clamps:
+        starts = [scale.starts[k] for k in (hit[:: len(hit) - 1 or 1] if isinstance(hit, range) else hit)]
+        least, most = ends_of(scale.starts)
+        if min(starts) == least if wanted.sign in (">", ">=") else max(starts) == most:
+            raise QuestionError(
+                f"{words} would also hold for what lies beyond the range of {ref.name}",
+                details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
+                hints=[("an end within the range", "the first and the last value hold all that lies beyond them")],
+            )
+    return hit

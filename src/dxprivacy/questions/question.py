@@ -15,17 +15,19 @@ from typing import Any, ClassVar, Self
 
 from dxprivacy.attributes.order import Cells, ColumnOfCells
 from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.exact.arrays import Bools
 from dxprivacy.exact.numbers import Number, number_text
 from dxprivacy.exact.values import changed
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Asked, importance
-from dxprivacy.questions.conditions import Conditions, condition_to_dict, is_range
+from dxprivacy.questions.conditions import Conditions, condition_to_dict, is_range, plain_parts
 from dxprivacy.questions.further import FURTHER
-from dxprivacy.questions.grouping import SPEC, resolve
+from dxprivacy.questions.grouping import SPEC, resolve, selected
 from dxprivacy.questions.written import in_words, quoted
 
 _HALF = re.compile("[\ud800-\udfff]")
+_SEVERAL = 2
 _REMEMBERED_ROWS = 400_000  # in all
 
 
@@ -158,13 +160,16 @@ class Question(Asked):
         """Refuse what would count something else than it says.
 
         Conditions on numbers outside a range that clamps would count the nearest end; what cuts the cells of a series
-        would count whole ones.  Stored questions may have both (version 0.1.0 took them).
+        would count whole ones.  Stored questions may have both (version 0.1.0 took them).  Conditions that cannot hold
+        together would count nobody.
         """
         self._require_whole_cells(universe)
+        self._require_possible(universe)
         for name, wanted in self.where:
             ref = resolve(name, universe)
             entry = ref.entry
-            beyond = [] if is_range(wanted) or entry is None else [str(v) for v in wanted if entry.beyond(v)]
+            values = [v for part in plain_parts(wanted) if isinstance(part, tuple) and not is_range(part) for v in part]
+            beyond = [str(v) for v in values if entry is not None and entry.beyond(v)]
             if beyond:
                 raise QuestionError(
                     f"{beyond[0][:60]} lies outside the range of {ref.name}",
@@ -185,8 +190,25 @@ class Question(Asked):
                 cells.places([cells.read(edge.strip()) for edge in match["edges"].split(",") if edge.strip()])
         for name, wanted in self.where:
             cells = _cells_of_column(name, universe, self)
-            if cells is not None and is_range(wanted):
-                cells.inside(*wanted)
+            for part in plain_parts(wanted):
+                if cells is not None and isinstance(part, tuple) and is_range(part):
+                    cells.inside(part[0], part[1])
+
+    def _require_possible(self, universe: Universe) -> None:
+        """Conditions on one attribute that nothing fulfils at once; each by itself is looked at in any question."""
+        if len(self.where) < _SEVERAL:
+            return
+        masks: dict[int, Bools] = {}
+        for name, wanted in self.where:
+            with placed(self):
+                axis, mask = selected(name, wanted, universe)
+            masks[axis] = masks.get(axis, True) & mask
+            if not masks[axis].any():
+                raise QuestionError(
+                    f"no possible record fulfils all conditions on {universe.names[axis]}",
+                    where=f"question “{self}”",
+                    hints=[("or", "joins conditions of which one is to hold")],
+                )
 
 
 _RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)

@@ -21,6 +21,7 @@ from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan, plan_synthesis
 from dxprivacy.policy import Policy
 from dxprivacy.questions.picks import Pick
 from dxprivacy.questions.quantiles import Quantiles
+from dxprivacy.questions.sql import sql_questions
 from dxprivacy.release import Release
 from dxprivacy.release.booking import Booking
 from dxprivacy.session.counting import count as counted
@@ -112,6 +113,27 @@ class Session(OneLine):
             seconds=seconds,
             title=self.policy.title,
             dataset=self.policy.dataset,
+        )
+
+    def sql(
+        self,
+        text: str,
+        *,
+        share: object = USUAL_SHARE,
+        method: str = "auto",
+        loss: str = "l2",
+        rows: int | None = None,
+        inside_ledger: bool = False,
+        seconds: float | None = None,
+    ) -> Plan:
+        """A plan of what a SELECT asks; nothing is spent and no record is read.
+
+        `SELECT region, COUNT(*), AVG(income) FROM people WHERE age BETWEEN 18 AND 65 GROUP BY region`: any name may
+        stand behind FROM, since the data are those of the session.  Needs `pip install "dxprivacy[sql]"`.
+        """
+        asked = sql_questions(text, self.policy.universe)
+        return self.plan(
+            asked, share=share, method=method, loss=loss, rows=rows, inside_ledger=inside_ledger, seconds=seconds
         )
 
     def carry_out(self, planned: Planned[T], *, request: str = "", progress: Progress | None = None) -> Outcome[T]:

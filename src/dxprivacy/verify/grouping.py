@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dxprivacy.verify.attributes import Attribute, Property
+from dxprivacy.verify.logic import Comparison, Wanted, fulfilled, holds
 from dxprivacy.verify.orders import ColumnOrder, Condition, Order, PointOrder
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
@@ -59,7 +60,7 @@ class Named:
             return self.attribute.order(where)
         places, cells = self.places, self.attribute.cells
         if places is not None and cells is not None and edition > 2:
-            return ColumnOrder(where, [cells.low + (k + Fraction(1, 2)) * cells.step for k in places])
+            return ColumnOrder(where, [cells.low + (k + Fraction(1, 2)) * cells.step for k in places], cells.step)
         if self.numbers is None:
             raise refuse(f"{self.name} has no numbers", where)
         return PointOrder(where, self.numbers)
@@ -83,25 +84,58 @@ def resolve(name: str, universe: Universe, where: str) -> Named:
     return found[0]
 
 
-def fulfil(name: str, wanted: Condition, universe: Universe, where: str, *, edition: int = 3) -> tuple[int, set[int]]:
+def fulfil(name: str, wanted: Wanted, universe: Universe, where: str, *, edition: int = 3) -> tuple[int, set[int]]:
     """The attribute that a condition concerns, and its values that fulfil it."""
     named = resolve(name, universe, where)
-    places = named.places
-    if isinstance(wanted, tuple):
-        found = set(named.order(where, edition).inside(*wanted))
-    elif places is not None and named.entry is not None:
-        meant = {k for text in wanted for k in named.entry.find_all(text, where)}
-        found = {v for v, place in enumerate(places) if place in meant}
-    elif named.fact is None:
-        found = {k for text in wanted for k in named.attribute.find_all(text, where)}
-    else:
-        entries = named.fact.entries
-        if not set(wanted) <= set(entries):
-            raise refuse(f"{name} has no such value", where)
-        found = {v for v, entry in enumerate(entries) if entry in wanted}
+
+    def plain(part: Condition | Comparison) -> set[int]:
+        if isinstance(part, Comparison):
+            found = _on_one_side(named, part, where, edition)
+        else:
+            found = _listed(named, part, where, edition)
+        if not found:
+            raise refuse(f"no record fulfils the condition on {name}", where)
+        return found
+
+    found = fulfilled(wanted, plain, named.attribute.size)
     if not found:
         raise refuse(f"no record fulfils the condition on {name}", where)
     return named.axis, found
+
+
+def _listed(named: Named, wanted: Condition, where: str, edition: int) -> set[int]:
+    """Any of some values, or from one end to another."""
+    places = named.places
+    if isinstance(wanted, tuple):
+        return set(named.order(where, edition).inside(*wanted))
+    if places is not None and named.entry is not None:
+        meant = {k for text in wanted for k in named.entry.find_all(text, where)}
+        return {v for v, place in enumerate(places) if place in meant}
+    if named.fact is None:
+        return {k for text in wanted for k in named.attribute.find_all(text, where)}
+    entries = named.fact.entries
+    if not set(wanted) <= set(entries):
+        raise refuse(f"{named.name} has no such value", where)
+    return {v for v, entry in enumerate(entries) if entry in wanted}
+
+
+def _on_one_side(named: Named, wanted: Comparison, where: str, edition: int) -> set[int]:
+    """What a comparison holds for: whole values, none of which holds what lies beyond a range."""
+    attribute, entry = named.attribute, named.entry
+    if entry is None and (attribute.cells is not None or attribute.clamp):
+        raise refuse(f"compares {named.name}, which adds up what is not known exactly", where)
+    order = named.order(where, edition)
+    at = order.compared_with(wanted.sign, wanted.end)
+    extents = list(order.extents())
+    sides = [holds(wanted.sign, at, low, high, with_high=included) for low, high, included in extents]
+    if None in sides:
+        raise refuse(f"a comparison cuts a step of {named.name}", where)
+    upwards = wanted.sign in (">", ">=")
+    ends = [low for low, *_ in extents]
+    outermost = min(ends) if upwards else max(ends)
+    if entry is not None and entry.clamp and any(side and x == outermost for side, x in zip(sides, ends, strict=True)):
+        raise refuse(f"a comparison holds for what lies beyond the range of {named.name}", where)
+    return {k for k, side in enumerate(sides) if side}
 
 
 @dataclass(frozen=True)

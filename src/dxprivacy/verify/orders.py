@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
@@ -42,6 +42,14 @@ class Order(ABC):
         """The values from one end to the other."""
         first, last = self.read(low), self.read(high)
         return [k for k, x in enumerate(self.starts) if first <= x <= last]
+
+    def extents(self) -> Iterable[tuple[Fraction, Fraction, bool]]:
+        """From where to where each value goes, and whether it holds its upper end."""
+        return ((x, x, True) for x in self.starts)
+
+    def compared_with(self, sign: str, end: End) -> Fraction:  # noqa: ARG002
+        """Where the end of a comparison stands."""
+        return self.read(end)
 
     def between(self, written: str) -> tuple[list[int], list[str]]:
         """Groups from edge to edge, the last one open: that of each value, and their labels."""
@@ -93,7 +101,9 @@ def _span(low: Fraction, high: Fraction | None) -> str:
 
 
 class CellOrder(PointOrder):
-    """Half-open cells; nothing may cut one in two."""
+    """Half-open cells, but for the end of the last; nothing may cut one in two."""
+
+    last_is_closed = True
 
     def __init__(self, where: str, name: str, low: Fraction, high: Fraction, step: Fraction) -> None:
         super().__init__(where, [low + k * step for k in range(int((high - low) / step))])
@@ -115,9 +125,14 @@ class CellOrder(PointOrder):
         first, last = self.read(low), self.read(high)
         return [k for k, x in enumerate(self.starts) if first <= x and x + self.step <= last]
 
+    def extents(self) -> Iterable[tuple[Fraction, Fraction, bool]]:
+        return ((x, x + self.step, self.last_is_closed and x + self.step == self.high) for x in self.starts)
+
 
 class ClockOrder(CellOrder):
     """Times of day in cells, in hours."""
+
+    last_is_closed = False
 
     def read(self, written: str | End) -> Fraction:
         hours = clock(written) if isinstance(written, str) else None
@@ -131,6 +146,15 @@ class ClockOrder(CellOrder):
 
 class ColumnOrder(PointOrder):
     """A column of a series in cells, by their middles: questions of version 0.1.0 may cut cells."""
+
+    def __init__(self, where: str, middles: Sequence[Fraction], step: Fraction) -> None:
+        super().__init__(where, middles)
+        self.step = step
+
+    def extents(self) -> Iterable[tuple[Fraction, Fraction, bool]]:
+        """Comparisons, which are newer, may not cut them."""
+        half = self.step / 2
+        return ((x - half, x + half, x == self._most) for x in self.starts)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         return _span(low, high)
@@ -178,6 +202,14 @@ class DayOrder(Order):
         if found and not whole:
             raise refuse("a condition cuts a step of days", self.where)
         return found
+
+    def extents(self) -> Iterable[tuple[Fraction, Fraction, bool]]:
+        return ((x, self._at(self.periods.end(k)), True) for k, x in enumerate(self.starts))
+
+    def compared_with(self, sign: str, end: End) -> Fraction:
+        """Of a year its first day, or its last one."""
+        first, last = self._days(end)
+        return self._at(last if sign in (">", "<=") else first)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         first, last = (self.periods.first + timedelta(days=int(at)) for at in (low, low if high is None else high - 1))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import PeopleTable, Table
 from dxprivacy.verify.grouping import Grouping, Named, fulfil, group, resolve
-from dxprivacy.verify.orders import Condition
+from dxprivacy.verify.logic import Wanted
 from dxprivacy.verify.questions.answers import Asked, Each, Groups, Recipe
 from dxprivacy.verify.questions.base import MOST_ROWS, by_recipe, each_row
 from dxprivacy.verify.questions.grid import ends_of, grid
@@ -50,7 +50,7 @@ class Grouped:
 class ByGroups(Worded):
     """By groups, where conditions hold."""
 
-    def grouped(self, conditions: "Sequence[tuple[str, Condition]] | None" = None) -> Grouped:
+    def grouped(self, conditions: "Sequence[tuple[str, Wanted]] | None" = None) -> Grouped:
         """The groups, and who is in none; under other conditions than its own, if these are given."""
         universe = self.universe
         groupings = sorted(

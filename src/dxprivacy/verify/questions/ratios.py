@@ -12,7 +12,7 @@ from dxprivacy.verify.questions.grid import ends_of, grid
 from dxprivacy.verify.questions.grouped import ByGroups, OfNumbers, weighed
 from dxprivacy.verify.questions.notes import clamped, left_out, missing_in_sums
 from dxprivacy.verify.questions.worded import Worded
-from dxprivacy.verify.questions.written import quoted, write
+from dxprivacy.verify.questions.written import quoted
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 
@@ -33,7 +33,7 @@ class Share(ByGroups):
             raise refuse("is a share of nothing", where)
 
     def further(self) -> list[str]:
-        return ["among " + " and ".join(write(n, c) for n, c in self.among)] if self.among else []
+        return ["among " + self.said_together(self.among)] if self.among else []
 
     @property
     def touched(self) -> list[str]:

@@ -1,12 +1,14 @@
 """Questions that people ask in words: of what, by what, where, within how much (docs/formats.md, section 4)."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from dxprivacy.verify import days, reading
-from dxprivacy.verify.grouping import resolve
+from dxprivacy.verify import reading
+from dxprivacy.verify.grouping import fulfil, resolve
+from dxprivacy.verify.logic import Comparison, Joined, Wanted, read
 from dxprivacy.verify.orders import Condition
 from dxprivacy.verify.questions.base import Question
-from dxprivacy.verify.questions.written import quoted, write
+from dxprivacy.verify.questions.written import compares, joined, quoted, write, write_plain
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 from dxprivacy.verify.words import number_text
@@ -26,38 +28,35 @@ class Worded(Question):
         self.by = reading.each(data.get("by", []), where, reading.text)
         self.conditions = self.read_conditions("where")
 
-    def read_conditions(self, key: str) -> list[tuple[str, Condition]]:
+    def read_conditions(self, key: str) -> list[tuple[str, Wanted]]:
         """All that stand under a key."""
         return [self._condition(c) for c in reading.items(self.data.get(key, []), self.where)]
 
-    def _condition(self, data: Any) -> tuple[str, Condition]:
+    def _condition(self, data: Any) -> tuple[str, Wanted]:
         pair = reading.items(data, self.where)
         if len(pair) != 2:
             raise refuse("a condition is a name and what it wants", self.where)
-        name = reading.text(pair[0], self.where)
-        if isinstance(pair[1], dict):
-            ends = reading.members(pair[1], self.where, ("from", "to"))
-            first, last = (days.day(reading.text(ends[end], self.where)) for end in ("from", "to"))
-            if first and last:
-                return name, (first, last)
-            return name, (reading.fraction(ends["from"], self.where), reading.fraction(ends["to"], self.where))
-        wanted = reading.each(pair[1], self.where, reading.text)
-        if not wanted:
-            raise refuse("a condition wants nothing", self.where)
-        return name, wanted
+        return reading.text(pair[0], self.where), read(pair[1], self.where)
 
     def words(self, *, goals: bool = True, cells: bool = False) -> str:
         """As somebody would ask it; `cells`: conditions by what is really counted."""
         words = [self.about()]
         words += [f"{self.listing} " + ", ".join(map(quoted, self.by))] if self.by else []
-        told = [self._told(n, c) if cells else write(n, c) for n, c in self.conditions]
-        words += ["where " + " and ".join(told)] if told else []
+        words += ["where " + self.said_together(self.conditions, cells=cells)] if self.conditions else []
         words += self.further()
         if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
         if self.weight != 1 and goals:
             words.append(f"weight {number_text(self.weight)}")
         return " ".join(words)
+
+    def said_together(self, conditions: "Sequence[tuple[str, Wanted]]", *, cells: bool = False) -> str:
+        """Conditions joined by `and`; alternatives stand in brackets then."""
+        told = [self._told(n, c) if cells else write(n, c) for n, c in conditions]
+        if len(told) > 1:
+            alternatives = [isinstance(c, Joined) and not c.every for _, c in conditions]
+            told = [f"({text})" if either else text for text, either in zip(told, alternatives, strict=True)]
+        return " and ".join(told)
 
     def about(self) -> str:
         """What is asked, and of what."""
@@ -72,10 +71,29 @@ class Worded(Question):
         """Clauses of its own."""
         return []
 
-    def _told(self, name: str, condition: Condition) -> str:
-        """A condition in cells, and at ends that hold all beyond."""
-        entry = resolve(name, self.universe, self.where).entry
-        return (entry and entry.told(name, condition, self.where)) or write(name, condition)
+    def _told(self, name: str, wanted: Wanted) -> str:
+        """A condition in cells, at ends that hold all beyond, and, where it is made of others, perhaps with `other`."""
+        named = resolve(name, self.universe, self.where)
+        if isinstance(wanted, Comparison):
+            return write(name, wanted)
+        if isinstance(wanted, (list, tuple)):
+            return (named.entry and named.entry.told(name, wanted, self.where)) or write(name, wanted)
+        more = False
+
+        def say(part: Condition | Comparison) -> str:
+            nonlocal more
+            if isinstance(part, Comparison):
+                return compares(part)
+            known = named.entry and named.entry.told("", part, self.where)
+            more = more or bool(known)
+            return known[1:] if known else write_plain(part, logic=True)
+
+        words = joined(wanted, say)
+        _, kept = fulfil(name, wanted, self.universe, self.where, edition=self.edition)
+        with_other = named.attribute.other and named.attribute.listed in kept
+        if not more and not with_other:
+            return write(name, wanted)
+        return f"{name} {words}" + (" (other included)" if with_other else "")
 
     @property
     def touched(self) -> list[str]:

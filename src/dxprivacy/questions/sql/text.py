@@ -1,0 +1,140 @@
+"""The text of a query: bounded, without comments, one statement; and errors that point at a word of it."""
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from sqlglot import Dialect, exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dxprivacy.errors import Hint, QuestionError, UsageError
+from dxprivacy.wording import plural
+
+Node: TypeAlias = exp.Expr
+
+_DIALECT = "duckdb"
+_LONGEST = 20_000  # characters
+_DEEPEST = 12  # brackets within brackets: more than any question needs
+_SHOWN = 76  # characters of a line
+_STARTS = (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN)
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+
+
+class Query:
+    """The text of one SELECT, its words, and where they stand."""
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str) or not text.strip():
+            raise UsageError("the SQL is empty", hints=[_EXAMPLE])
+        if len(text) > _LONGEST:
+            raise QuestionError(f"SQL of more than {_LONGEST:,} characters", hints=["several shorter queries"])
+        self.text = text
+        self.tokens = self._words()
+        self._require_select()
+        self._require_nothing_else()
+        self._require_shallow()
+
+    def _words(self) -> list[Token]:
+        try:
+            return list(Dialect.get_or_raise(_DIALECT).tokenize(self.text))
+        except (SqlglotError, RecursionError):
+            raise QuestionError(
+                "the SQL cannot be split into words: a quote or a comment is not closed", hints=[_EXAMPLE]
+            ) from None
+
+    def _require_select(self) -> None:
+        """Other statements may swallow the words behind their first one."""
+        if self.tokens and self.tokens[0].token_type not in _STARTS:
+            first = self.tokens[0]
+            raise self.error("one SELECT is what there is", first.start, first.end + 1, [_EXAMPLE])
+
+    def _require_nothing_else(self) -> None:
+        """Comments could hide what is asked from whoever reads the query, and hints steer engines."""
+        last = 0
+        for token in self.tokens:
+            if token.token_type == TokenType.HINT:
+                raise self.error("hints and comments are not read", token.start, token.end + 1, ["leave it out"])
+            self._require_blank(last, token.start)
+            last = token.end + 1
+        self._require_blank(last, len(self.text))
+
+    def _require_blank(self, start: int, stop: int) -> None:
+        between = self.text[start:stop]
+        if between.strip():
+            begin = start + len(between) - len(between.lstrip())
+            raise self.error("comments are not read", begin, start + len(between.rstrip()), ["leave it out"])
+
+    def _require_shallow(self) -> None:
+        depth = 0
+        for token in self.tokens:
+            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+            if depth > _DEEPEST:
+                raise self.error(f"more than {_DEEPEST} brackets within brackets", token.start, token.end + 1)
+
+    def statement(self) -> Node:
+        """The tree of its one statement."""
+        ends = [token for token in self.tokens[:-1] if token.token_type == TokenType.SEMICOLON]
+        if ends:
+            raise self.error("one SELECT at a time", ends[0].start, ends[0].end + 1, ["several queries, one by one"])
+        try:
+            found = [tree for tree in Dialect.get_or_raise(_DIALECT).parse(self.text) if tree is not None]
+        except RecursionError:
+            raise QuestionError("the SQL nests without end", hints=[_EXAMPLE]) from None
+        except SqlglotError as error:
+            raise self._unreadable(error) from None
+        if len(found) != 1:
+            raise QuestionError("one SELECT is needed", hints=[_EXAMPLE])
+        return found[0]
+
+    def _unreadable(self, error: SqlglotError) -> QuestionError:
+        """Where the parser stopped; its own text may quote what steers a terminal, and is left out."""
+        places = getattr(error, "errors", None) or [{}]
+        line, column = places[0].get("line"), places[0].get("col")
+        for token in self.tokens:
+            if (token.line, token.col) == (line, column):
+                return self.error("this is no SQL that we can read", token.start, token.end + 1, [_EXAMPLE])
+        return QuestionError("this is no SQL that we can read", hints=[_EXAMPLE])
+
+    def at(
+        self, node: Node, what: str, hints: "Iterable[Hint | str]" = (), details: Iterable[str] = ()
+    ) -> QuestionError:
+        """An error that points at a part of the tree."""
+        spans = [(n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta]
+        if not spans:
+            return QuestionError(what, where="SQL", details=list(details), hints=hints)
+        start = min(first for first, _ in spans)
+        return self.error(what, start, max(last for _, last in spans), hints, details)
+
+    def at_word(self, words: Iterable[str], what: str, hints: "Iterable[Hint | str]" = ()) -> QuestionError:
+        """An error that points at the first of some key words."""
+        wanted = set(words)
+        for token in self.tokens:
+            quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+            if not quoted and token.text.upper().partition(" ")[0] in wanted:
+                return self.error(what, token.start, token.end + 1, hints)
+        return QuestionError(what, where="SQL", hints=hints)
+
+    def error(
+        self, what: str, start: int, stop: int, hints: "Iterable[Hint | str]" = (), details: Iterable[str] = ()
+    ) -> QuestionError:
+        """An error that shows the line, with marks below some of its characters."""
+        begin = self.text.rfind("\n", 0, start) + 1
+        end = self.text.find("\n", start)
+        line = self.text[begin : end if end >= 0 else len(self.text)]
+        first, last = start - begin, min(stop - begin, len(line))
+        skipped = max(0, first - _SHOWN // 2) if len(line) > _SHOWN else 0
+        shown = line[skipped : skipped + _SHOWN].replace("\t", " ")
+        marks = " " * (first - skipped) + "^" * max(min(last - skipped, len(shown)) - (first - skipped), 1)
+        where = f"SQL line {self.text.count(chr(10), 0, start) + 1}, character {first + 1}"
+        return QuestionError(what, where=where, details=[shown, marks, *details], hints=hints)
+
+    def only(self, node: Node, *allowed: str, instead: "Iterable[Hint | str]" = ()) -> None:
+        """Refuse a node that carries anything but these."""
+        extra = [key for key, value in node.args.items() if key not in allowed and value not in (None, False, [])]
+        if extra:
+            words = ", ".join(key.strip("_").replace("_", " ") for key in sorted(extra)[:3])
+            raise self.at(node, f"{plural(len(extra), 'part')} of this is not understood: {words}", instead)
+
+
+_EXAMPLE = ("SELECT region, COUNT(*) FROM people GROUP BY region", "for example")
