@@ -22,7 +22,7 @@ def kinds(base):
 
 @pytest.mark.parametrize(
     ("base", "known"),
-    [(Metric, metric._BUILD), (Attribute, attributes._KINDS), (Block, ("table", "people", "along", "matrix"))],
+    [(Metric, metric._BUILD), (Attribute, attributes._KINDS), (Block, ("table", "people", "along", "soft", "matrix"))],
 )
 def test_every_kind_is_verified_and_specified(base, known):
     assert len(kinds(base)) >= 3
