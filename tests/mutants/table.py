@@ -977,6 +977,73 @@ CONDITIONS = (
     ),
 )
 
+# soft tables, and what is worked out of several rows
+SOFT = (
+    Mutant(
+        "model/blocks/soft.py",
+        "out[apart] = np.maximum(first, second) if largest else first + second",
+        "out[apart] = np.maximum(first, second)",
+        "tests/oracle/test_soft_tables.py",
+        "test_soft_tables_are_their_matrices",
+    ),
+    Mutant(
+        "model/blocks/soft.py",
+        "return self._classes if axis == self.axis else self.beside.moving(axis)",
+        "return self._classes // 2 if axis == self.axis else self.beside.moving(axis)",
+        "tests/oracle/test_soft_tables.py",
+        "test_soft_tables_are_their_matrices",
+    ),
+    Mutant(
+        "model/blocks/soft.py",
+        "if (np.diff(size[:, order], axis=1) >= 0).all():",
+        "if True:",
+        "tests/oracle/test_soft_tables.py",
+        "test_stronger_values_of_one_kind_show_more_in_every_row",
+    ),
+    Mutant(
+        "model/recipes/inverse.py",
+        "low - 1 + step",
+        "low + step",
+        "tests/oracle/test_simulated_intervals.py",
+        "test_intervals_hold",
+    ),
+    Mutant(
+        "model/recipes/inverse.py",
+        "if row - wide < wanted[1]:",
+        "if row + wide < wanted[1]:",
+        "tests/oracle/test_worked_out_intervals.py",
+        "test_intervals_of_quantiles_hold_where_noise_is_as_large_as_what_lies_between_rows",
+    ),
+    Mutant(
+        "model/recipes/spread.py",
+        "max(total[0] ** 2, total[1] ** 2)], sizes)",
+        "least], sizes)",
+        "tests/oracle/test_worked_out_intervals.py",
+        "test_a_spread_lies_between_its_ends_whatever_the_sums_are",
+    ),
+    Mutant(
+        "model/recipes/spread.py",
+        "return 1 - (1 - COVERAGE) / max(noisy, 1)",
+        "return COVERAGE",
+        "tests/oracle/test_worked_out_intervals.py",
+        "test_a_spread_lies_between_its_ends_whatever_the_sums_are",
+    ),
+    Mutant(
+        "questions/lines.py",
+        "heights: Ints = np.clip(ends - self.places(size, tick), 0, whole)",
+        "heights: Ints = np.clip(ends - self.places(size, tick), 0, 2 * whole)",
+        "tests/unit/questions/test_derived_questions.py",
+        "test_soft_borders_add_up_and_are_what_they_say",
+    ),
+    Mutant(
+        "accounting/people.py",
+        "one = (Workload(block.universe, (block.groups.row(k),), ()) if peak else None for k, peak in enumerate(filled))",
+        "one = (Workload(block.universe, (block.groups.row(k),), ()) for k, peak in enumerate(filled))",
+        "tests/people/test_attacked.py",
+        "test_groups_that_nobody_can_be_in_cost_nothing_and_are_verified",
+    ),
+)
+
 HARMLESS = (
     Mutant(
         "ledger/history.py",
@@ -998,4 +1065,4 @@ HARMLESS = (
     ),
 )
 
-MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *PEOPLE, *CONDITIONS, *HARMLESS)
+MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *PEOPLE, *CONDITIONS, *SOFT, *HARMLESS)

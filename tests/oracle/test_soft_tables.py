@@ -104,6 +104,25 @@ def test_loose_rules_and_largest_losses_are_not_below_the_truth(rng):
     assert largest_loss(loss)[0] >= most * (1 - 1e-12)
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_stronger_values_of_one_kind_show_more_in_every_row(rng):
+    """Beside the stronger of two values of one kind, a move along another attribute changes no row by less."""
+    metric = random_metric(rng, axes=rng.randint(2, 3))
+    universe = metric.universe
+    (block,) = random_soft(rng, universe).blocks
+    shape = universe.shape
+    dense = np.abs(block.dense()[:, : universe.cells].reshape(block.rows, *shape))
+    kinds, sizes = block.strengths(block.axis, uniform=False)
+    along = np.moveaxis(dense, block.axis + 1, 0).reshape(shape[block.axis], -1)
+    for u in range(shape[block.axis]):
+        for v in range(shape[block.axis]):
+            if sizes[u] == 0:
+                assert not along[u].any()
+            elif kinds[u] == kinds[v] and sizes[u] <= sizes[v]:
+                assert (along[u] <= along[v]).all()
+
+
 def test_soft_groups_stand_along_one_attribute_beside_others():
     universe = Universe([Integers(name="age", low=0, high=3), Values(name="sex", values=("F", "M"))])
     beside = OneHot(universe, {}, {})
