@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dxprivacy.attributes.dates import Dates as Dates
     from dxprivacy.attributes.integers import Integers as Integers
     from dxprivacy.attributes.numbers import Numbers as Numbers
+    from dxprivacy.attributes.ordered import Ordered as Ordered
     from dxprivacy.attributes.points import Points as Points
     from dxprivacy.attributes.series import Series as Series
     from dxprivacy.attributes.spelling import Spelling as Spelling
@@ -109,6 +110,7 @@ _HOME = {
     "Histogram": ("histogram", "Histogram"),
     "Integers": ("attributes.integers", "Integers"),
     "Ledger": ("ledger", "Ledger"),
+    "Ordered": ("attributes.ordered", "Ordered"),
     "Plan": ("mechanisms.laplace.plan", "Plan"),
     "Points": ("attributes.points", "Points"),
     "Policy": ("policy", "Policy"),

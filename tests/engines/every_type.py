@@ -20,6 +20,7 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.dates import Dates
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.ordered import Ordered
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.times import Times
@@ -76,6 +77,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         step="1 month",
         clamp=True,
     ),
+    "named in order": Ordered(name="named in order", column="x", values=("M", "F", "1", "été"), places=(0, 1, 4, 9)),
     "weekdays": Weekdays(name="weekdays", column="x", timezone="America/New_York"),
     "hours": Times(name="hours", column="x", timezone="Europe/Berlin"),
     "quarters of hours": Times(name="quarters of hours", column="x", step=900),

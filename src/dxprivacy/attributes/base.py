@@ -19,7 +19,7 @@ import numpy as np
 
 from dxprivacy.attributes.codecs import Codec, ListedTexts
 from dxprivacy.attributes.order import Scale, Singles
-from dxprivacy.errors import PolicyError, QuestionError, UsageError, did_you_mean
+from dxprivacy.errors import Hint, PolicyError, QuestionError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import exact, number_text
@@ -191,6 +191,21 @@ class Attribute(OneLine, ABC):
     def unit_step(self) -> Fraction | None:
         """How far neighbours are apart, in what a policy's `per` is told in; None where values are on no line."""
         return None
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """Where each listed value stands on its line, in whole multiples of `unit_step`."""
+        return range(self.listed)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether its values are names in an order, by which groups of them are called."""
+        return False
+
+    @property
+    def instead_of_numbers(self) -> tuple[Hint, ...]:
+        """What somebody could do who asks for numbers where there are none."""
+        return ()
 
     @property
     def takes_budgets(self) -> bool:

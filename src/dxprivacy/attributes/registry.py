@@ -11,6 +11,7 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.dates import Dates
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.ordered import Ordered
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.times import Times
@@ -18,7 +19,7 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.errors import DxError, PolicyError, UsageError
 
-OURS = (Values, Integers, Numbers, Dates, Weekdays, Times, Series, Points)
+OURS = (Values, Ordered, Integers, Numbers, Dates, Weekdays, Times, Series, Points)
 """Those that the package brings."""
 
 KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in OURS}

@@ -7,6 +7,8 @@ from typing import Any
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.errors import Hint, UsageError
 from dxprivacy.metrics import Metric
+from dxprivacy.policy.categories import EXAMPLE as ORDER
+from dxprivacy.policy.categories import order
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.listed import graph, points, values
 from dxprivacy.policy.ordered import dates, hours, integers, numbers, weekdays
@@ -46,6 +48,17 @@ TABLES: dict[str, Table] = {
             "per": (
                 "values have no distances, so per means nothing",
                 ("integers = [0, 120]", "whole numbers have distances"),
+            )
+        },
+    ),
+    "order": Table(
+        order,
+        ORDER,
+        ("per", "at_most", "places", "declared_public", "complete", *_SPELLING),
+        meaningless={
+            "spacing": (
+                "where values stand is told by their places, not by the space between them",
+                ("places = [0, 1, 4]", "1 from the first to the second, 3 from there to the third"),
             )
         },
     ),

@@ -68,6 +68,7 @@ epsilon = 1.0
     "text": """\
 values = ["…", "…"]               # every value that may occur, exactly as written; or a file of them, "zips.csv"
 epsilon = 1.0                     # for values of different sensitivity: {{ yes = 0.1, no = 1.0 }}
+# order = ["…", "…"]              # instead of values: in their order, with per = 1: ε 1 for every step apart
 """,
 }
 _KINDS["untyped"] = _KINDS["text"]

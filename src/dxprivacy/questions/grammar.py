@@ -273,9 +273,23 @@ class _Reader:
             raise self.error(f"a condition on {name} needs “=”", [(f"where {name}=…", "")])
         values = [self.word(f"{name} equals what?")]
         quoted = self.tokens[self.at - 1][1]
+        if (end := self.other_end(values[0], quoted)) is not None:
+            return name, condition(end)
         while self.take("|"):
             values.append(self.word(f"{name} equals what else?"))
         return name, condition(values) if quoted or len(values) > 1 else written_condition(values[0])
+
+    def other_end(self, first: str, quoted: bool) -> tuple[str, str] | None:
+        """The ends of a range of which at least one stands in quotes: `'now and then'..often`; None for all else."""
+        follows = self.tokens[self.at] if self.at < len(self.tokens) else ("", False)
+        if quoted and not follows[1] and follows[0].startswith(".."):
+            self.at += 1
+            if follows[0] != "..":
+                return first, follows[0][2:]
+            return first, self.word(f"from {first[:40]} to what?")
+        if not quoted and follows[1] and len(first) > 2 and first.endswith(".."):
+            return first[:-2], self.word("")
+        return None
 
     def weight(self) -> Fraction:
         try:

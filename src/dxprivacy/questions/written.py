@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
 
+from dxprivacy.attributes.ends import End, Name
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.questions.conditions import Condition, Conditions, is_range
 
@@ -26,9 +27,16 @@ def write_condition(c: Condition) -> str:
     ("'New Jersey'|Utah", '18..65')
     """
     if is_range(c):
-        return "..".join(x.isoformat() if isinstance(x, date) else number_text(Fraction(x)) for x in c)
+        return "..".join(map(_end, c))
     alone = len(c) == 1  # among several values, two dots mean nothing
     return "|".join(quoted(str(v), dots=alone) for v in c)
+
+
+def _end(end: End) -> str:
+    """One end of a range."""
+    if isinstance(end, Name):
+        return quoted(end.text, dots=True)
+    return end.isoformat() if isinstance(end, date) else number_text(Fraction(end))
 
 
 def quoted(text: str, *, dots: bool = False) -> str:

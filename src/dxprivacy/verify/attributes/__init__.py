@@ -6,6 +6,7 @@ from dxprivacy.verify.attributes.base import Attribute, Property
 from dxprivacy.verify.attributes.dates import Dates
 from dxprivacy.verify.attributes.integers import Integers
 from dxprivacy.verify.attributes.numbers import Numbers
+from dxprivacy.verify.attributes.ordered import Ordered
 from dxprivacy.verify.attributes.points import Points
 from dxprivacy.verify.attributes.series import Series
 from dxprivacy.verify.attributes.times import Times
@@ -15,8 +16,9 @@ from dxprivacy.verify.reading import refuse
 
 __all__ = ["Attribute", "Property", "attribute"]
 
-_KINDS: dict[str, type[Values | Integers | Numbers | Dates | Weekdays | Times | Points | Series]] = {
+_KINDS: dict[str, type[Values | Ordered | Integers | Numbers | Dates | Weekdays | Times | Points | Series]] = {
     "values": Values,
+    "ordered": Ordered,
     "integers": Integers,
     "numbers": Numbers,
     "dates": Dates,

@@ -36,6 +36,9 @@ class Worded(Question):
             first, last = (days.day(reading.text(ends[end], self.where)) for end in ("from", "to"))
             if first and last:
                 return name, (first, last)
+            named = resolve(name, self.universe, self.where)
+            if named.fact is None and named.attribute.ranked:
+                return name, reading.numbers_or_names(ends["from"], ends["to"], self.where)
             return name, (reading.fraction(ends["from"], self.where), reading.fraction(ends["to"], self.where))
         wanted = reading.each(pair[1], self.where, reading.text)
         if not wanted:

@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 
-from dxprivacy.verify.orders import Condition
+from dxprivacy.verify.orders import Condition, End
 from dxprivacy.verify.words import number_text
 
 _KEYWORDS = ("by", "where", "within", "and", "of")
@@ -12,9 +12,14 @@ _KEYWORDS = ("by", "where", "within", "and", "of")
 def write(name: str, condition: Condition) -> str:
     """A condition."""
     if isinstance(condition, tuple):
-        ends = [number_text(x) if isinstance(x, Fraction) else x.isoformat() for x in condition]
-        return f"{quoted(name)}={'..'.join(ends)}"
+        return f"{quoted(name)}={'..'.join(map(_end, condition))}"
     return f"{quoted(name)}={'|'.join(quoted(v, dots=len(condition) == 1) for v in condition)}"
+
+
+def _end(end: End) -> str:
+    if isinstance(end, str):
+        return quoted(end, dots=True)
+    return number_text(end) if isinstance(end, Fraction) else end.isoformat()
 
 
 def quoted(text: str, *, dots: bool = False) -> str:
@@ -29,19 +34,3 @@ def quoted(text: str, *, dots: bool = False) -> str:
         return text
     mark = '"' if "'" in text and '"' not in text else "'"
     return mark + text.replace(mark, 2 * mark) + mark
-
-
-def interval_label(first: str, last: str) -> str:
-    """From the start of one group to the end of another.
-
-    >>> [interval_label(*x) for x in (("0–9", "30–39"), ("0–9", "65+"), ("0 to 5", "5 to 7"), ("0 to 5", "9+"))]
-    ['0–39', '0+', '0 to 7', '0+']
-    """
-    if first == last:
-        return first
-    if " to " in first and last.endswith("+"):
-        return f"{first.partition(' to ')[0]}+"
-    if " to " in first and " to " in last:
-        return f"{first.partition(' to ')[0]} to {last.partition(' to ')[2]}"
-    start = first.partition("–")[0]
-    return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"
