@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dxprivacy.attributes.codecs import Codec, ListedTexts
+from dxprivacy.attributes.codecs import Codec, ListedTexts, Surroundings
 from dxprivacy.attributes.order import Scale, Singles
 from dxprivacy.errors import Hint, PolicyError, QuestionError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Ints
@@ -95,7 +95,11 @@ class Attribute(OneLine, ABC):
             object.__setattr__(self, "column", self.name)
         if self.listed < 1:
             raise PolicyError(f"attribute {self.name} has no values", hints=["list at least one value"])
-        if self.codec.listed ** len(self.reads) != self.listed:
+        self._require_places()
+
+    def _require_places(self) -> None:
+        """The places of entries, all combinations of them, are the values."""
+        if math.prod(entry.codec.listed for entry in self.entries_read) != self.listed:
             raise PolicyError(f"{self.name}: entries have other places than there are {self.kind}")
 
     # -- which values there are ----------------------------------------------------------------------------------------
@@ -163,6 +167,21 @@ class Attribute(OneLine, ABC):
     def each_entry(self) -> "Attribute":
         """What stands in each column: the attribute itself, or the entry of a series."""
         return self
+
+    @property
+    def entries_read(self) -> "tuple[Attribute, ...]":
+        """What stands in each of the columns, one after the other; places are counted with the last one fastest."""
+        return (self.each_entry,) * len(self.reads)
+
+    @property
+    def surroundings(self) -> Surroundings | None:
+        """The places among which a row's coordinates find the nearest; None where entries have places themselves."""
+        return None
+
+    @property
+    def located(self) -> object:
+        """What decides where the coordinates of a row lie, to be compared with another version's; else None."""
+        return None
 
     @property
     def is_series(self) -> bool:

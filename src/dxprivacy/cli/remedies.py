@@ -65,7 +65,7 @@ def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[st
     from dxprivacy.attributes.values import Values
     from dxprivacy.errors import PolicyError
 
-    if attribute.is_series:
+    if len(attribute.reads) > 1:
         return
     if isinstance(attribute, (Values, Points)):
         for line, spelling in _spellings(attribute, texts):

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from dxprivacy.attributes.base import OTHER, Attribute, as_text
+from dxprivacy.attributes.nearest import Nearest
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.spelling import Spelling
 from dxprivacy.attributes.values import Values
@@ -16,8 +17,9 @@ from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
 from dxprivacy.metrics import PLACES, Metric, alone
 from dxprivacy.metrics.graph import read_edges
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy.found_by_coordinates import nearest, require_by_id
 from dxprivacy.policy.keys import KILOMETRES, MOST_LISTED, Keys
-from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places, read_values, too_many
+from dxprivacy.policy.places import read_edge_rows, read_places, read_values, too_many
 from dxprivacy.policy.toml_file import UNPRINTABLE
 
 _THRESHOLDS = ("blowfish", "smooth")
@@ -164,17 +166,27 @@ def _key(value: str) -> str:
 
 
 def points(keys: Keys) -> tuple[Attribute, Metric]:
-    """`points = "cities.csv"`."""
+    """`points = "cities.csv"`: rows tell the id of a place, or coordinates that find the nearest one."""
     path = keys.path("points", "cities.csv")
     identifier = keys.text("id", "city_code") if "id" in keys else ""
     places = read_places(path, _units(keys), identifier)
+    given = {"ids": places.ids, "coordinates": places.coordinates, "facts": places.facts, **keys.common()}
+    if "coordinates" in keys:
+        attribute: Points = Nearest(**given, **nearest(keys, places))
+    else:
+        require_by_id(keys)
+        attribute = spelt(keys, Points(**given))
+    return attribute, distances_between(keys, attribute, earth=places.geographic)
+
+
+def distances_between(keys: Keys, attribute: Points, *, earth: bool) -> Metric:
+    """The metric of places: so much for every length apart, or by a threshold."""
     other, _ = keys.other()
-    attribute = spelt(keys, Points(ids=places.ids, coordinates=places.coordinates, facts=places.facts, **keys.common()))
-    kind = keys.table.get("metric", "great-circle" if places.geographic else "euclidean")
+    kind = keys.table.get("metric", "great-circle" if earth else "euclidean")
     known = (*PLACES, *_THRESHOLDS)
     if not isinstance(kind, str) or kind not in known:
         raise keys.error(f"no metric “{kind}” for points", "metric", [*known])
-    if kind == "great-circle" and not places.geographic:
+    if kind == "great-circle" and not earth:
         raise keys.error(
             "great-circle distance needs columns latitude and longitude",
             "metric",
@@ -190,13 +202,13 @@ def points(keys: Keys) -> tuple[Attribute, Metric]:
     universe = Universe([attribute])
     cap = keys.cap(step)
     if kind in _THRESHOLDS:
-        reach = _threshold(keys, places, kind)
-        base = "great-circle" if places.geographic else "euclidean"
-        return attribute, alone.thresholded(universe, attribute, kind, base, Fraction(step), reach, other, cap)
+        reach = _threshold(keys, earth, kind)
+        base = "great-circle" if earth else "euclidean"
+        return alone.thresholded(universe, attribute, kind, base, Fraction(step), reach, other, cap)
     if "within" in keys:
         raise keys.error(f"within means nothing for {kind}", "within", [*_THRESHOLDS])
     length = _length(keys, kind == "great-circle")
-    return attribute, alone.placed(universe, attribute, kind, Fraction(step) / length, other, cap)
+    return alone.placed(universe, attribute, kind, Fraction(step) / length, other, cap)
 
 
 def _length(keys: Keys, geographic: bool) -> Fraction:
@@ -207,14 +219,14 @@ def _length(keys: Keys, geographic: bool) -> Fraction:
     return keys.number(keys.per(apart), "per", hints=["per = 10"])
 
 
-def _threshold(keys: Keys, places: PlacesFile, kind: str) -> Fraction:
+def _threshold(keys: Keys, earth: bool, kind: str) -> Fraction:
     """`within` of a Blowfish or smooth threshold."""
     if "per" in keys:
         raise keys.error(f"{kind} takes within, not per", "per", ['within = "4 km"'])
-    example = 'within = "4 km"' if places.geographic else "within = 4"
+    example = 'within = "4 km"' if earth else "within = 4"
     if "within" not in keys:
         raise keys.error(f"{keys.name}: {kind} needs a threshold", "metric", [f"add   {example}"])
-    if places.geographic:
+    if earth:
         return keys.length(keys["within"], "within", KILOMETRES, "4 km")
     return keys.number(keys["within"], "within", hints=[example])
 

@@ -5,6 +5,7 @@ from typing import Any
 from dxprivacy.verify.attributes.base import Attribute, Property
 from dxprivacy.verify.attributes.dates import Dates
 from dxprivacy.verify.attributes.integers import Integers
+from dxprivacy.verify.attributes.located import Grid, Nearest
 from dxprivacy.verify.attributes.numbers import Numbers
 from dxprivacy.verify.attributes.ordered import Ordered
 from dxprivacy.verify.attributes.points import Points
@@ -16,7 +17,8 @@ from dxprivacy.verify.reading import refuse
 
 __all__ = ["Attribute", "Property", "attribute"]
 
-_KINDS: dict[str, type[Values | Ordered | Integers | Numbers | Dates | Weekdays | Times | Points | Series]] = {
+_Kind = type[Values | Ordered | Integers | Numbers | Dates | Weekdays | Times | Points | Nearest | Grid | Series]
+_KINDS: dict[str, _Kind] = {
     "values": Values,
     "ordered": Ordered,
     "integers": Integers,
@@ -25,6 +27,8 @@ _KINDS: dict[str, type[Values | Ordered | Integers | Numbers | Dates | Weekdays 
     "weekdays": Weekdays,
     "times": Times,
     "points": Points,
+    "nearest": Nearest,
+    "grid": Grid,
     "series": Series,
 }
 
