@@ -74,12 +74,23 @@ class Grid(Points):
             raise PolicyError(f"{self.name}: cells of a grid have no properties and no spellings of their own")
         for key, value in (("columns", columns), ("box", box), ("cells", cells)):
             object.__setattr__(self, key, value)
+        self._require_cut()
         texts = self._texts
         object.__setattr__(self, "ids", tuple(f"{a}, {b}" for a in texts[0] for b in texts[1]))
         first, second = (np.array([float(Fraction(text)) for text in side]) for side in texts)
         middles = np.stack([np.repeat(first, cells[1]), np.tile(second, cells[0])], axis=1)
         object.__setattr__(self, "coordinates", middles)
         super().__post_init__()
+
+    def _require_cut(self) -> None:
+        """The ends of all steps must be exact, as fractions and in float64."""
+        try:
+            _ = self.entries_read
+        except PolicyError:
+            raise PolicyError(
+                f"{self.name}: its box cannot be cut into {self.cells[0]:,} times {self.cells[1]:,} cells exactly",
+                hints=["round the box to a few decimals", "its first corner is the lesser one on both sides"],
+            ) from None
 
     @cached_property
     def entries_read(self) -> tuple[Numbers, Numbers]:

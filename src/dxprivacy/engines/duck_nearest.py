@@ -24,14 +24,15 @@ def make_places(
     """The table (first, second, position) of all pairs in the rows that have a place."""
     locator, table = Locator(surroundings), places_table(first)
     pairs = f"pairs_of_{table}"
-    known = f"SELECT * FROM ({pairs_sql(rows, first, second)}) WHERE first IS NOT NULL AND second IS NOT NULL"
-    con.execute(f"CREATE OR REPLACE TEMP TABLE {pairs} AS {known}", parameters)
+    # What is nothing is left out of the stored pairs only: a condition here would reach into the file, before the steps
+    # that keep the engine from casting what cannot be cast.
+    con.execute(f"CREATE OR REPLACE TEMP TABLE {pairs} AS {pairs_sql(rows, first, second)}", parameters)
     kinds = [_stored(read) for read in (first, second)]
     con.execute(f"CREATE OR REPLACE TEMP TABLE {table} (first {kinds[0]}, second {kinds[1]}, position UINTEGER)")
     row = con.execute(f"SELECT count(*) FROM {pairs}").fetchone()
     for start in range(0, int(row[0]) if row else 0, BLOCK):
-        part = f"FROM {pairs} WHERE rowid >= {start} AND rowid < {start + BLOCK}"
-        found = con.execute(f"SELECT first, second {part} ORDER BY rowid").fetchnumpy()
+        part = f"rowid >= {start} AND rowid < {start + BLOCK} AND first IS NOT NULL AND second IS NOT NULL"
+        found = con.execute(f"SELECT first, second FROM {pairs} WHERE {part}").fetchnumpy()
         given = [np.ascontiguousarray(np.asarray(found[name])) for name in ("first", "second")]
         places = locator.places(*(x.view(np.float64) if x.dtype == np.int64 else x for x in given))
         here = places < locator.nowhere

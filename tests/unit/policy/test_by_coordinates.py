@@ -156,6 +156,7 @@ def test_grids_and_places_are_drawn(tmp_path):
         (GRID.replace('"50 km"', "-5"), 4, "grid is -5; it must be positive"),
         (GRID.replace("50 km", "50 miles high"), 4, "grid is '50 miles high'"),
         (GRID.replace("box = [47, 9, 53, 14]\n", ""), 4, "cell: a grid needs a box"),
+        (GRID.replace("[47, 9, 53, 14]", "[47.12345678901234, 9, 53, 14]"), 4, "cell: its box cannot be cut into"),
         (GRID.replace("[47, 9, 53, 14]", "[47, 9, 53]"), 5, "cell: a grid needs a box"),
         (GRID.replace("[47, 9, 53, 14]", "[47, 9, 153, 14]"), 5, "latitudes lie between"),
         (GRID.replace("[47, 9, 53, 14]", "[53, 9, 47, 14]"), 5, "the box is empty"),
