@@ -213,7 +213,7 @@ NOWHERE = 0x7FF8 << 48
 """What stands for no number among the bits of numbers: those of NaN."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Surroundings:
     """What decides which place a row's coordinates find: the places, on the Earth or in a plane, and how far away they
     may be (in kilometres on the Earth).

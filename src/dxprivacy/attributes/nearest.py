@@ -28,7 +28,6 @@ class Axis(Attribute):
 
     along: tuple[float, ...]
     most: float
-    kind: str = field(init=False, default="axis")
 
     @property
     def listed(self) -> int:
@@ -107,7 +106,7 @@ class Nearest(Points):
         """How the first column is read."""
         return self.entries_read[0].codec
 
-    @property
+    @cached_property
     def surroundings(self) -> Surroundings:
         return Surroundings(self.coordinates, self.earth, self.reach)
 

@@ -15,7 +15,7 @@ a plane a distance is within 8 units of 2^-53 of itself, unless its square runs 
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -122,13 +122,19 @@ def _first_of_each(places: Floats) -> Ints:
 def located(surroundings: Surroundings, bits: list[Ints]) -> Ints:
     """The places of many rows from the bits of their two numbers, each different pair looked up once."""
     first, second = (column.view(np.float64) for column in bits)
-    locator = Locator(surroundings)
+    locator = _locator(surroundings)
     out: Ints = np.full(len(first), locator.nowhere, dtype=np.int64)
     known = np.flatnonzero(np.isfinite(first) & np.isfinite(second))
     for rows in _blocks(known):
         pairs, which = np.unique(np.stack([first[rows], second[rows]], axis=1), axis=0, return_inverse=True)
         out[rows] = locator.places(pairs[:, 0], pairs[:, 1])[which.reshape(-1)]
     return out
+
+
+@lru_cache(maxsize=4)
+def _locator(surroundings: Surroundings) -> Locator:
+    """The same for every block of rows."""
+    return Locator(surroundings)
 
 
 def _blocks(rows: Ints) -> Iterator[Ints]:

@@ -224,7 +224,8 @@ def test_damaged_descriptions_are_refused_by_reader_and_verifier(tmp_path, which
     bad = {
         0: [{"columns": ["a"]}, {"columns": ["a", "a"]}, {"earth": 1}, {"reach": "0"}, {"reach": 5}, {"trim": True}],
         1: [{"columns": ["a"]}, {"earth": None}, {"box": ["1", "2", "3"]}, {"box": ["53", "9", "47", "14"]},
-            {"cells": [0, 5]}, {"cells": [1000, 1000]}, {"cells": [3]}, {"box": ["47", "9", "99", "14"]}],
+            {"cells": [0, 5]}, {"cells": [1000, 1000]}, {"cells": [3]}, {"box": ["47", "9", "99", "14"]},
+            {"box": ["47", "9", "47" + "1" * 300 + "/1" + "0" * 300, "14"]}],
     }  # fmt: skip
     for change in (*bad[which], *({key: None} for key in good if key in ("columns", "box", "cells", "ids"))):
         with pytest.raises(PolicyError):

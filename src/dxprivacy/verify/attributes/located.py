@@ -14,6 +14,7 @@ from dxprivacy.verify.reading import decimal, refuse
 from dxprivacy.verify.words import number_text
 
 _MOST_CELLS = 250_000
+_EXACT = 1 << 100
 _NAMES = {True: ("latitude", "longitude"), False: ("x", "y")}
 
 
@@ -61,6 +62,10 @@ class Grid(Attribute):
         cells = reading.each(spec["cells"], f"{where} cells", lambda x, w: reading.whole(x, w, 1, _MOST_CELLS))
         if len(box) != 4 or len(cells) != 2 or not (box[0] < box[2] and box[1] < box[3]):
             raise refuse("is no box of cells", where)
+        step = [(box[2] - box[0]) / cells[0], (box[3] - box[1]) / cells[1]]
+        whole = math.lcm(*(x.denominator for x in (*box, *step)))
+        if whole >= _EXACT or any(abs(x) * whole >= _EXACT for x in box):
+            raise refuse("its box has too many digits for its cells", where)
         if earth and (max(abs(box[0]), abs(box[2])) > 90 or max(abs(box[1]), abs(box[3])) > 360):
             raise refuse("its box is none of latitudes and longitudes", where)
         self.listed = cells[0] * cells[1]
