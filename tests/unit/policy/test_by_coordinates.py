@@ -14,6 +14,7 @@ from dxprivacy.attributes.grid import Grid
 from dxprivacy.attributes.matching import relate
 from dxprivacy.attributes.nearest import Nearest
 from dxprivacy.attributes.registry import attribute_from_spec
+from dxprivacy.cli.remedies import remedies
 from dxprivacy.engines import open_source
 from dxprivacy.engines.fields import fields_of, texts_of
 from dxprivacy.errors import DxError, PolicyError, QuestionError
@@ -253,6 +254,18 @@ def test_init_offers_a_place_where_columns_are_called_latitude_and_longitude():
     assert '# coordinates = ["Lat", "lng"]' in text
     assert "coordinates" not in skeleton("T", "t", [("lat", "number", ""), ("age", "whole", "")])
     assert "coordinates" not in skeleton("T", "t", [("lat", "text", ""), ("lon", "text", "")])
+
+
+def test_inspect_notices_swapped_columns_and_decimal_commas(tmp_path):
+    attributes = load(tmp_path, NEAREST.replace("per", 'reach = "200 km"\nper', 1) + GRID).universe.attributes
+    swapped = pd.DataFrame({"lat": [11.5, 11.6, 48.1], "lon": [48.1, 48.2, 11.5]})
+    commas = pd.DataFrame({"lat": ["48,1", "48.1", None], "lon": ["11,5", "11.5", "x"]}, dtype=object)
+    for attribute in attributes:
+        for frame, want in ((swapped, ('coordinates = ["lon", "lat"]', 2)), (commas, ('format = "1.234,5"', 1))):
+            (others,) = open_source(frame).others(dx.Universe([attribute]), 9)
+            assert [(found.line, found.rows) for found in remedies(attribute, others)] == [want]
+        (others,) = open_source(pd.DataFrame({"lat": [99.0], "lon": [999.0]})).others(dx.Universe([attribute]), 9)
+        assert remedies(attribute, others) == []
 
 
 def test_nearest_is_a_kind_of_its_own(tmp_path):
