@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from dxprivacy.attributes.base import Attribute as Attribute
     from dxprivacy.attributes.base import Property as Property
     from dxprivacy.attributes.dates import Dates as Dates
+    from dxprivacy.attributes.grid import Grid as Grid
     from dxprivacy.attributes.integers import Integers as Integers
+    from dxprivacy.attributes.nearest import Nearest as Nearest
     from dxprivacy.attributes.numbers import Numbers as Numbers
+    from dxprivacy.attributes.ordered import Ordered as Ordered
     from dxprivacy.attributes.points import Points as Points
     from dxprivacy.attributes.series import Series as Series
     from dxprivacy.attributes.spelling import Spelling as Spelling
@@ -113,9 +116,12 @@ _HOME = {
     "Bound": ("accounting", "Bound"),
     "Certificate": ("accounting.certificate", "Certificate"),
     "GroupLoss": ("accounting", "GroupLoss"),
+    "Grid": ("attributes.grid", "Grid"),
     "Histogram": ("histogram", "Histogram"),
     "Integers": ("attributes.integers", "Integers"),
     "Ledger": ("ledger", "Ledger"),
+    "Nearest": ("attributes.nearest", "Nearest"),
+    "Ordered": ("attributes.ordered", "Ordered"),
     "Plan": ("mechanisms.laplace.plan", "Plan"),
     "Points": ("attributes.points", "Points"),
     "Policy": ("policy", "Policy"),

@@ -11,6 +11,7 @@ from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.dates import Dates
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.ordered import Ordered
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.values import Values
@@ -54,7 +55,7 @@ def random_axis(rng, name: str, *, places=False, plain=False):
     extra = {"zero": 0.0, "infinite": 0.0} if plain else {}
     has_other = rng.random() < 0.7
     other = rational(rng, **extra) if rng.random() < 0.3 else None
-    ordered = ["integers", "numbers", "dates", "series"]
+    ordered = ["integers", "numbers", "dates", "series", "ordered"]
     kind = rng.choice(["values", "per-value", *ordered] + (["euclidean", "great-circle"] if places else []))
     if kind in ("values", "per-value"):
         listed = tuple(f"{name}{k}" for k in range(rng.randint(1, 3)))
@@ -85,8 +86,13 @@ def random_axis(rng, name: str, *, places=False, plain=False):
 
 
 def _ordered(rng, name: str, kind: str, has_other: bool):
-    """Whole numbers, numbers in cells, days, or short series."""
+    """Whole numbers, numbers in cells, days, short series, or names in an order."""
     low, size = rng.randint(-5, 5), rng.randint(1, 4)
+    if kind == "ordered":
+        listed = tuple(f"{name} {k}" for k in range(size))
+        places = sorted(Fraction(x, rng.choice([1, 2, 6])) for x in rng.sample(range(-30, 30, 7), size))
+        growing = len(set(places)) == size and rng.random() < 0.7
+        return Ordered(name=name, values=listed, places=tuple(places) if growing else (), has_other=has_other)
     if kind == "dates":
         first = date(2026, 2, 26) + timedelta(days=low)
         return Dates(name=name, first=first, last=first + timedelta(days=size - 1), has_other=has_other)

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,11 @@ import pyarrow as pa
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.grid import Grid
 from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.nearest import Nearest
 from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.ordered import Ordered
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.times import Times
@@ -76,9 +80,19 @@ ATTRIBUTES: dict[str, Attribute] = {
         step="1 month",
         clamp=True,
     ),
+    "named in order": Ordered(name="named in order", column="x", values=("M", "F", "1", "été"), places=(0, 1, 4, 9)),
     "weekdays": Weekdays(name="weekdays", column="x", timezone="America/New_York"),
     "hours": Times(name="hours", column="x", timezone="Europe/Berlin"),
     "quarters of hours": Times(name="quarters of hours", column="x", step=900),
+    "the nearest": Nearest(
+        name="the nearest",
+        columns=("x", "x2"),
+        ids=("a", "b", "c"),
+        coordinates=np.array([[0.0, 0.0], [1.0, 1.0], [-5.0, 100.0]]),
+        earth=True,
+        reach=Fraction(2000),
+    ),
+    "a grid": Grid(name="a grid", columns=("x", "x2"), box=(0, -5, 10, 10), cells=(3, 5)),
     "a series": Series(name="a series", columns=("x", "x2"), entry=Integers(name="s", low=0, high=2)),
 }
 

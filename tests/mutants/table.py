@@ -712,7 +712,7 @@ OTHERS = (
     ),
     Mutant(
         "attributes/base.py",
-        "if self.codec.listed ** len(self.reads) != self.listed:",
+        "if math.prod(entry.codec.listed for entry in self.entries_read) != self.listed:",
         "if False:",
         "tests/contracts/test_new_attribute_kind.py",
         "test_places_that_are_not_the_values_are_refused",
@@ -1044,6 +1044,59 @@ SOFT = (
     ),
 )
 
+# values in an order, and rows that find their place by coordinates
+PLACES = (
+    Mutant(
+        "metrics/alone.py",
+        "base = Line(without_other(attribute.listed), attribute.positions, per_step)",
+        "base = Line(without_other(attribute.listed), range(attribute.listed), per_step)",
+        "tests/unit/policy/test_order.py",
+        "test_distances_are_differences_of_places_in_exact_fractions",
+    ),
+    Mutant(
+        "attributes/ranks.py",
+        "return range(int(first), int(last) + 1)",
+        "return range(int(first), int(last))",
+        "tests/unit/policy/test_order.py",
+        "test_a_range_is_its_two_ends_and_all_between_them",
+    ),
+    Mutant(
+        "engines/nearest.py",
+        "room = near[:, 0] + _CHORD if self.earth",
+        "room = near[:, 0] - _CHORD if self.earth",
+        "tests/engines/test_coordinates.py",
+        "test_the_nearest_place_is_that_of_exact_distances_and_of_equal_ones_the_first",
+    ),
+    Mutant(
+        "engines/nearest.py",
+        "self._first[spot]))",
+        "-self._first[spot]))",
+        "tests/engines/test_coordinates.py",
+        "test_one_place_alone_and_a_lattice_of_ties",
+    ),
+    Mutant(
+        "engines/duck_query.py",
+        " AND {d}.second = {_name('x', b)}",
+        " AND {d}.second IS NOT NULL AND {_name('x', b)} IS NOT NULL",
+        "tests/engines/test_coordinates.py",
+        "test_every_source_finds_the_same_places",
+    ),
+    Mutant(
+        "engines/duck_query.py",
+        "* {read.codec.listed} +",
+        "* {reads[0].codec.listed} +",
+        "tests/engines/test_coordinates.py",
+        "test_every_source_finds_the_same_places",
+    ),
+    Mutant(
+        "attributes/matching.py",
+        "if old.located != new.located:",
+        "if False:",
+        "tests/unit/policy/test_by_coordinates.py",
+        "test_past_costs_follow_the_same_places_only",
+    ),
+)
+
 HARMLESS = (
     Mutant(
         "ledger/history.py",
@@ -1065,4 +1118,4 @@ HARMLESS = (
     ),
 )
 
-MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *PEOPLE, *CONDITIONS, *SOFT, *HARMLESS)
+MUTANTS = (*METRICS, *BOUNDS, *NOISE, *LEDGER, *OTHERS, *DECLARED, *PEOPLE, *CONDITIONS, *SOFT, *PLACES, *HARMLESS)

@@ -35,6 +35,7 @@ def policies(text):
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "cities.csv").write_text(PLACES)
+    (tmp_path / "zones.csv").write_text(PLACES)
     (tmp_path / "zips.csv").write_text(ZIPS)
     return tmp_path
 
@@ -61,6 +62,14 @@ def test_there_are_examples():
         ),
         *("count by birth/decade", "count by birth[1950,2000]", "count by weekday", "count by hour/6"),
         *("count where weekday=Saturday|Sunday", "count where hour=8..17", "count by zip.state", "mean zip.population"),
+        *(
+            "count where smoking=rarely..often",
+            "prefixes smoking",
+            "count by smoking/2",
+            "count by smoking[never,rarely]",
+        ),
+        *("mean smoking", "mean pickup.latitude", "count by pickup.latitude/1"),
+        *("count where pickup.longitude=-74..-73.9", "count where dropoff='40.7, -74.0'"),
     ],
 )
 def test_the_questions_of_the_page_can_be_asked(asked, folder):
@@ -68,7 +77,11 @@ def test_the_questions_of_the_page_can_be_asked(asked, folder):
 
     text = next(text for page, _, text in examples() if page == "policy.md" and "birth" in text)
     keep = [part for part in re.split(r"(?=^\[)", text, flags=re.MULTILINE) if part]
-    wanted = [part for part in keep if re.match(r"title|\[attributes\.(birth|weekday|hour|zip)\]", part)]
+    wanted = [
+        part
+        for part in keep
+        if re.match(r"title|\[attributes\.(birth|weekday|hour|zip|smoking|pickup|dropoff)\]", part)
+    ]
     (folder / "policy.toml").write_text("".join(wanted), encoding="utf-8")
     assert gather(asked).on(dx.Policy.load(folder / "policy.toml").universe).answers
     page = (DOCS / "policy.md").read_text(encoding="utf-8")

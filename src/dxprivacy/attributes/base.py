@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dxprivacy.attributes.codecs import Codec, ListedTexts
+from dxprivacy.attributes.codecs import Codec, ListedTexts, Surroundings
 from dxprivacy.attributes.order import Scale, Singles
-from dxprivacy.errors import PolicyError, QuestionError, UsageError, did_you_mean
+from dxprivacy.errors import Hint, PolicyError, QuestionError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import exact, number_text
@@ -95,7 +95,11 @@ class Attribute(OneLine, ABC):
             object.__setattr__(self, "column", self.name)
         if self.listed < 1:
             raise PolicyError(f"attribute {self.name} has no values", hints=["list at least one value"])
-        if self.codec.listed ** len(self.reads) != self.listed:
+        self._require_places()
+
+    def _require_places(self) -> None:
+        """The places of entries, all combinations of them, are the values."""
+        if math.prod(entry.codec.listed for entry in self.entries_read) != self.listed:
             raise PolicyError(f"{self.name}: entries have other places than there are {self.kind}")
 
     # -- which values there are ----------------------------------------------------------------------------------------
@@ -165,6 +169,21 @@ class Attribute(OneLine, ABC):
         return self
 
     @property
+    def entries_read(self) -> "tuple[Attribute, ...]":
+        """What stands in each of the columns, one after the other; places are counted with the last one fastest."""
+        return (self.each_entry,) * len(self.reads)
+
+    @property
+    def surroundings(self) -> Surroundings | None:
+        """The places among which a row's coordinates find the nearest; None where entries have places themselves."""
+        return None
+
+    @property
+    def located(self) -> object:
+        """What decides where the coordinates of a row lie, to be compared with another version's; else None."""
+        return None
+
+    @property
     def is_series(self) -> bool:
         """Whether a value is made of several entries."""
         return self.each_entry is not self
@@ -191,6 +210,21 @@ class Attribute(OneLine, ABC):
     def unit_step(self) -> Fraction | None:
         """How far neighbours are apart, in what a policy's `per` is told in; None where values are on no line."""
         return None
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """Where each listed value stands on its line, in whole multiples of `unit_step`."""
+        return range(self.listed)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether its values are names in an order, by which groups of them are called."""
+        return False
+
+    @property
+    def instead_of_numbers(self) -> tuple[Hint, ...]:
+        """What somebody could do who asks for numbers where there are none."""
+        return ()
 
     @property
     def takes_budgets(self) -> bool:

@@ -15,6 +15,7 @@ from typing import ClassVar, TypeAlias
 
 from dxprivacy.attributes.calendar import DAY, Periods, Step
 from dxprivacy.attributes.spelling import EXACT, Spelling
+from dxprivacy.exact.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -208,4 +209,38 @@ class TimesOfDay:
         return (seconds - self.low) // self.step if self.low <= seconds < self.high else self.listed
 
 
-Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | TimesOfDay
+NOWHERE = 0x7FF8 << 48
+"""What stands for no number among the bits of numbers: those of NaN."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What decides which place a row's coordinates find: the places, on the Earth or in a plane, and how far away they
+    may be (in kilometres on the Earth).
+    """
+
+    coordinates: Floats
+    earth: bool
+    reach: Fraction | None
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One of two numbers that together find the nearest of some places; `along` are the numbers of these places.
+
+    A number alone has no place: what is read are the 64 bits of its float64, or `NOWHERE`; no larger in size than
+    `most`.
+    """
+
+    along: tuple[float, ...]
+    most: float
+    format: str = ""
+    how: ClassVar[str] = "as a coordinate"
+
+    @property
+    def listed(self) -> int:
+        """How many places there are."""
+        return len(self.along)
+
+
+Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | TimesOfDay | Coordinate

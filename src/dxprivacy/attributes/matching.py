@@ -86,6 +86,8 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
     """The pairs of values of two versions that are read in the same way, as rows (old, new)."""
     if old.is_series:
         return _entries(old, new, recoding)
+    if new.located is not None:
+        return _same_places(old, new, recoding)
     match old.codec, new.codec:
         case ListedTexts() as before, ListedTexts() as after:
             if before.spelling or after.spelling:
@@ -117,7 +119,21 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
 
 def _how(attribute: Attribute) -> str:
     """How entries are read, in words."""
+    if attribute.located is not None:
+        return "by its coordinates"
     return "as a series" if attribute.is_series else attribute.codec.how
+
+
+def _same_places(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """By coordinates: the same cells or places only; where others begin cannot be followed."""
+    _no_texts(new, recoding)
+    if old.located != new.located:
+        raise PolicyError(
+            f"{new.name} has other cells or places now",
+            details=["Which rows go from one to another cannot be followed."],
+            hints=[("keep grid, box and places as they were", ""), ("another column", "for the new attribute")],
+        )
+    return np.stack([np.arange(new.size, dtype=np.int64)] * 2, axis=1)
 
 
 def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:

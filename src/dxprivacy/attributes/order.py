@@ -19,14 +19,13 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from dxprivacy.attributes.calendar import DAY, Periods, days_named, month_number
+from dxprivacy.attributes.ends import End, Name
 from dxprivacy.attributes.text_formats import hours_of
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.evenly import Evenly, ends_of
 from dxprivacy.exact.numbers import exact, number_text
 
-End: TypeAlias = Fraction | date | str
-"""One end of a range, as it was written."""
 Places: TypeAlias = Sequence[int] | Ints
 """A whole number for each listed value: its group."""
 
@@ -108,6 +107,9 @@ class Singles(Scale):
     def read(self, written: End) -> Fraction:
         if isinstance(written, date):
             raise QuestionError(f"{self.name} holds numbers, not dates", hints=[f"{self.name}=18..65"])
+        if isinstance(written, Name):
+            what = f"{self.name} holds numbers; {written.text[:40]!r} is none"
+            raise QuestionError(what, hints=[f"{self.name}=18..65"])
         return Fraction(exact(written, what=f"an edge of {self.name}"))
 
     @cached_property
@@ -344,7 +346,7 @@ class Days(Scale):
     def _span(self, written: End) -> tuple[date, date]:
         """The first and the last day of what was written: a day, a month or a year."""
         year = isinstance(written, Fraction) and written.denominator == 1 and 1000 <= written <= 9999
-        found = days_named(str(written) if year else written)
+        found = days_named(str(written) if year or isinstance(written, Name) else written)
         if found is None:
             shown = number_text(written) if isinstance(written, Fraction) else str(written)[:40]
             raise QuestionError(

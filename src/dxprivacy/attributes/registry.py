@@ -9,8 +9,11 @@ from collections.abc import Mapping
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.dates import Dates
+from dxprivacy.attributes.grid import Grid
 from dxprivacy.attributes.integers import Integers
+from dxprivacy.attributes.nearest import Nearest
 from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.ordered import Ordered
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.times import Times
@@ -18,7 +21,7 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.errors import DxError, PolicyError, UsageError
 
-OURS = (Values, Integers, Numbers, Dates, Weekdays, Times, Series, Points)
+OURS = (Values, Ordered, Integers, Numbers, Dates, Weekdays, Times, Series, Points, Grid, Nearest)
 """Those that the package brings."""
 
 KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in OURS}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dxprivacy.attributes.points import Points
     from dxprivacy.attributes.spelling import Spelling
     from dxprivacy.attributes.values import Values
-    from dxprivacy.engines.source import Others
+    from dxprivacy.engines.source import Entry, Others
 
 LOOKED_AT = 1_000
 """Different entries of an attribute, the most frequent first."""
@@ -37,6 +37,8 @@ class Remedy:
 
 def remedies(attribute: "Attribute", others: "Others") -> list[Remedy]:
     """What would let entries count, what mends most first; none that mends no more than another."""
+    if attribute.located is not None:
+        return _of_coordinates(attribute, others)
     rows = {text: n for (text, *more), n in others.entries if text and not more}
     tried = [(line, _mended(changed, rows)) for line, changed in _changed(attribute, list(rows))]
     shown: list[tuple[str, set[str]]] = []
@@ -44,6 +46,36 @@ def remedies(attribute: "Attribute", others: "Others") -> list[Remedy]:
         if mended and not any(mended <= other for _, other in shown):
             shown.append((line, mended))
     return [Remedy(line, sum(rows[x] for x in mended)) for line, mended in shown[:_MOST_SHOWN]]
+
+
+def _of_coordinates(attribute: "Attribute", others: "Others") -> list[Remedy]:
+    """The two columns the other way round, or numbers that are written otherwise."""
+    import json
+
+    from dxprivacy.errors import PolicyError
+
+    pairs = [(texts, n) for texts, n in others.entries if all(texts)]
+    swapped = [(texts[::-1], n) for texts, n in pairs]
+    names = json.dumps(list(attribute.reads[::-1]), ensure_ascii=False)
+    found = [Remedy(f"coordinates = {names}", _rows_with_a_place(attribute, swapped))]
+    for written in _NUMBERS:
+        try:
+            found.append(Remedy(f'format = "{written}"', _rows_with_a_place(replace(attribute, format=written), pairs)))
+        except PolicyError:
+            continue
+    best = max(found, key=lambda remedy: remedy.rows)
+    return [best] if best.rows else []
+
+
+def _rows_with_a_place(attribute: "Attribute", pairs: "Sequence[tuple[Entry, int]]") -> int:
+    import numpy as np
+
+    from dxprivacy.engines.entries import combine, entry_reader
+
+    readers = [entry_reader(entry.codec) for entry in attribute.entries_read]
+    columns = [np.array([read(texts[k]) for texts, _ in pairs], dtype=np.int64) for k, read in enumerate(readers)]
+    places = combine(attribute, columns)
+    return sum(n for place, (_, n) in zip(places.tolist(), pairs, strict=True) if place < attribute.listed)
 
 
 def of_the_file(found: Sequence["Others"]) -> str:
@@ -65,7 +97,7 @@ def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[st
     from dxprivacy.attributes.values import Values
     from dxprivacy.errors import PolicyError
 
-    if attribute.is_series:
+    if len(attribute.reads) > 1:
         return
     if isinstance(attribute, (Values, Points)):
         for line, spelling in _spellings(attribute, texts):

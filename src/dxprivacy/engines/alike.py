@@ -3,7 +3,15 @@
 from typing import Any, assert_never
 
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.codecs import Days, DaysOfTheWeek, ListedTexts, NumbersInCells, TimesOfDay, WholeNumbers
+from dxprivacy.attributes.codecs import (
+    Coordinate,
+    Days,
+    DaysOfTheWeek,
+    ListedTexts,
+    NumbersInCells,
+    TimesOfDay,
+    WholeNumbers,
+)
 from dxprivacy.attributes.dates import Dates
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.numbers import Numbers
@@ -25,7 +33,7 @@ def read_alike(universe: Universe, where: str) -> Universe:
 def _alike(attribute: Attribute, where: str) -> Attribute:
     if type(attribute) in OURS:
         return attribute
-    if not is_known(attribute) or attribute.is_series:
+    if not is_known(attribute) or len(attribute.reads) > 1:
         raise DataError(f"attribute {attribute.name} is of a kind that cannot be counted yet", where=where)
     same: dict[str, Any] = {"name": attribute.name, "column": attribute.column, "has_other": attribute.has_other}
     match attribute.codec:
@@ -41,5 +49,7 @@ def _alike(attribute: Attribute, where: str) -> Attribute:
             return Weekdays(timezone=zone, format=written, **same)
         case TimesOfDay(first_second, end, width, zone, written):
             return Times(low=first_second, high=end, step=width, timezone=zone, format=written, **same)
+        case Coordinate():
+            raise DataError(f"attribute {attribute.name} is of a kind that cannot be counted yet", where=where)
         case unknown:
             assert_never(unknown)

@@ -7,12 +7,14 @@ this takes 1.5 s).  DuckDB's own messages quote records: every failure is replac
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.engines.duck_database import Database
+from dxprivacy.engines.duck_nearest import make_places
 from dxprivacy.engines.duck_people import PERSON, kept_sql, keyed_sql, people_sql, with_person
 from dxprivacy.engines.duck_query import count_sql, distinct_sql, domains, others_sql
 from dxprivacy.engines.duck_tables import Table, Wanted
@@ -97,20 +99,35 @@ class DuckSource:
         reads: list[list[Read]] = []
         for attribute, at, found in zip(universe.attributes, positions, columns, strict=True):
             mine = []
-            for position, column in zip(at, found, strict=True):
-                mine.append(Read(attribute.codec, column, f"r{len(wanted)}"))
-                wanted.append(Wanted(position, entry_reader(attribute.codec) if column.kind is Kind.OBJECT else None))
+            for position, column, entry in zip(at, found, attribute.entries_read, strict=True):
+                mine.append(Read(entry.codec, column, f"r{len(wanted)}"))
+                wanted.append(Wanted(position, entry_reader(entry.codec) if column.kind is Kind.OBJECT else None))
+            if attribute.surroundings is not None:
+                mine[0] = replace(mine[0], beside=mine[1])
             reads.append(mine)
         return wanted, reads
 
     def _count(self, con: "Connection", universe: Universe) -> Histogram:
         wanted, reads = self._fit(con, universe)
         _make_domains(con, reads)
+        self._find_places(con, universe, wanted, reads)
         packing = Packing(universe)
         sql = count_sql(self._table.select(con, wanted), packing, reads)
         found = con.execute(sql, self._table.parameters).fetchnumpy()
         numbers = [np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(packing.numbers))]
         return packing.histogram(numbers, np.asarray(found["n"], dtype=np.int64))
+
+    def _find_places(
+        self, con: "Connection", universe: Universe, wanted: Sequence[Wanted], reads: list[list[Read]]
+    ) -> None:
+        """A table of places for each attribute that is found by coordinates.
+
+        The rows are selected for each anew, and once more to be counted: some tables can be read only once.
+        """
+        for attribute, mine in zip(universe.attributes, reads, strict=True):
+            if attribute.surroundings is not None:
+                rows = self._table.select(con, wanted)
+                make_places(con, attribute.surroundings, rows, mine[0], mine[1], self._table.parameters)
 
     def _keys(self, con: "Connection", people: People) -> tuple[list[Wanted], list[Column]]:
         """The columns that tell whose row it is, as texts."""
@@ -131,6 +148,7 @@ class DuckSource:
         keys, columns = self._keys(con, people)
         _make_domains(con, reads)
         names = [f"r{len(wanted) + k}" for k in range(len(keys))]
+        self._find_places(con, universe, wanted, reads)
         rows = with_person(self._table.select(con, [*wanted, *keys]), columns, names)
         return count_sql(rows, Packing(universe), reads, [PERSON])
 
@@ -162,10 +180,11 @@ class DuckSource:
     def _others(self, con: "Connection", attribute: Attribute, at_most: int | None) -> Others:
         wanted, reads = self._fit(con, Universe([attribute]))
         _make_domains(con, reads)
+        self._find_places(con, Universe([attribute]), wanted, reads)
         # Objects are placed before they get here: their texts are the same columns once more, without a reader.
         names = [f"r{len(wanted) + k}" if w.reader else "" for k, w in enumerate(wanted)]
         select = self._table.select(con, [*wanted, *(Wanted(w.position) for w in wanted)])
-        sql = others_sql(select, attribute, reads[0], names)
+        sql = others_sql(select, reads[0], names)
         found: Counter[Entry] = Counter()
         for *texts, rows in con.execute(sql, self._table.parameters).fetchall():
             found[tuple(_decoded(text) for text in texts)] += int(rows)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dxprivacy.attributes.base import Attribute, as_text
+from dxprivacy.attributes.base import as_text
 from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.engines.duck_dialect import quoted, shown_moment, sql
 from dxprivacy.engines.entries import FRACTION, is_fraction
@@ -30,7 +30,7 @@ def count_sql(rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence[
     universe = packing.universe
     strides = {axis: stride for held in packing.numbers for axis, stride in held}
     terms = [
-        f"{strides[axis]} * coalesce({_index(attribute, mine)}, {attribute.listed})"
+        f"{strides[axis]} * coalesce({_index(mine)}, {attribute.listed})"
         for axis, (attribute, mine) in enumerate(zip(universe.attributes, reads, strict=True))
     ]
     packed = [[axis for axis, _ in held] for held in packing.numbers]
@@ -54,7 +54,7 @@ def count_sql(rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence[
         WITH groups AS MATERIALIZED ({groups})
         SELECT {", ".join([*by, *(f"CAST({sum_} AS BIGINT) AS {c}" for sum_, c in zip(sums, cells, strict=True))])},
             CAST(sum(n) AS BIGINT) AS n
-        FROM ({_steps("FROM groups", raw, [*by, *places, "n"])}) GROUP BY {", ".join([*by, *cells])}"""
+        FROM ({_steps("FROM groups", raw, [*by, *places, "n"])}) {_joins(raw)} GROUP BY {", ".join([*by, *cells])}"""
 
 
 def _by_places(rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence[str]) -> str:
@@ -64,10 +64,7 @@ def _by_places(rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence
     """
     attributes = packing.universe.attributes
     flat = [read for mine in reads for read in mine]
-    at = [
-        f"{_domain(mine[0])}.position" if mine[0].is_joined else f"({_index(attribute, mine)})"
-        for attribute, mine in zip(attributes, reads, strict=True)
-    ]
+    at = [f"{_domain(mine[0])}.position" if mine[0].is_joined else f"({_index(mine)})" for mine in reads]
     groups = ", ".join([*by, *(f"{index} AS i{axis}" for axis, index in enumerate(at))])
     cells = [
         " + ".join(f"{stride} * coalesce(CAST(i{axis} AS BIGINT), {attributes[axis].listed})" for axis, stride in held)
@@ -86,7 +83,7 @@ def _shortened(rows: str, raw: Reads, others: Reads, by: Sequence[str]) -> str:
     return f"SELECT {', '.join([*columns, *(read.raw for read in others), *by])} FROM ({rows})" if raw else rows
 
 
-def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[str]) -> str:
+def others_sql(rows: str, reads: Reads, texts: Sequence[str]) -> str:
     """The entries of an attribute that count as `other`, as (t0, t1, ..., n); `texts` are further names of `rows`."""
     names = [f"t{k}" for k in range(len(reads))]
     written = [text or _shown(read) for text, read in zip(texts, reads, strict=True)]
@@ -94,7 +91,7 @@ def others_sql(rows: str, attribute: Attribute, reads: Reads, texts: Sequence[st
     source = f"SELECT *, {', '.join(as_bytes)} FROM ({rows})"
     return f"""
         SELECT {", ".join(names)}, count(*) AS n FROM ({_steps(source, reads, names)}) {_joins(reads)}
-        WHERE ({_index(attribute, reads)}) IS NULL GROUP BY ALL"""
+        WHERE ({_index(reads)}) IS NULL GROUP BY ALL"""
 
 
 def distinct_sql(rows: str, column: Column, at_most: int) -> str:
@@ -107,6 +104,17 @@ def domains(reads: Sequence[Reads]) -> list[tuple[str, str, dict[str, int]]]:
     """The tables (listed BLOB, position) of what is looked up: the name of each, the SQL of a text's key, its texts."""
     joined = [read for mine in reads for read in mine if read.is_joined]
     return [(_domain(r), _key(r), _reachable(r, r.codec)) for r in joined if isinstance(r.codec, ListedTexts)]
+
+
+def pairs_sql(rows: str, first: Read, second: Read) -> str:
+    """The different pairs of coordinates that are numbers, as (first, second)."""
+    steps = _steps(rows, [first, second], [])
+    return f"SELECT DISTINCT {_name('x', first)} AS first, {_name('x', second)} AS second FROM ({steps})"
+
+
+def places_table(first: Read) -> str:
+    """The name of the table (first, second, position) in which the pairs are looked up."""
+    return _domain(first)
 
 
 def _reachable(read: Read, codec: ListedTexts) -> dict[str, int]:
@@ -137,17 +145,19 @@ def _domain(read: Read) -> str:
 
 
 def _joins(reads: Reads) -> str:
-    joined = [read for read in reads if read.is_joined]
-    return " ".join(f"LEFT JOIN {_domain(r)} ON {_domain(r)}.listed = {_name('x', r)}" for r in joined)
+    on = {_domain(r): f"{_domain(r)}.listed = {_name('x', r)}" for r in reads if r.is_joined}
+    pairs = [(_domain(r), r, r.beside) for r in reads if r.beside is not None]
+    on |= {d: f"{d}.first = {_name('x', a)} AND {d}.second = {_name('x', b)}" for d, a, b in pairs}
+    return " ".join(f"LEFT JOIN {domain} ON {equal}" for domain, equal in on.items())
 
 
-def _index(attribute: Attribute, reads: Reads) -> str:
+def _index(reads: Reads) -> str:
     """The attribute's index from the places of its entries, NULL where one of them has none."""
-    if reads[0].is_joined:
+    if reads[0].is_joined or reads[0].beside is not None:
         return f"CAST({_domain(reads[0])}.position AS BIGINT)"
     index = _name("x", reads[0])
-    for read in reads[1:]:  # of a series
-        index = f"({index}) * {attribute.each_entry.listed} + {_name('x', read)}"
+    for read in reads[1:]:  # of a series, or of a grid
+        index = f"({index}) * {read.codec.listed} + {_name('x', read)}"
     return index
 
 

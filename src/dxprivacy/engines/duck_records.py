@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.attributes.codecs import Coordinate, ListedTexts
 from dxprivacy.engines.duck_dialect import quoted, sql
 from dxprivacy.engines.fields import Field, whole_texts
 from dxprivacy.engines.placement import entry_at
@@ -71,7 +71,10 @@ def _column(con: "Connection", field: Field, k: int) -> str:
     whole = f"(cell // {field.stride} % {field.size})"
     place = f"({whole} // {field.step} % {entry.listed})"
     codec = entry.codec
-    value = _listed(con, field, place, k) if isinstance(codec, ListedTexts) else f"({sql(entry_at(codec), place)})"
+    if isinstance(codec, Coordinate):
+        value = _looked_up(con, "DOUBLE", codec.along, place, k)
+    else:
+        value = _listed(con, field, place, k) if isinstance(codec, ListedTexts) else f"({sql(entry_at(codec), place)})"
     return f"CASE WHEN {whole} <> {field.other} THEN {value} END"
 
 
@@ -80,7 +83,11 @@ def _listed(con: "Connection", field: Field, place: str, k: int) -> str:
     texts = list(field.entry.texts)
     numbers = whole_texts(field.entry)
     kind = "BIGINT" if numbers is not None else "BOOLEAN" if {*texts} <= {"true", "false"} else "VARCHAR"
-    con.execute(f"CREATE TEMP TABLE listed_{k} AS SELECT $texts::{kind}[] AS texts", {"texts": numbers or texts})
+    return _looked_up(con, kind, numbers or texts, place, k)
+
+
+def _looked_up(con: "Connection", kind: str, entries: Sequence[object], place: str, k: int) -> str:
+    con.execute(f"CREATE TEMP TABLE listed_{k} AS SELECT $texts::{kind}[] AS texts", {"texts": list(entries)})
     return f"(SELECT texts FROM listed_{k})[{place} + 1]"
 
 

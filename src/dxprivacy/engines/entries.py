@@ -15,6 +15,7 @@ A reader never raises, whatever it is given, and depends on nothing but its entr
 
 import math
 import re
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
@@ -25,7 +26,9 @@ import numpy as np
 
 from dxprivacy.attributes.base import Attribute, as_text
 from dxprivacy.attributes.codecs import (
+    NOWHERE,
     Codec,
+    Coordinate,
     Days,
     DaysOfTheWeek,
     ListedTexts,
@@ -34,6 +37,7 @@ from dxprivacy.attributes.codecs import (
     WholeNumbers,
 )
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat, TimeFormat
+from dxprivacy.engines.nearest import located
 from dxprivacy.exact.arrays import Ints
 
 WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
@@ -56,12 +60,14 @@ Reader = Callable[[object], int]
 
 def combine(attribute: Attribute, places: Sequence[Ints]) -> Ints:
     """The attribute's index of many rows, from the index of each entry: mixed radix, the last column fastest."""
-    if not attribute.is_series:
+    if len(places) == 1:
         return places[0]
-    size = attribute.each_entry.listed
+    if attribute.surroundings is not None:
+        return located(attribute.surroundings, list(places))
     out: Ints = np.zeros_like(places[0])
     invalid = np.zeros(len(out), dtype=bool)
-    for place in places:
+    for entry, place in zip(attribute.entries_read, places, strict=True):
+        size = entry.codec.listed
         out = out * size + place
         invalid |= place == size
     out[invalid] = attribute.listed
@@ -75,7 +81,7 @@ def entry_reader(codec: Codec) -> Reader:
     >>> [read(x) for x in ["17", " +17.0 ", 17, 17.0, "17.5", "1e1", "", None, True, 121]]
     [17, 17, 17, 17, 121, 121, 121, 121, 121, 121]
     """
-    other, most = codec.listed, 0
+    other, most = NOWHERE if isinstance(codec, Coordinate) else codec.listed, 0
     match codec:
         case WholeNumbers():
             place: Reader = partial(_place_whole, codec, NumberFormat.of(codec.format) if codec.format else None)
@@ -88,6 +94,8 @@ def entry_reader(codec: Codec) -> Reader:
         case TimesOfDay():
             written = TimeFormat.of(codec.format, whole_hours=codec.whole_hours)
             place = partial(_place_time, codec, written, zone_of(codec.timezone))
+        case Coordinate():
+            place = partial(_bits_of_number, codec, NumberFormat.of(codec.format))
         case ListedTexts():
             place = partial(_place_text, codec)
             most = 0 if codec.spelling.changes_entries else longest(codec.places)
@@ -167,13 +175,23 @@ def _whole_from_text(text: str, written: NumberFormat | None) -> int | None:
 
 
 def _place_number(codec: NumbersInCells, written: NumberFormat, value: object) -> int:
+    return codec.place(_number(written, value))
+
+
+def _bits_of_number(codec: Coordinate, written: NumberFormat, value: object) -> int:
+    number = _number(written, value) + 0.0  # -0.0 is 0.0
+    return int.from_bytes(struct.pack("<d", number), "little", signed=True) if abs(number) <= codec.most else NOWHERE
+
+
+def _number(written: NumberFormat, value: object) -> float:
+    """The float64 that is nearest to a number; NaN for none."""
     number = math.nan
     if isinstance(value, str):
         plain = written.plain(value)
         number = math.nan if plain is None else float(plain)
     elif isinstance(value, (int, float, Decimal, np.integer, np.floating)) and not isinstance(value, bool):
         number = float(value)  # to the nearest; what overflows raises, and is `other`
-    return codec.place(number)
+    return number
 
 
 def _place_date(codec: Days, written: DateFormat, zone: tzinfo, value: object) -> int:

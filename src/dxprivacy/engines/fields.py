@@ -5,6 +5,7 @@ texts, whole numbers as they are, numbers by the middle of their cell, dates as 
 `other` as nothing, or as a text that is not listed where nothing is.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from typing import assert_never
 
 import numpy as np
 
-from dxprivacy.attributes.base import OTHER, Attribute
+from dxprivacy.attributes.base import OTHER, Attribute, as_text
 from dxprivacy.attributes.codecs import (
     Codec,
+    Coordinate,
     Days,
     DaysOfTheWeek,
     ListedTexts,
@@ -67,10 +69,10 @@ def fields_of(universe: Universe) -> tuple[Field, ...]:
     """
     out: list[Field] = []
     for attribute, stride in zip(universe.attributes, universe.strides, strict=True):
-        entry, columns = attribute.each_entry, attribute.reads
         other = attribute.listed if attribute.has_other else -1
-        for k, column in enumerate(columns):
-            step = entry.listed ** (len(columns) - 1 - k)
+        entries = attribute.entries_read
+        for k, (column, entry) in enumerate(zip(attribute.reads, entries, strict=True), 1):
+            step = 1 if attribute.surroundings else math.prod(later.listed for later in entries[k:])
             out.append(Field(column, entry, stride, attribute.size, step, other))
     names = [field.name for field in out]
     for name in names:
@@ -110,6 +112,9 @@ def _writer(codec: Codec) -> Callable[[int], str]:
             return lambda k: _day(A_MONDAY + timedelta(days=k), codec.format)
         case TimesOfDay():
             return lambda k: _time(codec.low + k * codec.step, codec.format)
+        case Coordinate():
+            point = NumberFormat.of(codec.format).decimal
+            return lambda k: as_text(codec.along[k]).replace(".", point)
         case ListedTexts():
             return codec.texts.__getitem__
         case _:

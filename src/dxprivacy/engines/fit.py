@@ -10,6 +10,7 @@ from typing import assert_never
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.codecs import (
     Codec,
+    Coordinate,
     Days,
     DaysOfTheWeek,
     ListedTexts,
@@ -97,8 +98,8 @@ def numbered_places(positions: Sequence[int]) -> str:
 def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Column]]) -> None:
     """Refuse columns whose declared type cannot hold what the attribute lists."""
     for attribute, read in zip(universe.attributes, columns, strict=True):
-        for column in read:
-            needs = _misfit(attribute.codec, column.kind)
+        for column, entry in zip(read, attribute.entries_read, strict=True):
+            needs = _misfit(entry.codec, column.kind)
             if needs:
                 raise DataError(
                     f"column {column.name} is {column}, the policy needs {needs}",
@@ -143,7 +144,7 @@ def _misfit(codec: Codec, kind: Kind | None) -> str:
             if kind in _NUMBERS and codec.whole_hours:
                 return ""
             return "" if kind in (Kind.TIME, Kind.CLOCK, Kind.INSTANT, Kind.TEXT) else "times of day"
-        case WholeNumbers() | NumbersInCells():
+        case WholeNumbers() | NumbersInCells() | Coordinate():
             # Numbers written as text may be read in several ways: the policy must say in which.
             fits = kind in _NUMBERS or (kind is Kind.TEXT and bool(codec.format))
             return "" if fits else "whole numbers" if isinstance(codec, WholeNumbers) else "numbers"

@@ -13,7 +13,9 @@ from typing import assert_never
 
 from dxprivacy.attributes.calendar import month_number
 from dxprivacy.attributes.codecs import (
+    NOWHERE,
     Codec,
+    Coordinate,
     Days,
     DaysOfTheWeek,
     ListedTexts,
@@ -87,6 +89,7 @@ class Read:
     codec: Codec
     column: Column
     raw: str
+    beside: "Read | None" = None  # the second of two coordinates, which are looked up together with this one
 
     @property
     def is_joined(self) -> bool:
@@ -106,11 +109,11 @@ def parsed(codec: Codec, column: Column) -> Value:
     """First step: the number, the day or the bytes of the text in a column."""
     entry = Input(column.native)
     if column.kind is Kind.OBJECT:  # placed already, entry by entry
-        return Unless(entry, codec.listed)
+        return Unless(entry, NOWHERE if isinstance(codec, Coordinate) else codec.listed)
     match codec:
         case WholeNumbers():
             return _whole(column, wide=codec.clamp, written=codec.format)
-        case NumbersInCells():
+        case NumbersInCells() | Coordinate():
             return _number(column, codec)
         case Days():
             return _day(column, codec)
@@ -184,6 +187,8 @@ def inside(codec: Codec, column: Column) -> Value:
                 return When(IsFinite(value), Clamped(value, *bounds))
             # Asked first: an engine may drop a comparison that holds by a file's statistics, and those leave NaN out.
             return When(Both(IsFinite(value), Between(value, *bounds)), value)
+        case Coordinate():
+            return When(Both(IsFinite(value), Between(value, Real(-codec.most), Real(codec.most))), value)
         case ListedTexts():
             return value
         case _:
@@ -238,7 +243,7 @@ def _plain(text: Value, written: NumberFormat) -> Value:
     return plain if written.decimal == "." else Replaced(plain, written.decimal, ".")
 
 
-def _number(column: Column, codec: NumbersInCells) -> Value:
+def _number(column: Column, codec: NumbersInCells | Coordinate) -> Value:
     """The nearest float64 to a number."""
     entry = Input(column.native)
     if column.kind in TEXTS:

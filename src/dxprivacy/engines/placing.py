@@ -134,7 +134,9 @@ class _Places:
 
     def __init__(self, universe: Universe) -> None:
         self._universe = universe
-        self._readers = [entry_reader(attribute.codec) for attribute in universe.attributes]
+        self._readers = [
+            [entry_reader(entry.codec) for entry in attribute.entries_read] for attribute in universe.attributes
+        ]
 
     def of(self, columns: list[Entries]) -> list[Ints]:
         """From the entries of each column that the attributes read, in that order."""
@@ -142,9 +144,9 @@ class _Places:
         by_attribute = zip(
             self._universe.attributes, self._readers, _by_attribute(self._universe, columns), strict=True
         )
-        for attribute, reader, read in by_attribute:
+        for attribute, readers, read in by_attribute:
             places = []
-            for entries in read:
+            for reader, entries in zip(readers, read, strict=True):
                 known = {entry: reader(entry) for entry in set(entries)}
                 places.append(np.fromiter(map(known.__getitem__, entries), dtype=np.int64, count=len(entries)))
             indices.append(combine(attribute, places))

@@ -38,7 +38,7 @@ def stepped(
     cap: Fraction | None = None,
 ) -> Metric:
     """Steps on a line, no two more than `cap` apart, `other` half the reach away."""
-    base = Line(without_other(attribute.listed), range(attribute.listed), per_step)
+    base = Line(without_other(attribute.listed), attribute.positions, per_step)
     return _star(alone, _capped(base, cap), per_step, other)
 
 

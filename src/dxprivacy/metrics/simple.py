@@ -1,7 +1,7 @@
 """Metrics with a closed form: the constant one (plain differential privacy) and the line."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -73,7 +73,7 @@ class Line(Metric):
 
     kind = "line"
 
-    def __init__(self, universe: Universe, positions: "list[int] | range | Ints", per_unit: Exact) -> None:
+    def __init__(self, universe: Universe, positions: "Sequence[int] | Ints", per_unit: Exact) -> None:
         super().__init__(universe)
         if len(positions) != universe.size:
             raise MetricError(f"{len(positions)} positions for {universe.size} elements")

@@ -40,7 +40,7 @@ def places_of(release: Release) -> dict[str, dict[str, Floats]]:
     specs = [spec for spec in given if isinstance(spec, Mapping)]
     taken = {str(spec.get("name")) for spec in specs}
     for spec in specs:
-        if spec.get("kind") != "points":
+        if spec.get("kind") not in ("points", "grid", "nearest"):
             continue
         try:
             points = attribute_from_spec(spec)
@@ -48,7 +48,7 @@ def places_of(release: Release) -> dict[str, dict[str, Floats]]:
             continue  # what cannot be read is not drawn; dxp verify says why
         if isinstance(points, Points) and points.coordinates.shape[1] == 2:
             out[points.name] = {points.label(k): points.coordinates[k] for k in range(points.listed)}
-            for fact in points.facts:
+            for fact in points.properties.values():
                 middles = _middles(fact.entries, points.coordinates)
                 out[f"{points.name}.{fact.name}"] = middles
                 if fact.name not in taken:  # what is called as an attribute is one

@@ -116,7 +116,7 @@ class Keys:
             return epsilon, None
         if not numbers:
             raise self.error(
-                "only integers and numbers have a value for other in sums, and no series",
+                "only integers and numbers have a value for other in sums, and values with places; no series has",
                 "other",
                 [(example, "without value")],
             )

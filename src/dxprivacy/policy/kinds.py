@@ -7,6 +7,9 @@ from typing import Any
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.errors import Hint, UsageError
 from dxprivacy.metrics import Metric
+from dxprivacy.policy.categories import EXAMPLE as ORDER
+from dxprivacy.policy.categories import order
+from dxprivacy.policy.gridded import grid
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.listed import graph, points, values
 from dxprivacy.policy.ordered import dates, hours, integers, numbers, weekdays
@@ -16,6 +19,7 @@ COMMON = ("column", "epsilon", "other", "unit", "was", "was_column", "from")
 
 
 _SPELLING = ("trim", "fold_case", "aliases")
+_BY_COORDINATES = ("coordinates", "format")
 _READ_STRICTLY = dict.fromkeys(
     _SPELLING,
     (
@@ -49,6 +53,17 @@ TABLES: dict[str, Table] = {
             )
         },
     ),
+    "order": Table(
+        order,
+        ORDER,
+        ("per", "at_most", "places", "declared_public", "complete", *_SPELLING),
+        meaningless={
+            "spacing": (
+                "where values stand is told by their places, not by the space between them",
+                ("places = [0, 1, 4]", "1 from the first to the second, 3 from there to the third"),
+            )
+        },
+    ),
     "integers": Table(
         integers,
         "integers = [0, 120]",
@@ -74,8 +89,14 @@ TABLES: dict[str, Table] = {
     "points": Table(
         points,
         'points = "cities.csv"',
-        ("per", "metric", "id", "units", "within", "at_most", "complete", *_SPELLING),
+        ("per", "metric", "id", "units", "within", "at_most", "complete", *_BY_COORDINATES, "reach", *_SPELLING),
         names_a_file=True,
+    ),
+    "grid": Table(
+        grid,
+        'grid = "5 km"',
+        ("box", "per", "metric", "within", "at_most", "complete", *_BY_COORDINATES),
+        _READ_STRICTLY,
     ),
     "graph": Table(graph, 'graph = "friends.csv"', _SPELLING, names_a_file=True),
 }

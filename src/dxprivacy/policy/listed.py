@@ -2,26 +2,29 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dxprivacy.attributes.base import OTHER, Attribute, as_text
+from dxprivacy.attributes.nearest import Nearest
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.spelling import Spelling
 from dxprivacy.attributes.values import Values
-from dxprivacy.errors import DxError, PolicyError, did_you_mean
+from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
 from dxprivacy.metrics import PLACES, Metric, alone
 from dxprivacy.metrics.graph import read_edges
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy.found_by_coordinates import nearest, require_by_id
 from dxprivacy.policy.keys import KILOMETRES, MOST_LISTED, Keys
-from dxprivacy.policy.places import PlacesFile, read_edge_rows, read_places, read_values, too_many
+from dxprivacy.policy.places import read_edge_rows, read_places, read_values, too_many
 from dxprivacy.policy.toml_file import UNPRINTABLE
 
 _THRESHOLDS = ("blowfish", "smooth")
 _MOST_BUDGETS = 2_000
-Listed = TypeVar("Listed", Values, Points)
+Listed = TypeVar("Listed", bound=Values | Points)
 
 
 def values(keys: Keys) -> tuple[Attribute, Metric]:
@@ -38,12 +41,7 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
             "between",
             [('between = "smaller"', "the smaller one, closed to a metric"), ('between = "sum"', "both together")],
         )
-    if not isinstance(keys.table.get("declared_public", True), bool):
-        raise keys.error(
-            "declared_public is true or false",
-            "declared_public",
-            [("declared_public = true", "the list of values was read from the data")],
-        )
+    require_declared(keys)
     if not isinstance(given, dict):
         return attribute, alone.discrete(universe, keys.budget(given), other)
     if attribute.listed > _MOST_BUDGETS:
@@ -64,27 +62,39 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
         raise keys.error(error.what, "epsilon", hints) from None
 
 
-def _from_list(keys: Keys) -> Values:
-    listed = keys["values"]
-    if not isinstance(listed, list) or not all(_is_value(v) for v in listed):
+def require_declared(keys: Keys) -> None:
+    """`declared_public` is about a list of values, and says one thing or the other."""
+    if not isinstance(keys.table.get("declared_public", True), bool):
         raise keys.error(
-            f"{keys.name}: values must be a list of texts, numbers or true/false",
-            "values",
-            ['values = ["M", "F"]', ('values = "zips.csv"', "a file that lists them")],
+            "declared_public is true or false",
+            "declared_public",
+            [("declared_public = true", "the list of values was read from the data")],
         )
+
+
+def listed_texts(keys: Keys, key: str, examples: Sequence[Hint | str]) -> tuple[Any, ...]:
+    """The values that a key lists, as they are written."""
+    listed = keys[key]
+    if not isinstance(listed, list) or not all(_is_value(v) for v in listed):
+        raise keys.error(f"{keys.name}: {key} must be a list of texts, numbers or true/false", key, examples)
     if any(UNPRINTABLE.search(as_text(v)) for v in listed):
         raise keys.error(
             f"{keys.name}: a value has control characters",
-            "values",
+            key,
             ["leave it out: entries that are not listed count as “other”"],
         )
+    if len(listed) > MOST_LISTED:
+        error = too_many(keys.name, "values", len(listed), MOST_LISTED)
+        raise keys.error(error.what, key, error.hints)
+    return tuple(listed)
+
+
+def _from_list(keys: Keys) -> Values:
+    listed = listed_texts(keys, "values", ['values = ["M", "F"]', ('values = "zips.csv"', "a file that lists them")])
     for key in ("id", "units", "complete"):
         if key in keys:
             raise keys.error(f"{key} is for values that a file lists", key, [('values = "zips.csv"', "for example")])
-    if len(listed) > MOST_LISTED:
-        error = too_many(keys.name, "values", len(listed), MOST_LISTED)
-        raise keys.error(error.what, "values", error.hints)
-    return _spelt(keys, Values(values=tuple(listed), **keys.common()))
+    return spelt(keys, Values(values=listed, **keys.common()))
 
 
 def _is_value(given: object) -> bool:
@@ -97,10 +107,10 @@ def _from_file(keys: Keys) -> Values:
     called = (common.get("column", keys.name), keys.name)
     identifier = keys.text("id", "zip") if "id" in keys else ""
     found = read_values(keys.path("values", "zips.csv"), _units(keys), identifier, called)
-    return _spelt(keys, Values(values=found.values, facts=found.facts, **common))
+    return spelt(keys, Values(values=found.values, facts=found.facts, **common))
 
 
-def _spelt(keys: Keys, attribute: Listed) -> Listed:
+def spelt(keys: Keys, attribute: Listed) -> Listed:
     """`trim`, `fold_case` and `aliases`: what else counts as a listed value."""
     flags: dict[str, bool] = {}
     for key, meaning in (("trim", "blanks around entries do not count"), ("fold_case", "m is M")):
@@ -156,19 +166,27 @@ def _key(value: str) -> str:
 
 
 def points(keys: Keys) -> tuple[Attribute, Metric]:
-    """`points = "cities.csv"`."""
+    """`points = "cities.csv"`: rows tell the id of a place, or coordinates that find the nearest one."""
     path = keys.path("points", "cities.csv")
     identifier = keys.text("id", "city_code") if "id" in keys else ""
     places = read_places(path, _units(keys), identifier)
+    given = {"ids": places.ids, "coordinates": places.coordinates, "facts": places.facts, **keys.common()}
+    if "coordinates" in keys:
+        attribute: Points = Nearest(**given, **nearest(keys, places))
+    else:
+        require_by_id(keys)
+        attribute = spelt(keys, Points(**given))
+    return attribute, distances_between(keys, attribute, earth=places.geographic)
+
+
+def distances_between(keys: Keys, attribute: Points, *, earth: bool) -> Metric:
+    """The metric of places: so much for every length apart, or by a threshold."""
     other, _ = keys.other()
-    attribute = _spelt(
-        keys, Points(ids=places.ids, coordinates=places.coordinates, facts=places.facts, **keys.common())
-    )
-    kind = keys.table.get("metric", "great-circle" if places.geographic else "euclidean")
+    kind = keys.table.get("metric", "great-circle" if earth else "euclidean")
     known = (*PLACES, *_THRESHOLDS)
     if not isinstance(kind, str) or kind not in known:
         raise keys.error(f"no metric “{kind}” for points", "metric", [*known])
-    if kind == "great-circle" and not places.geographic:
+    if kind == "great-circle" and not earth:
         raise keys.error(
             "great-circle distance needs columns latitude and longitude",
             "metric",
@@ -184,13 +202,13 @@ def points(keys: Keys) -> tuple[Attribute, Metric]:
     universe = Universe([attribute])
     cap = keys.cap(step)
     if kind in _THRESHOLDS:
-        reach = _threshold(keys, places, kind)
-        base = "great-circle" if places.geographic else "euclidean"
-        return attribute, alone.thresholded(universe, attribute, kind, base, Fraction(step), reach, other, cap)
+        reach = _threshold(keys, earth, kind)
+        base = "great-circle" if earth else "euclidean"
+        return alone.thresholded(universe, attribute, kind, base, Fraction(step), reach, other, cap)
     if "within" in keys:
         raise keys.error(f"within means nothing for {kind}", "within", [*_THRESHOLDS])
     length = _length(keys, kind == "great-circle")
-    return attribute, alone.placed(universe, attribute, kind, Fraction(step) / length, other, cap)
+    return alone.placed(universe, attribute, kind, Fraction(step) / length, other, cap)
 
 
 def _length(keys: Keys, geographic: bool) -> Fraction:
@@ -201,14 +219,14 @@ def _length(keys: Keys, geographic: bool) -> Fraction:
     return keys.number(keys.per(apart), "per", hints=["per = 10"])
 
 
-def _threshold(keys: Keys, places: PlacesFile, kind: str) -> Fraction:
+def _threshold(keys: Keys, earth: bool, kind: str) -> Fraction:
     """`within` of a Blowfish or smooth threshold."""
     if "per" in keys:
         raise keys.error(f"{kind} takes within, not per", "per", ['within = "4 km"'])
-    example = 'within = "4 km"' if places.geographic else "within = 4"
+    example = 'within = "4 km"' if earth else "within = 4"
     if "within" not in keys:
         raise keys.error(f"{keys.name}: {kind} needs a threshold", "metric", [f"add   {example}"])
-    if places.geographic:
+    if earth:
         return keys.length(keys["within"], "within", KILOMETRES, "4 km")
     return keys.number(keys["within"], "within", hints=[example])
 
@@ -220,5 +238,5 @@ def graph(keys: Keys) -> tuple[Attribute, Metric]:
     other, _ = keys.other()
     nodes, edges = read_edges(read_edge_rows(path), step * keys.rows_each)
     edges = [(a, b, length / keys.rows_each) for a, b, length in edges]  # lengths are ε, of a person
-    attribute = _spelt(keys, Values(values=tuple(nodes), **keys.common()))
+    attribute = spelt(keys, Values(values=tuple(nodes), **keys.common()))
     return attribute, alone.linked(Universe([attribute]), attribute, edges, other)

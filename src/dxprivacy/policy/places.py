@@ -23,7 +23,8 @@ from dxprivacy.policy.toml_file import UNPRINTABLE
 
 _MOST_EDGES = 10_000_000
 MOST_COLUMNS = 1_000
-_LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
+LATITUDE, LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
+"""What columns of coordinates are called, in small letters."""
 
 
 class PlacesFile(NamedTuple):
@@ -217,8 +218,8 @@ def _require_ids(table: _Table, key: str) -> None:
 
 def _coordinate_names(header: list[str], path: Path) -> tuple[list[str], bool]:
     lower = {name.lower(): name for name in header}
-    latitude = next((lower[n] for n in _LATITUDE if n in lower), None)
-    longitude = next((lower[n] for n in _LONGITUDE if n in lower), None)
+    latitude = next((lower[n] for n in LATITUDE if n in lower), None)
+    longitude = next((lower[n] for n in LONGITUDE if n in lower), None)
     if latitude and longitude:
         return [latitude, longitude], True
     plane = [lower[n] for n in ("x", "y", "z") if n in lower]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dxprivacy.model.file_format import PLAIN, FileFormat
+from dxprivacy.policy.places import LATITUDE, LONGITUDE
 
 OPEN = "…"
 """What stands where a person has to decide; a policy that still holds it is refused."""
@@ -68,6 +69,7 @@ epsilon = 1.0
     "text": """\
 values = ["…", "…"]               # every value that may occur, exactly as written; or a file of them, "zips.csv"
 epsilon = 1.0                     # for values of different sensitivity: {{ yes = 0.1, no = 1.0 }}
+# order = ["…", "…"]              # instead of values: in their order, with per = 1: ε 1 for every step apart
 """,
 }
 _KINDS["untyped"] = _KINDS["text"]
@@ -77,6 +79,14 @@ _PUBLIC = """\
 values = {values}
 declared_public = true
 epsilon = 1.0                     # how far answers may tell whose value is which
+"""
+_PLACES = """\
+[attributes.place]
+coordinates = {columns}
+grid = "…"                        # grid = "5 km": each row in a cell of the box; instead of grid and box,
+box = ["…", "…", "…", "…"]        # points = "places.csv": at the nearest listed place.  South, west, north, east
+epsilon = 1.0
+per = "…"                         # per = "100 km": ε 1 for every 100 km apart
 """
 _WIDTH = 100
 _UNSUPPORTED = "# column “{column}” is {words}: not supported yet\n"
@@ -133,7 +143,17 @@ def skeleton(
         if kind in ("text", "untyped") and column not in public:
             lines += _formats(written)
         parts.append("".join(f"# {line}\n" for line in lines))
+    if (
+        pair := _coordinates([c for c, kind, _ in columns if kind in ("number", "untyped") and c not in key])
+    ) is not None:
+        parts.append("".join(f"# {line}\n" for line in _PLACES.format(columns=_list(pair)).splitlines()))
     return "\n".join(parts)
+
+
+def _coordinates(names: Sequence[str]) -> tuple[str, str] | None:
+    """The columns that are called latitude and longitude, where there is one of each."""
+    pair = [[name for name in names if name.lower() in known] for known in (LATITUDE, LONGITUDE)]
+    return (pair[0][0], pair[1][0]) if len(pair[0]) == len(pair[1]) == 1 else None
 
 
 def _file_table(file: FileFormat) -> str:

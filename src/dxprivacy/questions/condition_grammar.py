@@ -130,11 +130,25 @@ class _Conditions:
             raise reader.error(f"a condition on {name} needs “=”, or a comparison", hints)
         values = [self._value(f"{name} equals what?")]
         quoted = reader.tokens[reader.at - 1][1]
+        if (ends := self._other_end(values[0], quoted)) is not None:
+            return name, condition(ends)
         while reader.take("|") or reader.take(","):
             values.append(self._value(f"{name} equals what else?"))
         if self._ahead(0) == "=":
             raise reader.error(f"{name} equals what?", [("and", "joins conditions")])
         return name, condition(values) if quoted or len(values) > 1 else written_condition(values[0])
+
+    def _other_end(self, first: str, quoted: bool) -> tuple[str, str] | None:
+        """The ends of a range of which at least one stands in quotes: `'now and then'..often`; None for all else."""
+        reader = self.reader
+        self._part_closing()
+        follows = reader.tokens[reader.at] if reader.at < len(reader.tokens) else ("", False)
+        if quoted and not follows[1] and follows[0].startswith(".."):
+            reader.at += 1
+            return first, follows[0][2:] or self._value(f"from {first[:40]} to what?")
+        if not quoted and follows[1] and len(first) > 2 and first.endswith(".."):
+            return first[:-2], self._value("")
+        return None
 
     def _listed(self, name: str) -> list[str]:
         """`(F, X)`."""

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from dxprivacy.attributes.base import as_text
 from dxprivacy.attributes.calendar import days_named
+from dxprivacy.attributes.ends import Name
 from dxprivacy.attributes.text_formats import as_date, hours_of
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.numbers import exact, written_fraction
@@ -58,8 +59,8 @@ class AllOf:
         _require_shallow(self)
 
 
-Plain: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date, date]
-"""Any of these values, or a range of numbers or days with both ends included."""
+Plain: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date, date] | tuple[Name, Name]
+"""Any of these values, or a range of numbers, days or named values with both ends included."""
 Condition: TypeAlias = Plain | Compared | Not | AnyOf | AllOf
 Conditions: TypeAlias = tuple[tuple[str, Condition], ...]
 """What is to hold, each by the name that it is about."""
@@ -87,7 +88,7 @@ def conditions(where: Mapping[str, object] | None) -> Conditions:
 
 
 def condition(wanted: object) -> Condition:
-    """A condition from what was written: a pair of numbers or days is a range, a list means any of its values."""
+    """A condition from what was written: a pair is a range of numbers, days or names, a list any of its values."""
     if isinstance(wanted, (Compared, Not, AnyOf, AllOf)):
         return wanted
     if isinstance(wanted, tuple):
@@ -100,6 +101,9 @@ def condition(wanted: object) -> Condition:
             if first[0] > last[1]:
                 raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
             return first[0], last[1]
+        names = [x for x in wanted if isinstance(x, str) and x.strip() and not _is_number(x)]
+        if names and all(isinstance(x, (str, int)) and as_text(x).strip() for x in wanted):  # `1..3+` names two values
+            return Name(as_text(wanted[0])), Name(as_text(wanted[1]))
         low, high = (_number(x) for x in wanted)
         if low > high:
             raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
@@ -114,6 +118,14 @@ def _number(end: object) -> Fraction:
     """A number, or a time of day in hours."""
     hours = hours_of(end)
     return Fraction(exact(end, what="end of a range")) if hours is None else hours
+
+
+def _is_number(end: object) -> bool:
+    try:
+        _number(end)
+    except UsageError:
+        return False
+    return True
 
 
 def _is_year(end: object) -> bool:
@@ -288,10 +300,10 @@ def _from_dict(data: Any, deep: int) -> Condition:
             raise ValueError("a condition needs at least one value")
         return tuple(data)
     if set(data) == {"from", "to"}:
-        first, last = (_end_from_dict(data[key]) for key in ("from", "to"))
-        if isinstance(first, date) and isinstance(last, date):
+        first, last = (as_date(data[key]) for key in ("from", "to"))
+        if first and last:
             return condition((first, last))
-        return written_fraction(data["from"]), written_fraction(data["to"])
+        return _ends_from_dict(data["from"], data["to"])
     ((key, inner),) = data.items()
     for sign, named in _SIGNS.items():
         if key == named:
@@ -317,3 +329,13 @@ def _as_written(ours: Condition, theirs: Condition) -> Condition:
 
 def _end_from_dict(text: Any) -> Fraction | date:
     return as_date(text) or written_fraction(text)
+
+
+def _ends_from_dict(first: Any, last: Any) -> Condition:
+    """Two numbers; or two names, of which what they are asked of, if it has an order, says whether it has them."""
+    try:
+        return written_fraction(first), written_fraction(last)
+    except ValueError:
+        if not all(isinstance(end, str) and end.strip() for end in (first, last)):
+            raise
+        return Name(first), Name(last)

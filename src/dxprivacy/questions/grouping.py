@@ -12,8 +12,10 @@ from typing import overload
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute, Property
+from dxprivacy.attributes.ends import Name
 from dxprivacy.attributes.order import Places, Scale
-from dxprivacy.errors import QuestionError, did_you_mean
+from dxprivacy.attributes.ranks import from_to
+from dxprivacy.errors import Hint, QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Bools, Ints
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.model.universe import Universe
@@ -47,6 +49,11 @@ class Reference:
     def numbers(self) -> Sequence[Fraction] | None:
         """The number behind each listed value."""
         return self.fact.numbers if self.fact else self.attribute.numbers
+
+    @property
+    def instead_of_numbers(self) -> tuple[Hint, ...]:
+        """What to do where there are none."""
+        return self.attribute.instead_of_numbers if self.fact is None else ()
 
     @property
     def entry(self) -> Attribute | None:
@@ -115,6 +122,25 @@ class Grouping:
     groups: Ints
     labels: Sequence[str]
     name: str = ""
+    ends: tuple[tuple[str, str], ...] = ()  # the names at the ends of each group, where values are names in an order
+
+    def from_to(self, first: int, last: int) -> str:
+        """What neighbouring groups are called together."""
+        if self.ends:
+            return from_to(self.ends[first][0], self.ends[last][1])
+        return joined(self.labels[first], self.labels[last])
+
+
+def joined(first: str, last: str) -> str:
+    """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`; so are `0 to 10` and `10 to 20`."""
+    if first == last:
+        return first
+    if " to " in first and last.endswith("+"):
+        return f"{first.partition(' to ')[0]}+"
+    if " to " in first and " to " in last:
+        return f"{first.partition(' to ')[0]} to {last.partition(' to ')[2]}"
+    start = first.partition("–")[0]
+    return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"
 
 
 class _Texts(Sequence[str]):
@@ -162,7 +188,8 @@ def _each_value(ref: Reference) -> Grouping:
     groups = np.arange(listed + ref.attribute.has_other, dtype=np.int64)
     groups[listed:] = -1
     labels = _Texts(ref) if listed > _MANY else tuple(ref.text(k) for k in range(listed))
-    return Grouping(ref.axis, groups, labels, ref.name)
+    ends = tuple((label, label) for label in labels) if ref.attribute.ranked else ()
+    return Grouping(ref.axis, groups, labels, ref.name, ends)
 
 
 def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
@@ -185,11 +212,26 @@ def _grouping(ref: Reference, groups: Places, labels: Sequence[str]) -> Grouping
         labels = [labels[g] for g in present]
     padded = np.concatenate([of_each, np.full(int(ref.attribute.has_other), -1, dtype=np.int64)])
     name = f"{ref.attribute.name}.{ref.name}" if ref.fact else ref.name
-    return Grouping(ref.axis, padded, tuple(labels), name)
+    ends = _named_ends(ref, of_each, len(labels)) if ref.fact is None and ref.attribute.ranked else ()
+    return Grouping(ref.axis, padded, tuple(labels), name, ends)
 
 
-def _scale(ref: Reference, spec: str) -> Scale:
+def _named_ends(ref: Reference, groups: Ints, count: int) -> tuple[tuple[str, str], ...]:
+    """The names of the first and the last value of each group; groups of names are neighbours."""
+    starts = np.searchsorted(groups, np.arange(count + 1))
+    return tuple((ref.text(int(a)), ref.text(int(b) - 1)) for a, b in pairwise(starts))
+
+
+def _scale(ref: Reference, spec: str, ends: Plain = ()) -> Scale:
     scale = ref.attribute.order(ref.fact)
+    if scale is None and ends and isinstance(ends[0], Name):
+        raise QuestionError(
+            f"{ref.name} has no order, so nothing lies from {str(ends[0])[:40]!r} to {str(ends[1])[:40]!r}",
+            hints=[
+                (f"{spec}=…|…", "any of some values"),
+                ('order = ["never", "rarely", "often"]', "in the policy: values in their order"),
+            ],
+        )
     if scale is None:
         raise QuestionError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
     return scale
@@ -271,7 +313,7 @@ def fulfilling(ref: Reference, name: str, wanted: Condition) -> Bools:
 
 def _among(ref: Reference, name: str, wanted: Plain) -> Sequence[int]:
     if is_range(wanted):
-        return _scale(ref, name).inside(wanted[0], wanted[1])
+        return _scale(ref, name, wanted).inside(wanted[0], wanted[1])
     if ref.fact is not None and ref.entry is not None:
         meant = {k for v in wanted for k in ref.entry.find_all(v)}
         return [k for k, place in enumerate(ref.attribute.places_of(ref.fact)) if place in meant]

@@ -37,7 +37,7 @@ class Intervals(Question):
         groups = grouping.groups
         matrix = np.array([(groups >= a) & (groups <= b) for a, b in spans], dtype=np.int64)
         block = AlongAxis(universe, grouping.axis, matrix)
-        labels = [joined(grouping.labels[a], grouping.labels[b]) for a, b in spans]
+        labels = [grouping.from_to(a, b) for a, b in spans]
         answers = [Answer(label, 0, Linear(k, Fraction(1)), "", self.within) for k, label in enumerate(labels)]
         spanned = replace(grouping, labels=tuple(labels))
         return Workload(universe, (block,), in_groups(answers, [spanned], universe), (str(self),))
@@ -67,15 +67,3 @@ class Ranges(Intervals):
                 hints=[(f"{self.ask} {self.of}/10", "fewer, wider steps"), "prefixes"],
             )
         return [(a, b) for a in range(values) for b in range(a, values)]
-
-
-def joined(first: str, last: str) -> str:
-    """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`; so are `0 to 10` and `10 to 20`."""
-    if first == last:
-        return first
-    if " to " in first and last.endswith("+"):
-        return f"{first.partition(' to ')[0]}+"
-    if " to " in first and " to " in last:
-        return f"{first.partition(' to ')[0]} to {last.partition(' to ')[2]}"
-    start = first.partition("–")[0]
-    return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"

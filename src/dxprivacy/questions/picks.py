@@ -31,7 +31,6 @@ from dxprivacy.questions.asking import gather, quantile_of, table
 from dxprivacy.questions.candidates import Candidates, candidates
 from dxprivacy.questions.counts import Count
 from dxprivacy.questions.grouping import Grouping, group, resolve
-from dxprivacy.questions.intervals import joined
 from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.strategy_rows import Steps
@@ -225,7 +224,7 @@ class BinEdges(Pick):
         groups = grouping.groups
         inside = (groups >= low) & (groups < high)
         rows = np.where(groups < 0, 0, np.where(inside, self.bins - 1, -1)).astype(np.int64)
-        labels = [" | ".join(joined(grouping.labels[x], grouping.labels[y - 1]) for x, y in pairwise(c)) for c in edges]
+        labels = [" | ".join(grouping.from_to(x, y - 1) for x, y in pairwise(c)) for c in edges]
         unit = Fraction(1, self.bins)
         measure = "records more in the worst bin’s deviation than with the best edges"
         return _along(universe, grouping, rows, labels, terms, unit=unit, measure=measure)
@@ -323,8 +322,10 @@ def _grid(fine: Grouping, bins: int, *, coarser: bool) -> Grouping:
         return fine
     width = next(w for w in _WIDTHS if math.comb(max(-(-count // w) - 1, 0), bins - 1) <= MOST_CUTS)
     groups = np.where(fine.groups < 0, -1, fine.groups // width).astype(np.int64)
-    labels = tuple(joined(fine.labels[k], fine.labels[min(k + width, count) - 1]) for k in range(0, count, width))
-    return Grouping(fine.axis, groups, labels, fine.name)
+    spans = [(k, min(k + width, count) - 1) for k in range(0, count, width)]
+    labels = tuple(fine.from_to(a, b) for a, b in spans)
+    ends = tuple((fine.ends[a][0], fine.ends[b][1]) for a, b in spans) if fine.ends else ()
+    return Grouping(fine.axis, groups, labels, fine.name, ends)
 
 
 def _along(

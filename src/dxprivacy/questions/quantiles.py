@@ -83,7 +83,9 @@ class Quantiles(Question):
         ref = resolve(self.of, universe)
         if ref.numbers is None:
             raise QuestionError(
-                f"{ref.name} has no numbers in an order", where=f"question “{self}”", hints=[("count by …", "")]
+                f"{ref.name} has no numbers in an order",
+                where=f"question “{self}”",
+                hints=ref.instead_of_numbers or [("count by …", "")],
             )
         return Line(ref)
 

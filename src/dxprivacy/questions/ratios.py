@@ -144,7 +144,9 @@ class RatioOf(OfNumbers):
         """The numbers of an attribute on their grid; what is missing counts as 0."""
         ref = resolve(name, universe)
         if ref.numbers is None:
-            raise QuestionError(f"{ref.name} has no numbers to add up", where=f"question “{self}”")
+            raise QuestionError(
+                f"{ref.name} has no numbers to add up", where=f"question “{self}”", hints=ref.instead_of_numbers
+            )
         missing = [_NONE] if ref.attribute.has_other else []
         valid = ref.ends([])
         counted = valid if name == self.to else (min(*missing, *valid), max(*missing, *valid))

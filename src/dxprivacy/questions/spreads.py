@@ -98,7 +98,9 @@ class _Spreads(Question):
     def _centred(self, name: str, universe: Universe) -> _Centred:
         ref = resolve(name, universe)
         if ref.numbers is None:
-            raise QuestionError(f"{ref.name} has no numbers to average", where=f"question “{self}”")
+            raise QuestionError(
+                f"{ref.name} has no numbers to average", where=f"question “{self}”", hints=ref.instead_of_numbers
+            )
         least, most = ends_of(ref.numbers)
         centre, behind = (least + most) / _TWO, [Fraction(0)] * ref.attribute.has_other
         moved = [*(x - centre for x in ref.numbers), *behind]

@@ -48,7 +48,9 @@ class OfNumbers(Question):
         ref = resolve(self.of, universe)
         numbers = ref.numbers
         if numbers is None:
-            raise QuestionError(f"{ref.name} has no numbers to add up", where=f"question “{self}”")
+            raise QuestionError(
+                f"{ref.name} has no numbers to add up", where=f"question “{self}”", hints=ref.instead_of_numbers
+            )
         found.require_unit(ref.unit)
         left_out = self.missing == LEFT_OUT and ref.attribute.has_other and not ref.attribute.complete
         if left_out:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
 
+from dxprivacy.attributes.ends import End, Name
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.questions.conditions import AllOf, AnyOf, Compared, Condition, Conditions, Not, Plain, is_range
 
@@ -70,8 +71,10 @@ def write_condition(c: Plain, *, logic: bool = False) -> str:
     return "|".join(quoted(str(v), dots=alone, logic=logic) for v in c)
 
 
-def end_text(end: str | Fraction | date) -> str:
+def end_text(end: End) -> str:
     """An end of a range, or what is compared with."""
+    if isinstance(end, Name):
+        return quoted(end.text, dots=True)
     return end.isoformat() if isinstance(end, date) else number_text(Fraction(end))
 
 

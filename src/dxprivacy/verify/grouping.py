@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dxprivacy.verify.attributes import Attribute, Property
 from dxprivacy.verify.logic import Comparison, Wanted, fulfilled, holds
-from dxprivacy.verify.orders import ColumnOrder, Condition, Order, PointOrder
+from dxprivacy.verify.orders import ColumnOrder, Condition, Order, PointOrder, between
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 
@@ -146,6 +146,29 @@ class Grouping:
     groups: list[int]
     labels: list[str]
     column: str
+    ends: Sequence[tuple[str, str]] | None = None  # of each group, where values are names in an order
+
+    def joined(self, first: int, last: int) -> str:
+        """What the groups from one to another are called together."""
+        if self.ends is None:
+            return interval_label(self.labels[first], self.labels[last])
+        return between(self.ends[first][0], self.ends[last][1])
+
+
+def interval_label(first: str, last: str) -> str:
+    """From the start of one group to the end of another.
+
+    >>> [interval_label(*x) for x in (("0–9", "30–39"), ("0–9", "65+"), ("0 to 5", "5 to 7"), ("0 to 5", "9+"))]
+    ['0–39', '0+', '0 to 7', '0+']
+    """
+    if first == last:
+        return first
+    if " to " in first and last.endswith("+"):
+        return f"{first.partition(' to ')[0]}+"
+    if " to " in first and " to " in last:
+        return f"{first.partition(' to ')[0]} to {last.partition(' to ')[2]}"
+    start = first.partition("–")[0]
+    return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"
 
 
 def group(written: str, universe: Universe, where: str, *, edition: int = 3) -> Grouping:
@@ -165,7 +188,12 @@ def group(written: str, universe: Universe, where: str, *, edition: int = 3) -> 
         raise refuse(f"groups by {written[:40]!r}, in which nothing is", where)
     place = {key: k for k, key in enumerate(present)} | {-1: -1}
     padded = [place[key] for key in keys] + [-1] * named.attribute.other
-    return Grouping(named.axis, padded, [labels[key] for key in present], named.column(universe))
+    ends = None
+    if named.fact is None and named.attribute.ranked:
+        first = {key: v for v, key in reversed(list(enumerate(keys)))}
+        last = {key: v for v, key in enumerate(keys)}
+        ends = [(named.attribute.label(first[key]), named.attribute.label(last[key])) for key in present]
+    return Grouping(named.axis, padded, [labels[key] for key in present], named.column(universe), ends)
 
 
 def _plain(named: Named, edition: int) -> tuple[list[int], list[str]]:

@@ -39,8 +39,8 @@ class Joined:
 Wanted = Condition | Comparison | Denied | Joined
 
 
-def read(data: Any, where: str, deep: int = _DEEPEST) -> Wanted:
-    """A condition as it stands in a file."""
+def read(data: Any, where: str, deep: int = _DEEPEST, *, names: bool = False) -> Wanted:
+    """A condition as it stands in a file; `names`: ends of ranges may name values."""
     if not isinstance(data, dict):
         values = reading.each(data, where, reading.text)
         if not values:
@@ -51,6 +51,8 @@ def read(data: Any, where: str, deep: int = _DEEPEST) -> Wanted:
         first, last = (days.day(reading.text(ends[end], where)) for end in ("from", "to"))
         if first and last:
             return first, last
+        if names:
+            return reading.numbers_or_names(ends["from"], ends["to"], where)
         return reading.fraction(ends["from"], where), reading.fraction(ends["to"], where)
     ((key, inner),) = data.items()
     if key in _SIGNS:
@@ -59,11 +61,11 @@ def read(data: Any, where: str, deep: int = _DEEPEST) -> Wanted:
     if key not in ("not", "any", "all") or not deep:
         raise refuse(f"a condition with {key[:40]!r}", where)
     if key == "not":
-        denied = read(inner, where, deep - 1)
+        denied = read(inner, where, deep - 1, names=names)
         if isinstance(denied, Denied):
             raise refuse("a condition that denies a denial", where)
         return Denied(denied)
-    parts = [read(part, where, deep - 1) for part in reading.items(inner, where)]
+    parts = [read(part, where, deep - 1, names=names) for part in reading.items(inner, where)]
     every = key == "all"
     again = any(isinstance(part, Joined) and part.every == every for part in parts)
     lists = not every and all(isinstance(part, list) for part in parts)

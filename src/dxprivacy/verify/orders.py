@@ -13,9 +13,9 @@ from dxprivacy.verify.periods import Periods, span
 from dxprivacy.verify.reading import decimal, refuse
 from dxprivacy.verify.words import clock, clock_text, number_text
 
-End = Fraction | date
+End = Fraction | date | str
 Condition = list[str] | tuple[End, End]
-"""Any of these values, or from one end to the other."""
+"""Any of these values, or from one end to the other; texts are ends only where values are texts in an order."""
 
 
 class Order(ABC):
@@ -158,6 +158,51 @@ class ColumnOrder(PointOrder):
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         return _span(low, high)
+
+
+class RankOrder(Order):
+    """Texts in an order, at 0, 1, 2, …."""
+
+    def __init__(self, where: str, values: Sequence[str]) -> None:
+        super().__init__(where)
+        self.values = values
+        self.starts = [Fraction(k) for k in range(len(values))]
+
+    def read(self, written: str | End) -> Fraction:
+        """A text; a number is the text that it is written as, or the only one that is this number."""
+        text = number_text(written) if isinstance(written, Fraction) else str(written)
+        found = [k for k, value in enumerate(self.values) if value == text]
+        if not found and isinstance(written, Fraction):
+            found = [k for k, value in enumerate(self.values) if decimal(value) == written]
+        if len(found) != 1:
+            raise refuse(f"{text[:40]!r} is none of the values in order", self.where)
+        return self.starts[found[0]]
+
+    def inside(self, low: End, high: End) -> list[int]:
+        """From either of the two to the other."""
+        ends = self.read(low), self.read(high)
+        return list(range(int(min(ends)), int(max(ends)) + 1))
+
+    def named(self, ranks: Sequence[int]) -> tuple[str, str]:
+        """The names of the first and the last of some values."""
+        return self.values[min(ranks)], self.values[max(ranks)]
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        return between(*self.named([int(low), len(self.values) - 1 if high is None else int(high) - 1]))
+
+    def steps(self, width: str) -> tuple[list[int], list[str]]:
+        """So many at a time."""
+        size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
+        if not size:
+            raise refuse(f"groups values in order by {width[:40]!r}", self.where)
+        keys = [k // size for k in range(len(self.values))]
+        last = len(self.values) - 1
+        return keys, [between(self.values[a], self.values[min(a + size - 1, last)]) for a in range(0, last + 1, size)]
+
+
+def between(first: str, last: str) -> str:
+    """From one name to another."""
+    return first if first == last else f"{first} to {last}"
 
 
 class DayOrder(Order):

@@ -11,7 +11,6 @@ from dxprivacy.verify import reading
 from dxprivacy.verify.grouping import Grouping, group, resolve
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.questions.worded import bare
-from dxprivacy.verify.questions.written import interval_label
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 from dxprivacy.verify.words import number_text
@@ -173,8 +172,7 @@ class Bins(_Along):
         spans = list(dict.fromkeys(span for cut in edges for span in pairwise(cut)))
         groups = grouping.groups
         self.put(grouping, [[0 if g < 0 else bins - 1 if x <= g < y else -1 for g in groups] for x, y in spans])
-        labels = grouping.labels
-        self.labels = [" | ".join(interval_label(labels[x], labels[y - 1]) for x, y in pairwise(cut)) for cut in edges]
+        self.labels = [" | ".join(grouping.joined(x, y - 1) for x, y in pairwise(cut)) for cut in edges]
         self.unit = Fraction(1, bins)
         self.title = f"{bins} bins of {self.data['of']}"
 
@@ -183,9 +181,10 @@ def _coarser(fine: Grouping, bins: int) -> Grouping:
     """The finest steps with few enough sets of edges."""
     count = len(fine.labels)
     width = next(w for w in _WIDTHS if math.comb(max(-(-count // w) - 1, 0), bins - 1) <= _MOST_CUTS)
-    starts = range(0, count, width)
-    labels = [interval_label(fine.labels[k], fine.labels[min(k + width, count) - 1]) for k in starts]
-    return Grouping(fine.axis, [g if g < 0 else g // width for g in fine.groups], labels, fine.column)
+    spans = [(k, min(k + width, count) - 1) for k in range(0, count, width)]
+    labels = [fine.joined(a, b) for a, b in spans]
+    ends = None if fine.ends is None else [(fine.ends[a][0], fine.ends[b][1]) for a, b in spans]
+    return Grouping(fine.axis, [g if g < 0 else g // width for g in fine.groups], labels, fine.column, ends)
 
 
 _PICKS: dict[str, type[Pick]] = {"largest": Largest, "closest": Closest, "quantile": Quantile, "bins": Bins}

@@ -236,6 +236,16 @@ def fraction(value: Any, where: str) -> Fraction:
     return read
 
 
+def numbers_or_names(first: Any, last: Any, where: str) -> tuple[Fraction, Fraction] | tuple[str, str]:
+    """Two fractions, if both are; otherwise two texts, neither empty."""
+    texts = text(first, where), text(last, where)
+    if all(_FRACTION.fullmatch(x) for x in texts):
+        return fraction(first, where), fraction(last, where)
+    if not all(x.strip() for x in texts):
+        raise refuse("a range has two ends", where)
+    return texts
+
+
 def budget(value: Any, where: str) -> Exact:
     """A fraction that is not negative, or infinity."""
     if value == "inf":

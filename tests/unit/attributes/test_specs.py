@@ -13,6 +13,7 @@ from dxprivacy.accounting.pullback import Pullback, PulledBack
 from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.matching import Recoding, relate
+from dxprivacy.attributes.ordered import Ordered
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.registry import KINDS, attribute_from_spec
 from dxprivacy.attributes.values import Values
@@ -37,6 +38,7 @@ SOME = [
     Values(name="sex", values=("M", "F"), has_other=False),
     Values(name="größe", column='a "b"', values=("", " ", "1", "true")),
     Integers(name="age", low=-3, high=3, unit="years", other_value=F(1, 3)),
+    Ordered(name="stage", values=("I", "II"), has_other=False),
     PLACES,
 ]
 

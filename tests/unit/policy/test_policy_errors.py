@@ -130,8 +130,8 @@ def test_what_is_wrong_with_the_whole_policy_is_said_with_line_and_remedy(text, 
 @pytest.mark.parametrize(
     ("body", "line", "what", "mend"),
     [
-        ("", 3, "x needs one of values, integers, numbers, dates", 'values = ["M", "F"]'),
-        ("epsilon = 1", 3, "x needs one of values, integers, numbers, dates", "integers = [0, 120]"),
+        ("", 3, "x needs one of values, order, integers, numbers", 'values = ["M", "F"]'),
+        ("epsilon = 1", 3, "x needs one of values, order, integers, numbers", "integers = [0, 120]"),
         ("value = [1]\nepsilon = 1", 4, "“value” means nothing here", "values   did you mean this?"),
         ("numbers = [0, 9]\nepsilon = 1", 4, "x: numbers need the width of a cell", "add   step = 1000"),
         ("numbers = 9\nepsilon = 1", 4, "x: numbers needs two ends", "numbers = [0, 200000]"),

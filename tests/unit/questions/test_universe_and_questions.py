@@ -178,7 +178,7 @@ def test_the_words_table_and_of_are_understood():
     "text",
     ["", "  ", "cuont by sex", "mean", "table", "count by", "count where", "count where age", "count where age=",
      "count within", "count within x", "count within -3", "count within 0", "count by sex sex", "count by sex,",
-     "count where age=9..1", "count where age=a..b", "count '", "count by 'sex", "mean by sex", "∞",
+     "count where age=9..1", "count where age=..9", "count '", "count by 'sex", "mean by sex", "∞",
      "count within 1e999"],
 )  # fmt: skip
 def test_unreadable_questions_are_refused_with_our_error(text):

@@ -5,7 +5,9 @@ from typing import Any
 from dxprivacy.verify.attributes.base import Attribute, Property
 from dxprivacy.verify.attributes.dates import Dates
 from dxprivacy.verify.attributes.integers import Integers
+from dxprivacy.verify.attributes.located import Grid, Nearest
 from dxprivacy.verify.attributes.numbers import Numbers
+from dxprivacy.verify.attributes.ordered import Ordered
 from dxprivacy.verify.attributes.points import Points
 from dxprivacy.verify.attributes.series import Series
 from dxprivacy.verify.attributes.times import Times
@@ -15,14 +17,18 @@ from dxprivacy.verify.reading import refuse
 
 __all__ = ["Attribute", "Property", "attribute"]
 
-_KINDS: dict[str, type[Values | Integers | Numbers | Dates | Weekdays | Times | Points | Series]] = {
+_Kind = type[Values | Ordered | Integers | Numbers | Dates | Weekdays | Times | Points | Nearest | Grid | Series]
+_KINDS: dict[str, _Kind] = {
     "values": Values,
+    "ordered": Ordered,
     "integers": Integers,
     "numbers": Numbers,
     "dates": Dates,
     "weekdays": Weekdays,
     "times": Times,
     "points": Points,
+    "nearest": Nearest,
+    "grid": Grid,
     "series": Series,
 }
 

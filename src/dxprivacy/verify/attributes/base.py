@@ -50,6 +50,7 @@ class Attribute(ABC):
     listed: int
     optional: Sequence[str] = ()
     clamp = False
+    ranked = False  # names in an order, by which groups are called
     numbers: Sequence[Fraction] | None = None
     properties: Sequence[Property] = ()
 

@@ -8,7 +8,6 @@ from dxprivacy.verify.questions.answers import Asked
 from dxprivacy.verify.questions.base import each_row
 from dxprivacy.verify.questions.notes import clamped
 from dxprivacy.verify.questions.worded import Worded, bare
-from dxprivacy.verify.questions.written import interval_label
 from dxprivacy.verify.reading import refuse
 
 _MOST_RANGES = 300
@@ -29,7 +28,7 @@ class _Intervals(Worded):
         grouping = group(self.of, self.universe, self.where, edition=self.edition)
         spans = self.spans(len(grouping.labels))
         block = Along(grouping.axis, grouping.groups, spans)
-        labels = [interval_label(grouping.labels[a], grouping.labels[b]) for a, b in spans]
+        labels = [grouping.joined(a, b) for a, b in spans]
         named = [((grouping.column, label),) for label in labels]
         return self.asked([block], labels, named, each_row(block), notes=clamped(self))
 

@@ -36,7 +36,9 @@ class Worded(Question):
         pair = reading.items(data, self.where)
         if len(pair) != 2:
             raise refuse("a condition is a name and what it wants", self.where)
-        return reading.text(pair[0], self.where), read(pair[1], self.where)
+        name = reading.text(pair[0], self.where)
+        named = resolve(name, self.universe, self.where)
+        return name, read(pair[1], self.where, names=named.fact is None and named.attribute.ranked)
 
     def words(self, *, goals: bool = True, cells: bool = False) -> str:
         """As somebody would ask it; `cells`: conditions by what is really counted."""

@@ -52,6 +52,8 @@ def write_plain(condition: Condition, *, logic: bool = False) -> str:
 
 
 def _end(end: End) -> str:
+    if isinstance(end, str):
+        return quoted(end, dots=True)
     return number_text(end) if isinstance(end, Fraction) else end.isoformat()
 
 
@@ -68,19 +70,3 @@ def quoted(text: str, *, dots: bool = False, logic: bool = False) -> str:
         return text
     mark = '"' if "'" in text and '"' not in text else "'"
     return mark + text.replace(mark, 2 * mark) + mark
-
-
-def interval_label(first: str, last: str) -> str:
-    """From the start of one group to the end of another.
-
-    >>> [interval_label(*x) for x in (("0–9", "30–39"), ("0–9", "65+"), ("0 to 5", "5 to 7"), ("0 to 5", "9+"))]
-    ['0–39', '0+', '0 to 7', '0+']
-    """
-    if first == last:
-        return first
-    if " to " in first and last.endswith("+"):
-        return f"{first.partition(' to ')[0]}+"
-    if " to " in first and " to " in last:
-        return f"{first.partition(' to ')[0]} to {last.partition(' to ')[2]}"
-    start = first.partition("–")[0]
-    return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"
