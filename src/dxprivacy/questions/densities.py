@@ -12,6 +12,7 @@ from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.blocks import SoftTable
+from dxprivacy.model.blocks.soft import MOST_ENTRIES
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
@@ -108,11 +109,12 @@ class Density(Question):
         step = scale.step if isinstance(scale, Cells) else Fraction(0)
         low, high = line.ends[0] - step / 2, line.ends[1] + step / 2
         first, last = math.floor(low / every), math.ceil(high / every) if step else math.floor(high / every) + 1
-        if last - first > MOST_CELLS:
+        most = max(min(MOST_CELLS, MOST_ENTRIES // len(line.numbers)), 1)
+        if last - first > most:
             raise TooLarge(
-                f"{last - first:,} cells are more than {MOST_CELLS:,}",
+                f"{last - first:,} cells are more than {most:,}",
                 where=f"question “{self}”",
-                hints=[(f"every {number_text(every * -(-(last - first) // MOST_CELLS))}", "or more")],
+                hints=[(f"every {number_text(every * -(-(last - first) // most))}", "or more")],
             )
         return [k * every for k in range(first, last + 1)]
 

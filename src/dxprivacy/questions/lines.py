@@ -64,9 +64,10 @@ class Line:
         return int((self.ends[1] - self.ends[0]) / self.tick) if self.tick else 0
 
     def places(self, size: int, tick: Fraction) -> Ints:
-        """How many ticks of any kind each value lies behind the least; of `other` as of the least."""
-        numbers, least = self.numbers, self.ends[0]
-        places: Ints = np.zeros(size, dtype=np.int64)
+        """How many ticks of any kind each value lies behind the least; `other` where it counts in means, or below."""
+        numbers, (least, most) = self.numbers, self.ends
+        declared = min(max(self.ref.attribute.other_in_sums(numbers), least), most)
+        places: Ints = np.full(size, (declared - least) // tick, dtype=np.int64)
         if isinstance(numbers, Evenly):
             places[: len(numbers)] = np.arange(len(numbers)) * int(numbers.step / tick)
         else:

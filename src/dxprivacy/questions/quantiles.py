@@ -14,6 +14,7 @@ from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.blocks import Block, SoftTable
+from dxprivacy.model.blocks.soft import MOST_ENTRIES
 from dxprivacy.model.recipes.inverse import Inverse, Ramps
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
@@ -102,10 +103,11 @@ class Quantiles(Question):
                 where=f"question “{self}”",
             )
         number = -(-line.steps // steps)
-        if number > MOST_RAMPS or steps > _MOST_STEPS:
-            least = number_text(line.tick * -(-line.steps // MOST_RAMPS))
+        if number > MOST_RAMPS or steps > _MOST_STEPS or number * len(line.numbers) > MOST_ENTRIES:
+            most = max(min(MOST_RAMPS, MOST_ENTRIES // len(line.numbers)), 1)
+            least = number_text(line.tick * -(-line.steps // most))
             raise TooLarge(
-                f"ranks at {number:,} places are more than {MOST_RAMPS:,}",
+                f"ranks at {number:,} places of {len(line.numbers):,} values are too many",
                 where=f"question “{self}”",
                 hints=[(f"width {least}", "or more"), ("no width", "a plan chooses it")],
             )

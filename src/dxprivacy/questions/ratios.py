@@ -114,7 +114,7 @@ class RatioOf(OfNumbers):
         found = Grouped.of(self, universe)
         found.require_unit("")
         labels = found.labels
-        top, bottom = (self._numbers(name, universe) for name in (self.of, self.to))
+        top, bottom = self._numbers(self.of, universe), self._numbers(self.to, universe, divisor=True)
         found.leave_out_other(bottom.ref)
         if bottom.least <= 0:
             raise QuestionError(
@@ -140,7 +140,7 @@ class RatioOf(OfNumbers):
         answers = [Answer(label, 0, r, "", self.within) for label, r in zip(labels, recipes, strict=True)]
         return Workload(universe, (sums, under), found.in_groups(answers), (str(self),))
 
-    def _numbers(self, name: str, universe: Universe) -> "_Numbers":
+    def _numbers(self, name: str, universe: Universe, *, divisor: bool = False) -> "_Numbers":
         """The numbers of an attribute on their grid; what is missing counts as 0."""
         ref = resolve(name, universe)
         if ref.numbers is None:
@@ -149,7 +149,7 @@ class RatioOf(OfNumbers):
             )
         missing = [_NONE] if ref.attribute.has_other else []
         valid = ref.ends([])
-        counted = valid if name == self.to else (min(*missing, *valid), max(*missing, *valid))
+        counted = valid if divisor else (min(*missing, *valid), max(*missing, *valid))
         return _Numbers(ref, shifted_grid(ref.numbers, _NONE, missing), *counted)
 
 

@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.blocks import SoftTable
+from dxprivacy.model.blocks.soft import MOST_ENTRIES
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.grouped import Grouped
@@ -74,11 +75,19 @@ def _parts(line: Line, groups: Ints, size: int, blur: Fraction) -> tuple[Ints, i
         heights, whole = np.zeros((0, len(groups)), dtype=np.int64), 1
         stretches: Ints = np.ones((1, len(groups)), dtype=np.int64)
     else:
+        if max(len(borders), size) * len(groups) > MOST_ENTRIES:
+            raise TooLarge(
+                f"soft borders between {len(borders) + 1:,} groups of {len(groups):,} values are too many",
+                hints=["wider groups"],
+            )
         heights, whole = line.below(borders, STRETCH * blur, len(groups))
         stretches = between(heights, whole)
     parts = np.zeros((size, len(groups)), dtype=np.int64)
     for owner, stretch in zip(owners, stretches, strict=True):
         if owner >= 0:
             parts[owner] += stretch
-    parts[:, len(line.numbers) :] = 0  # `other` is on no line
+    parts[:, len(line.numbers) :] = 0
+    for value in range(len(line.numbers), len(groups)):  # `other` is on no line, and counts whole where it is wanted
+        if groups[value] >= 0:
+            parts[groups[value], value] = whole
     return parts, whole

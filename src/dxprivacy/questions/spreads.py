@@ -23,7 +23,7 @@ class _Centred(NamedTuple):
     """An attribute's valid numbers, from the middle of their range."""
 
     ref: Reference
-    numbers: list[Fraction]  # of `other` 0: it is left out
+    numbers: list[Fraction]  # of `other` 0 where it is left out
     grid: Grid
 
     @property
@@ -102,7 +102,10 @@ class _Spreads(Question):
                 f"{ref.name} has no numbers to average", where=f"question “{self}”", hints=ref.instead_of_numbers
             )
         least, most = ends_of(ref.numbers)
-        centre, behind = (least + most) / _TWO, [Fraction(0)] * ref.attribute.has_other
+        centre = (least + most) / _TWO
+        counted = ref.attribute.complete  # then what is invalid counts as declared; else it is left out
+        declared = ref.attribute.other_in_sums(ref.numbers) - centre if counted else Fraction(0)
+        behind = [declared] if ref.attribute.has_other else []
         moved = [*(x - centre for x in ref.numbers), *behind]
         return _Centred(ref, moved, shifted_grid(ref.numbers, centre, behind))
 

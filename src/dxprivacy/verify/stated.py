@@ -39,6 +39,7 @@ class Stated:
         if kind not in self._exact:
             r = answer.recipe
             moved = r.below or r.above or (r.bias if self.edition > 2 else 0)
+            moved = moved or (r.worked_out is not None and not r.worked_out.may_be_exact)
             self._exact[kind] = not moved and all(
                 self.laws[row].variance == 0 and not self.shifts[row] for row in answer.rows
             )

@@ -47,7 +47,7 @@ def test_no_output_replaces_the_query(dxp, policy):
 @pytest.mark.parametrize(
     ("query", "code", "words"),
     [
-        ("SELECT MAX(age) FROM people", 4, ["MAX is not offered", "^^^", "QUANTILE_CONT"]),
+        ("SELECT MAX(age) FROM people", 4, ["MAX is not offered", "^^^", "QUANTILE_DISC"]),
         ("@nothing.sql", 2, ["nothing.sql", "no such file"]),
         ("@.", 2, ["cannot be read"]),
         ("@/dev/zero", 2, ["cannot be read"]),

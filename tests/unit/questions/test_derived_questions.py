@@ -152,7 +152,7 @@ def test_a_grid_of_a_billion_cells_is_refused_at_once():
     with pytest.raises(TooLarge, match="cells are more than"):
         parse("density income width 1 every 0.0000001").on(UNIVERSE)
     wide = dx.Universe([dx.Integers(name="x", low=0, high=3_000_000)])
-    with pytest.raises(TooLarge, match="ranks at 3,000,000 places"):
+    with pytest.raises(TooLarge, match="ranks at 3,000,000 places of"):
         parse("median x width 0").on(wide)
 
 

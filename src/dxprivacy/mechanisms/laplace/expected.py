@@ -25,7 +25,7 @@ def all_expected(
     for answer in workload.answers:
         rows = answer.recipe.rows
         shift = shifts[rows[0]] if shifts is not None else 0.0
-        key = (answer.question, shift, *[(block_of[r], law_of[r]) for r in rows])
+        key = (answer.question, answer.recipe.which, shift, *[(block_of[r], law_of[r]) for r in rows])
         if key not in known:
             known[key] = answer.recipe.expected(given, records, shift)
         out.append(known[key])

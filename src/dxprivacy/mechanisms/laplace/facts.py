@@ -109,9 +109,8 @@ class PlanFacts(Facts):
         """Whether an answer has no noise, and nothing else moves it: shift, rounding, or cells that hide a part."""
         shifts = self.measured.shifts
         recipe = answer.recipe
-        return not (recipe.below or recipe.above or recipe.bias) and all(
-            self.laws[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows
-        )
+        hidden = recipe.below or recipe.above or recipe.bias or not recipe.may_be_exact
+        return not hidden and all(self.laws[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows)
 
     @cached_property
     def certificate(self) -> Certificate:

@@ -124,9 +124,11 @@ def _instead(task: Task, own: Candidate) -> list[Candidate]:
         if maker.instead is None or task.watch.over or not (maker.in_auto(task) and maker.applies(task)):
             continue
         try:
-            out.append(try_maker(task, maker, own)[0])
+            found = try_maker(task, maker, own)[0]
+            _ = task.merit(found)  # its way back may be more than can be worked out
         except NotCertified:
             continue
+        out.append(found)
     return out
 
 

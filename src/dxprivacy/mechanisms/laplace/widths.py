@@ -1,8 +1,8 @@
 """How far to smooth a question that leaves it open: from public numbers alone, so that it is known before spending.
 
 A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … that one is taken for a quantile whose noise, as if
-numbers lay evenly over half of their range, and a twelfth of whose width together are least; for a density the smallest
-one whose noise is a tenth of what a cell then holds.
+numbers lay evenly over half of their range, a twelfth of whose width and a tenth of whose interval together are least;
+for a density the smallest one whose noise is a tenth of what a cell then holds.
 """
 
 import math
@@ -23,6 +23,8 @@ from dxprivacy.questions.densities import MOST_CELLS, Density
 from dxprivacy.questions.quantiles import MOST_RAMPS, Quantiles
 
 _BIAS = 12  # a ramp moves a quantile by less than this part of its width, where numbers lie smoothly
+_INTERVAL = 10  # a part of how wide its interval is, so that this counts too
+_MOST_ENTRIES = 2_000_000  # ramps or cells times values: what is worked out for each width that is tried
 _FEW = 1_000  # records that it is chosen for, where nobody says how many there are
 
 
@@ -35,13 +37,16 @@ def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | No
 def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) -> Asked:
     if isinstance(question, Quantiles) and question.width is None:
         line = question.line(metric.universe)
-        tried = [replace(question, width=steps * line.tick) for steps in _widths(line.steps)]
+        few = [steps for steps in _widths(line.steps) if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES]
+        tried = [replace(question, width=steps * line.tick) for steps in few]
         return min(tried, key=lambda one: _error(one, metric, share, records), default=question)
     if isinstance(question, Density) and question.width is None:
         line = question.line(metric.universe)
         for steps in _widths(line.steps):
             wide = replace(question, width=steps * line.tick)
-            if 2 * line.steps <= MOST_CELLS * steps and _clear(wide, metric, share, records):
+            cells = 2 * line.steps // steps
+            possible = cells <= MOST_CELLS and cells * len(line.numbers) <= _MOST_ENTRIES
+            if possible and _clear(wide, metric, share, records):
                 return wide
     return question
 
@@ -77,8 +82,9 @@ def _error(question: Quantiles, metric: Metric, share: Fraction, records: int) -
     noisy, workload = _least_noise(question, metric, share)
     if noisy is None:
         return math.inf
-    worst = max(answer.recipe.expected(noisy, records, 0.0).rmse for answer in workload.answers)
-    return worst**2 + (float(question.width or 0) / _BIAS) ** 2
+    errors = [answer.recipe.expected(noisy, records, 0.0) for answer in workload.answers]
+    worst, wide = max(e.rmse for e in errors), max(e.noise_half_width for e in errors)
+    return worst**2 + (float(question.width or 0) / _BIAS) ** 2 + (wide / _INTERVAL) ** 2
 
 
 def _least_noise(question: Asked, metric: Metric, share: Fraction) -> tuple[Sequence[Law] | None, Workload]:

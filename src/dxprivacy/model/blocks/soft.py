@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.model.blocks.base import Block, Differences, classes_of_rows, require_exact
 from dxprivacy.model.blocks.explicit import dense_loads
 from dxprivacy.model.blocks.one_hot import OneHot
 from dxprivacy.model.occupied import Occupied
+
+MOST_ENTRIES = 20_000_000  # parts times values, and groups beside times values
 
 
 class SoftTable(Block):
@@ -36,6 +38,11 @@ class SoftTable(Block):
         self.axis, self.beside = axis, beside
         if axis in beside.axes or matrix.ndim != 2 or matrix.shape[1] != self.universe.shape[axis]:
             raise QuestionError("soft groups need a column for each value of one attribute, and groups of others")
+        if matrix.shape[0] * matrix.shape[1] > MOST_ENTRIES or beside.rows * matrix.shape[1] > MOST_ENTRIES:
+            raise TooLarge(
+                f"{matrix.shape[0]:,} parts of {matrix.shape[1]:,} values in {beside.rows:,} groups are too many",
+                hints=["a larger width, fewer cells, or coarser values and groups"],
+            )
         columns = csc_array(matrix, dtype=np.int64)
         columns.sum_duplicates()
         columns.eliminate_zeros()

@@ -88,6 +88,16 @@ class Recipe(ABC):
         return "means"
 
     @property
+    def which(self) -> object:
+        """What tells recipes of one question apart besides their rows; nothing, mostly."""
+        return None
+
+    @property
+    def may_be_exact(self) -> bool:
+        """Whether its value is the true one where rows have no noise."""
+        return True
+
+    @property
     def assumed(self) -> str:
         """What else their errors are reckoned for, before anything is known of the data."""
         return ""

@@ -66,6 +66,15 @@ class Inverse(Recipe):
         return "quantiles"
 
     @property
+    def which(self) -> object:
+        return self.at
+
+    @property
+    def may_be_exact(self) -> bool:
+        """Only ranks as they are tell the number itself."""
+        return self.ramps.steps == 1
+
+    @property
     def assumed(self) -> str:
         return HALF_THE_RANGE
 
@@ -167,13 +176,19 @@ class Inverse(Recipe):
         return value, min(max(float(ends[0]), whole[0]), value), max(min(float(ends[1]), whole[1]), value)
 
     def value(self, rows: Sequence[Number], records: float) -> float:
-        """Where the rising function closest to the rows, straight between the middles of ramps, reaches the share."""
+        """Where the rising function closest to the rows, straight between the middles of ramps, reaches the share.
+
+        Of ranks that are not smoothed, the first number that does.
+        """
         ramps, counted = self.ramps, [Fraction(rows[self.first + k]) for k in range(self.ramps.number)]
         heights = rising(counted)
         size = self._size(rows, records, heights)
         if size <= 0:
             return float(ramps.start + ramps.end) / 2
         bottom, top, wanted = -self.less * size, (1 - self.less) * size, (self.at - self.less) * size
+        if ramps.steps == 1:  # ranks as they are: the first number that reaches the share
+            reached = next((k for k, height in enumerate(heights) if height >= wanted), ramps.number)
+            return float(ramps.at(Fraction(reached)))
         points = [bottom, *(min(max(height, bottom), top) for height in heights), top]
         before = max(k for k, height in enumerate(points) if height < wanted)
         after = min(k for k, height in enumerate(points) if height > wanted)

@@ -19,22 +19,22 @@ from dxprivacy.questions.sql.where import Where
 OFFERED = (
     "COUNT(*), COUNT(x), SUM(x), AVG(x)",
     "VAR_POP(x), STDDEV_POP(x), COVAR_POP(x, y), CORR(x, y)",
-    "MEDIAN(x), QUANTILE_CONT(x, 0.9)",
+    "MEDIAN(x), QUANTILE_DISC(x, 0.9)",
     "AVG(CASE WHEN … THEN 1 ELSE 0 END)",
 )
 _POPULATION = "ours is of the population: the mean squared distance, without n - 1"
 _ENDS = "a largest or smallest value hangs on one record; a quantile near the end does not"
-_QUANTILE = ("QUANTILE_CONT(x, 0.9)", "a number between 0 and 1")
+_QUANTILE = ("QUANTILE_DISC(x, 0.9)", "a number between 0 and 1")
 _INSTEAD: dict[type[Node], tuple[str, Hint]] = {
     exp.Variance: ("a sample variance is not offered", ("VAR_POP(x)", _POPULATION)),
     exp.Stddev: ("a sample deviation is not offered", ("STDDEV_POP(x)", _POPULATION)),
     exp.StddevSamp: ("a sample deviation is not offered", ("STDDEV_POP(x)", _POPULATION)),
     exp.CovarSamp: ("a sample covariance is not offered", ("COVAR_POP(x, y)", _POPULATION)),
-    exp.Max: ("MAX is not offered", ("QUANTILE_CONT(x, 0.99)", _ENDS)),
-    exp.Min: ("MIN is not offered", ("QUANTILE_CONT(x, 0.01)", _ENDS)),
-    exp.PercentileDisc: ("quantiles are continuous", _QUANTILE),
-    exp.Quantile: ("quantiles are continuous", _QUANTILE),
-    exp.ApproxQuantile: ("quantiles are continuous", _QUANTILE),
+    exp.Max: ("MAX is not offered", ("QUANTILE_DISC(x, 0.99)", _ENDS)),
+    exp.Min: ("MIN is not offered", ("QUANTILE_DISC(x, 0.01)", _ENDS)),
+    exp.PercentileCont: ("quantiles are numbers that records have, not between two of them", _QUANTILE),
+    exp.Quantile: ("quantiles are numbers that records have", _QUANTILE),
+    exp.ApproxQuantile: ("quantiles are numbers that records have", _QUANTILE),
     exp.Window: ("window functions are not offered", ("GROUP BY", "an answer for each group")),
     exp.Filter: ("FILTER is not offered", ("WHERE", "in a query of its own")),
     exp.Div: ("quotients are not offered", ("AVG(x)", "in words: ratio of sum x to count")),
@@ -131,7 +131,7 @@ class Aggregates:
         return {"ask": "quantile", "of": self.columns.numeric(node.this)}
 
     def quantile(self, node: Node) -> dict[str, Any]:
-        """`QUANTILE_CONT(x, 0.9)`, or of a list."""
+        """`QUANTILE_DISC(x, 0.9)`, or of a list."""
         self.columns.query.only(node, "this", "expression")
         shares = node.args.get("expression")
         if shares is None:
@@ -139,12 +139,12 @@ class Aggregates:
         return self._quantile(node.this, shares)
 
     def within_group(self, node: Node) -> dict[str, Any]:
-        """`PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)`."""
+        """`PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY x)`."""
         query, order = self.columns.query, node.args.get("expression")
         hints = [_QUANTILE]
         query.only(node, "this", "expression")
-        if not isinstance(node.this, exp.PercentileCont) or not isinstance(order, exp.Order):
-            raise query.at(node, "only PERCENTILE_CONT is offered WITHIN GROUP", hints)
+        if not isinstance(node.this, exp.PercentileDisc) or not isinstance(order, exp.Order):
+            raise query.at(node, "only PERCENTILE_DISC is offered WITHIN GROUP", hints)
         query.only(node.this, "this")
         query.only(order, "expressions")
         if len(order.expressions) != 1 or not isinstance(order.expressions[0], exp.Ordered):
@@ -176,6 +176,6 @@ _READERS: dict[type[Node], Callable[[Aggregates, Node], dict[str, Any]]] = {
     exp.CovarPop: lambda asked, node: asked.pair(node, "covariance"),
     exp.Corr: lambda asked, node: asked.pair(node, "correlation"),
     exp.Median: Aggregates.median,
-    exp.PercentileCont: Aggregates.quantile,
+    exp.PercentileDisc: Aggregates.quantile,
     exp.WithinGroup: Aggregates.within_group,
 }

@@ -57,6 +57,11 @@ class WorkedOut(ABC):
     ) -> list[tuple[float, float, float, bool]]:
         """Value, both ends of its interval, and whether it says nothing."""
 
+    @property
+    def may_be_exact(self) -> bool:
+        """Whether its value is the true one where rows have no noise."""
+        return True
+
     @abstractmethod
     def moved(self) -> float:
         """How far a step of its rows moves it, at most, where it says anything."""

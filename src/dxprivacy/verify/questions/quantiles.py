@@ -57,6 +57,10 @@ class Quantile(WorkedOut):
         return (*range(self.ramps.number), *(() if self.count is None else (self.count,)))
 
     @property
+    def may_be_exact(self) -> bool:
+        return self.ramps.ticks == 1
+
+    @property
     def _steps(self) -> int:
         return self.ramps.ticks * self.less.denominator
 
@@ -123,8 +127,11 @@ class Quantile(WorkedOut):
         if size <= 0:
             return float(self.ramps.start + self.ramps.end) / 2
         ends = -self.less * size, (1 - self.less) * size
-        points = [ends[0], *(min(max(h, ends[0]), ends[1]) for h in heights), ends[1]]
         wanted = (self.at - self.less) * size
+        if self.ramps.ticks == 1:
+            first = next((k for k, h in enumerate(heights) if h >= wanted), self.ramps.number)
+            return float(self.ramps.at(Fraction(first)))
+        points = [ends[0], *(min(max(h, ends[0]), ends[1]) for h in heights), ends[1]]
         left = max(k for k, height in enumerate(points) if height < wanted)
         right = min(k for k, height in enumerate(points) if height > wanted) - 1
         crossed = [k + (wanted - points[k]) / (points[k + 1] - points[k]) for k in (left, right)]
@@ -253,9 +260,11 @@ class Quantiles(ByGroups):
         number = -(-ticks // rise)
         if (rise > ticks and self.width is not None) or number > _MOST_RAMPS:
             raise refuse("has ramps that are too wide, or too many", self.where)
-        axis = resolve(self.of, self.universe, self.where).axis
+        attribute = resolve(self.of, self.universe, self.where).attribute
         places = [int((x - different[0]) / tick) for x in numbers]
-        places += [0] * (self.universe.shape[axis] - len(places))
+        if attribute.other:
+            declared = min(max(attribute.in_sums(numbers, zero=False)[-1], different[0]), different[-1])
+            places.append(int((declared - different[0]) // tick))
         return Ramps(different[0], rise * tick, number, rise, different[-1]), places
 
     def _column(self, place: int, ramps: Ramps, less: Fraction) -> dict[int, int]:

@@ -146,7 +146,7 @@ class Count(ByGroups):
                 if group >= 0:
                     column[group] = column.get(group, 0) + amount
             columns.append(column)
-        columns += [{}] * (self.universe.shape[axis] - listed)
+        columns += [{group: whole} if group >= 0 else {} for group in found.groups[axis][listed:]]
         around = beside(found, axis)
         block = Soft(axis, found.sizes[axis], columns, around, Fraction(1, whole), Fraction(0))
         recipe = Recipe(block.unit, block.bias)

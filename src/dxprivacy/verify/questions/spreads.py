@@ -260,7 +260,8 @@ class _Spreads(ByGroups):
         """From the middle of the range; nothing for what is no number."""
         assert of.numbers is not None
         middle = sum(ends_of(of.numbers), Fraction(0)) / 2
-        return [*(x - middle for x in of.numbers), *[Fraction(0)] * of.attribute.other]
+        declared = of.attribute.in_sums(of.numbers, zero=False)[-1] - middle if of.attribute.complete else Fraction(0)
+        return [*(x - middle for x in of.numbers), *[declared] * of.attribute.other]
 
     def _sums(self, found: Grouped, factors: list[tuple[Named, list[Fraction]]]) -> tuple[Block, _Sum]:
         (one, x), (two, y) = factors[0], factors[-1]
