@@ -55,7 +55,7 @@ def random_axis(rng, name: str, *, places=False, plain=False):
     extra = {"zero": 0.0, "infinite": 0.0} if plain else {}
     has_other = rng.random() < 0.7
     other = rational(rng, **extra) if rng.random() < 0.3 else None
-    ordered = ["integers", "numbers", "dates", "series", "ordered"]
+    ordered = ["integers", "numbers", "dates", "series"]
     kind = rng.choice(["values", "per-value", *ordered] + (["euclidean", "great-circle"] if places else []))
     if kind in ("values", "per-value"):
         listed = tuple(f"{name}{k}" for k in range(rng.randint(1, 3)))
@@ -86,13 +86,15 @@ def random_axis(rng, name: str, *, places=False, plain=False):
 
 
 def _ordered(rng, name: str, kind: str, has_other: bool):
-    """Whole numbers, numbers in cells, days, short series, or names in an order."""
+    """Whole numbers, numbers in cells, days, short series; of some whole numbers names in an order.
+
+    Nothing more is drawn for these: seeds that once found a mistake stand for the same models as then.
+    """
     low, size = rng.randint(-5, 5), rng.randint(1, 4)
-    if kind == "ordered":
+    if kind == "integers" and low < -3:
         listed = tuple(f"{name} {k}" for k in range(size))
-        places = sorted(Fraction(x, rng.choice([1, 2, 6])) for x in rng.sample(range(-30, 30, 7), size))
-        growing = len(set(places)) == size and rng.random() < 0.7
-        return Ordered(name=name, values=listed, places=tuple(places) if growing else (), has_other=has_other)
+        places = tuple(Fraction(x) for x in ("-5/2", "-2", "1/3", "9"))[:size]
+        return Ordered(name=name, values=listed, places=places if low == -5 else (), has_other=has_other)
     if kind == "dates":
         first = date(2026, 2, 26) + timedelta(days=low)
         return Dates(name=name, first=first, last=first + timedelta(days=size - 1), has_other=has_other)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dxprivacy.attributes.order import Singles
 from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import number_text
@@ -26,8 +27,7 @@ def soft_line(question: Question, found: Grouped) -> Line:
         ref = resolve(name, found.universe)
         refs[ref.axis, ref.name] = ref
     numbered = [ref for ref in refs.values() if ref.numbers is not None]
-    series = any(ref.fact is not None and ref.entry is not None for ref in numbered)
-    if len(numbered) == 1 and not series and sum(axis == numbered[0].axis for axis, _ in refs) == 1:
+    if len(numbered) == 1 and _on_a_line(numbered[0]) and sum(axis == numbered[0].axis for axis, _ in refs) == 1:
         line = Line(numbered[0], by_middles=True)
         if line.tick:
             return line
@@ -35,6 +35,12 @@ def soft_line(question: Question, found: Grouped) -> Line:
     what = "blur needs groups of numbers in an order, or a condition on some"
     what = f"blur of which: {names}?" if len(numbered) > 1 else what
     raise QuestionError(what, where=f"question “{question}”", hints=[("count by age/10 blur 2", "for example")])
+
+
+def _on_a_line(ref: Reference) -> bool:
+    """Single numbers or cells; neither columns of a series nor values that are called by names."""
+    series = ref.fact is not None and ref.entry is not None
+    return not series and isinstance(ref.attribute.order(ref.fact), Singles)
 
 
 def soft_counts(question: Question, found: Grouped, blur: Fraction) -> Workload:

@@ -254,7 +254,7 @@ HOSTILE = [
     ("SELECT COVAR_SAMP(age, income) FROM t", "sample covariance"),
     ("SELECT MAX(age), MIN(age) FROM t", "MAX"),
     ("SELECT QUANTILE_CONT(age, 0.5) FROM t", "numbers that records have"),
-    ("SELECT APPROX_QUANTILE(age, 0.5) FROM t", "continuous"),
+    ("SELECT APPROX_QUANTILE(age, 0.5) FROM t", "numbers that records have"),
     ("SELECT QUANTILE_DISC(age, 1.5) FROM t", "between 0 and 1"),
     ("SELECT QUANTILE_DISC(age, years) FROM t", "which quantile"),
     ("SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age DESC) FROM t", "not understood"),
