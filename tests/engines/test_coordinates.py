@@ -217,7 +217,7 @@ def test_people_with_several_rows_keep_the_same_ones_in_every_source(kind, tmp_p
 
 def test_many_different_pairs_are_placed_by_blocks(tmp_path):
     rng = np.random.default_rng(5)
-    n = 150_000  # more than two blocks
+    n = 80_000  # more than one block
     columns = {
         "lat": (pa.float64(), rng.uniform(40, 60, n).tolist()),
         "lon": (pa.float64(), rng.uniform(0, 20, n).tolist()),

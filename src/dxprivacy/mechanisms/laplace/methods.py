@@ -96,7 +96,8 @@ def best_of_all(task: Task) -> Candidate:
     simple = simplest(task)
     if redundant(task):  # more questions than there is to know: other rows win by far, if there are any
         found = _instead(task, simple)
-        if found and task.better(task.merit(found[0]), task.merit(simple), by=_BY_FAR):
+        merit = _merit(task, found[0]) if found else None
+        if merit is not None and task.better(merit, task.merit(simple), by=_BY_FAR):
             return found[0]
     own, floor = best_of_own_rows(task)
     others = [] if good_enough(task, own) else _instead(task, own)
@@ -110,11 +111,20 @@ def good_enough(task: Task, own: Candidate) -> bool:
 
 def preferred(task: Task, own: Candidate, others: Iterable[Candidate]) -> Candidate:
     """The rows that were asked for, unless they are good enough, or others are worth it."""
-    best = own
+    best, most = own, task.merit(own)
     for other in [] if good_enough(task, own) else others:
-        if task.better(task.merit(other), task.merit(best), by=WORTH_IT):
-            best = other
+        merit = _merit(task, other)
+        if merit is not None and task.better(merit, most, by=WORTH_IT):
+            best, most = other, merit
     return best
+
+
+def _merit(task: Task, other: Candidate) -> tuple[int, float] | None:
+    """That of rows in place of those asked for; None where the way back is more than can be worked out."""
+    try:
+        return task.merit(other)
+    except NotCertified:
+        return None
 
 
 def _instead(task: Task, own: Candidate) -> list[Candidate]:
@@ -124,11 +134,9 @@ def _instead(task: Task, own: Candidate) -> list[Candidate]:
         if maker.instead is None or task.watch.over or not (maker.in_auto(task) and maker.applies(task)):
             continue
         try:
-            found = try_maker(task, maker, own)[0]
-            _ = task.merit(found)  # its way back may be more than can be worked out
+            out.append(try_maker(task, maker, own)[0])
         except NotCertified:
             continue
-        out.append(found)
     return out
 
 
