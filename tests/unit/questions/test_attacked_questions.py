@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import TooLarge
+from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.verify import verify_data
 
 UNIVERSE = dx.Universe(
@@ -100,3 +100,9 @@ def test_many_values_take_no_more_memory_than_there_is():
     for asked in ("median x width 50", "density x width 40 every 20", "count by x blur 5"):
         with pytest.raises(TooLarge):
             dx.plan(asked, policy, rows=100_000)
+
+
+@pytest.mark.parametrize("asked", ["median age", "density age width 10", "count by age/10 blur 2"])
+def test_synthetic_records_do_not_follow_soft_counts_and_say_so_at_once(asked):
+    with pytest.raises(QuestionError, match="not from quantiles, densities or soft borders"):
+        dx.plan_synthesis(asked, POLICY, records=100)

@@ -21,6 +21,7 @@ from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
 from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
 from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, Trial
 from dxprivacy.metrics import Metric
+from dxprivacy.model.blocks import SoftTable
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Stack
@@ -182,6 +183,14 @@ def plan_synthesis(
     asked = gather(questions)
     asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)
+    if any(isinstance(block, SoftTable) for block in workload.blocks):
+        raise QuestionError(
+            "synthetic records are made from counts, sums and means, not from quantiles, densities or soft borders",
+            hints=[
+                ("histogram age/10", "records that follow it have about its quantiles"),
+                ("dxp plan …", "answers these"),
+            ],
+        )
     if workload.people:
         raise QuestionError(
             "synthetic records are rows, of nobody: people cannot be counted in them",
