@@ -85,7 +85,7 @@ class PlanFacts(Facts):
     @cached_property
     def laws(self) -> tuple[Law, ...]:
         """The law of the noise in each row that was asked for."""
-        return self.measured.laws(self.scales)
+        return self.measured.laws_of_file(self.scales)
 
     def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
         """The rows that were asked for, from noisy counts: post-processing."""

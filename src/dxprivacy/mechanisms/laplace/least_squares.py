@@ -31,7 +31,7 @@ from dxprivacy.questions.asked import Stack
 
 _DIGITS = 9  # of an estimate behind the point: the rest is rounding
 MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted
-_AS_WELL = 1e-6  # of the least variance: what another machine's roundings may make of it
+_AS_WELL = 1e-3  # of the least variance: what roundings may make of it where noises differ by millions
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,22 +138,36 @@ class LeastSquares(Measured):
         """Each component with its solution; kept for the scales that were asked about last."""
         key = tuple(scales)
         if self._solved is None or self._solved[0] != key:
-            known: dict[float, float] = {}
-            noises = np.array([known.setdefault(s, variance(s)) for s in key])
+            noises = _noises(key)
             found = components(self.asked.blocks, self.workload.blocks)
             self._solved = (key, [_solve(self, part, noises) for part in found])
         return self._solved[1]
 
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
         """Blends of the counted rows' noises; rows that are the same for all records have none."""
+        return self._blends(scales, self._least(scales))
+
+    def laws_of_file(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """Those of the way back that the file carries: its roundings cost a little where noises differ by millions."""
+        carried = self.reconstruction(scales)
+        return self.laws(scales) if carried is None else self._blends(scales, carried.variances(_noises(scales)))
+
+    def _blends(self, scales: Sequence[float], variances: Floats) -> tuple[Law, ...]:
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
         for part in self._parts(scales):
             least = least_of(part.noises.tolist())
             known: dict[float, Law] = {}
-            for row, v in zip(part.asked_rows.tolist(), part.variances().tolist(), strict=True):
+            for row, v in zip(part.asked_rows.tolist(), variances[part.asked_rows].tolist(), strict=True):
                 rounded = float(f"{v:.10g}")  # late digits differ by rounding only: what is alike shall look so
                 out[row] = known.setdefault(rounded, Blend(rounded, *least) if rounded > 0 else Laplace(0.0))
         return tuple(out)
+
+    def _least(self, scales: Sequence[float]) -> Floats:
+        """The least variance of every row that was asked for, as floats find it."""
+        out = np.zeros(self.asked.rows)
+        for part in self._parts(scales):
+            out[part.asked_rows] = part.variances()
+        return out
 
     def reconstruction(self, scales: Sequence[float]) -> WayBack | None:
         """The way back in exact numbers, where these are small enough to be carried."""
@@ -166,15 +180,12 @@ class LeastSquares(Measured):
     def adopt(self, given: WayBack, scales: Sequence[float]) -> None:
         """Take a reconstruction from a file: refused unless it tells what was asked, to the last digit, and as well.
 
-        Whoever wrote the file could add any multiple of what is nothing without noise: errors are those of ours.
+        Whoever wrote the file could add any multiple of what is nothing without noise.
         """
         pieces = self._pieces(scales)
         if pieces is None or not tells(given, pieces, self._base):
             raise NotCertified("the plan's reconstruction does not tell what is asked")
-        least = np.zeros(self.asked.rows)
-        for part in self._parts(scales):
-            least[part.asked_rows] = part.variances()
-        if (given.variances([variance(s) for s in scales]) > least * (1 + _AS_WELL)).any():
+        if (given.variances(_noises(scales)) > self._least(scales) * (1 + _AS_WELL)).any():
             raise NotCertified("the plan's reconstruction tells what is asked with more noise than the plan says")
         self._carried = (tuple(scales), given)
 
@@ -200,13 +211,20 @@ class LeastSquares(Measured):
         carried = self.reconstruction(scales)
         if carried is not None:
             found = carried.estimate(noisy.tolist(), records)
-            return [float(x) if law.variance > 0 else round(x) for x, law in zip(found, self.laws(scales), strict=True)]
+            laws = self.laws_of_file(scales)
+            return [float(x) if law.variance > 0 else round(x) for x, law in zip(found, laws, strict=True)]
         out: list[int | float | Fraction] = list((self._base * records).tolist())
         for part in self._parts(scales):
             found, spread = part.estimate(noisy, records).tolist(), part.variances().tolist()
             for row, x, v in zip(part.asked_rows.tolist(), found, spread, strict=True):
                 out[row] = round(x, _DIGITS) if v > 0 else round(x)
         return out
+
+
+def _noises(scales: Sequence[float]) -> Floats:
+    """The variances of noises of these scales, each worked out once."""
+    known = {s: variance(s) for s in set(scales)}
+    return np.array([known[s] for s in scales], dtype=np.float64)
 
 
 def _rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:

@@ -46,6 +46,10 @@ class Measured(ABC):
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
         """The law of the noise in each row that was asked for, in steps of its grid."""
 
+    def laws_of_file(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """The same for the way back that a file carries, where it carries one."""
+        return self.laws(scales)
+
     @abstractmethod
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
         """The rows that were asked for, from the noisy counts and the public number of records."""

@@ -45,11 +45,11 @@ class WayBack:
             sums[row] += entry * noisy[column]
         return [Fraction(x, self.denominator) for x in sums]
 
-    def variances(self, noises: Sequence[float]) -> Floats:
+    def variances(self, noises: Floats) -> Floats:
         """Per row that was asked for, of noises of these variances in the counted rows."""
         out = np.zeros(len(self.constants))
         weights = np.array(self.entries, dtype=np.float64) / self.denominator
-        np.add.at(out, np.array(self.rows, dtype=np.int64), weights**2 * np.array(noises)[list(self.columns)])
+        np.add.at(out, np.array(self.rows, dtype=np.int64), weights**2 * noises[list(self.columns)])
         return out
 
     def to_dict(self) -> dict[str, Any]:
