@@ -12,7 +12,7 @@ from people_cases import NoNoise, apart, every_row, kept_by_hand, policy_text
 
 import dxprivacy as dx
 from dxprivacy.accounting.people import best_scales, least_apart, part_of_people
-from dxprivacy.accounting.with_people import PeopleCost
+from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import BudgetExceeded, DxError, NotVerified, QuestionError
 from dxprivacy.files.canonical import sealed
 from dxprivacy.questions.grammar import parse
@@ -81,7 +81,7 @@ def test_no_two_people_are_told_apart_by_more_than_was_promised(seed):
     people = [p for n in range(m + 1) for p in itertools.combinations_with_replacement(cells, n)]
     people = people if len(people) <= 40 else rng.sample(people, 40)
     columns = np.vstack([b.columns(np.arange(universe.cells)) for b in workload.blocks])
-    told = workload.counts_people
+    told = workload.in_wholes
 
     def answers(kept):
         total = sum((n * columns[:, c] for c, n in kept.items()), np.zeros(len(columns), dtype=np.int64))
@@ -104,7 +104,7 @@ def test_how_far_groups_are_apart_is_that_of_all_pairs(seed):
     rng = random.Random(seed)
     policy = dx.Policy.parse(policy_text(rng, 2))
     for text in some(rng, PEOPLE, policy.metric, 3):
-        ((block, _),) = parse(text).on(policy.universe).people
+        ((block, _),) = parse(text).on(policy.universe).wholes
         columns = block.columns(np.arange(policy.universe.size))
         for inside, found in zip(columns, least_apart(block, policy.metric), strict=True):
             here, there = np.flatnonzero(inside), np.flatnonzero(inside == 0)
@@ -118,11 +118,11 @@ def test_how_far_groups_are_apart_is_that_of_all_pairs(seed):
 
 def test_a_table_of_people_changes_by_two_for_each_row_and_no_more_than_it_has_groups():
     policy = dx.Policy.parse(POLICY)
-    ((table, _),) = parse("count people by ward").on(policy.universe).people
+    ((table, _),) = parse("count people by ward").on(policy.universe).wholes
     assert part_of_people(table, np.full(3, 3.0), policy.metric) == pytest.approx(1.0)  # three groups, six at most
-    ((many, _),) = parse("count people by age").on(policy.universe).people
+    ((many, _),) = parse("count people by age").on(policy.universe).wholes
     assert part_of_people(many, np.full(10, 12.0), policy.metric) == pytest.approx(1.0)  # six of ten, half apart
-    ((one, _),) = parse("count people where age=0..4").on(policy.universe).people
+    ((one, _),) = parse("count people where age=0..4").on(policy.universe).wholes
     assert part_of_people(one, np.array([2.0]), policy.metric) == pytest.approx(1.0)
 
 
@@ -140,7 +140,7 @@ def test_groups_far_apart_have_less_noise_than_close_ones(tmp_path):
     (tmp_path / "places.csv").write_text("id,x,y\na,0,0\nb,1,0\nc,10,0\n")
     text = POLICY.partition("[attributes.age]")[0].replace('values = ["A", "B", "C"]', 'points = "places.csv"\nper = 1')
     policy = dx.Policy.parse(text, folder=tmp_path)
-    ((table, _),) = parse("count people by ward").on(policy.universe).people
+    ((table, _),) = parse("count people by ward").on(policy.universe).wholes
     near, close, far = best_scales(table, policy.metric)
     assert near == pytest.approx(close)
     assert near > 5 * far
@@ -212,7 +212,7 @@ def test_a_new_version_of_the_policy_counts_people_by_its_own_distances(data, tm
         adopted = session.ledger.adopt(stricter)
         assert float(adopted.used) == pytest.approx(0.8, rel=1e-6)
         (entry,) = session.ledger.entries()
-        assert isinstance(entry.cost, PeopleCost)
+        assert isinstance(entry.cost, WholesCost)
         assert float(entry.share) == pytest.approx(0.8, rel=1e-6)
         with pytest.raises(BudgetExceeded):
             session.ledger.adopt(dx.Policy.parse(POLICY.replace("epsilon = 1.0", "epsilon = 0.3")))

@@ -115,9 +115,9 @@ def test_which_rows_are_kept_does_not_depend_on_the_table_of_people(policy, data
 
 
 def test_people_are_in_one_group_of_their_own_attributes(policy):
-    own = parse("count people by sex, born").on(policy.universe).people[0][0]
-    mixed = parse("count people by sex, ward").on(policy.universe).people[0][0]
-    where = parse("count people by sex where ward=A").on(policy.universe).people[0][0]
+    own = parse("count people by sex, born").on(policy.universe).wholes[0][0]
+    mixed = parse("count people by sex, ward").on(policy.universe).wholes[0][0]
+    where = parse("count people by sex where ward=A").on(policy.universe).wholes[0][0]
     assert (most_groups(own), most_groups(mixed), most_groups(where)) == (2, 4, 2)
     plan = dx.plan(["count people by born"], policy.metric, share=1, rows=100)
     assert max(plan.scales) == pytest.approx(2 / 0.3)
@@ -130,7 +130,7 @@ def test_no_two_people_are_told_apart_by_more_than_was_promised(policy, seed):
              "count people by born where ward=A", "sum born where ward=B", "count by sex, born"]  # fmt: skip
     plan = dx.plan(rng.sample(texts, rng.choice([1, 2, 3])), policy.metric, share=1, rows=10)
     columns = np.vstack([b.columns(np.arange(policy.universe.cells)) for b in plan.workload.blocks])
-    told, scales = plan.workload.counts_people, [Fraction(s) for s in plan.scales]
+    told, scales = plan.workload.in_wholes, [Fraction(s) for s in plan.scales]
     cells = {(w, s, b): (w * 3 + s) * 5 + b for w in range(3) for s in range(3) for b in range(5)}
 
     def person():

@@ -15,6 +15,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dxprivacy.accounting.flat import Flat
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.exact.numbers import Exact
@@ -38,7 +39,7 @@ class RowsCost(ABC):
     """
 
     largest: ClassVar[bool]  # of its rows' losses, not their sum
-    may_count_people: ClassVar[bool] = False
+    may_have_wholes: ClassVar[bool] = False
     slack = Fraction(0)  # its fractions are exact
 
     def __init__(self, workload: Workload, scales: Sequence[float] | Floats) -> None:
@@ -49,9 +50,11 @@ class RowsCost(ABC):
         # -0.0 >= 0, but 1 / -0.0 is minus infinity: a loss that looks like less than nothing.
         if not np.isfinite(self.scales).all() or np.signbit(self.scales).any():
             raise QuestionError("scales must be finite and not negative")
-        if workload.people and not self.may_count_people:
-            hints = [("session.plan(…)", "counts people, with noise"), ("count …", "counts rows")]
-            raise QuestionError("people cannot be counted here: only plans of answers with noise can", hints=hints)
+        if workload.wholes and not self.may_have_wholes:
+            hints = [("session.plan(…)", "counts people and makes maps, with noise"), ("count …", "counts rows")]
+            raise QuestionError(
+                "people and maps cannot be asked for here: only plans of answers with noise can", hints=hints
+            )
 
     @property
     def universe(self) -> Universe:
@@ -59,22 +62,27 @@ class RowsCost(ABC):
         return self.workload.universe
 
     @property
-    def flat(self) -> Exact:
-        """The part of every distance that it takes besides: that of counts of people (accounting/with_people.py)."""
-        return Fraction(0)
+    def flat(self) -> Flat:
+        """The parts of distances that it takes besides: those of people and maps (accounting/with_wholes.py)."""
+        return Flat()
 
-    def flat_under(self, metric: Metric) -> Exact:  # noqa: ARG002
+    def flat_under(self, metric: Metric) -> Flat:  # noqa: ARG002
         """The same under another policy."""
-        return Fraction(0)
+        return Flat()
 
     @property
-    def of_people(self) -> float:
-        """The plain-DP reading of what counts people."""
+    def of_wholes(self) -> float:
+        """The plain-DP reading of what is accounted as a whole."""
         return 0.0
 
     @property
-    def of_rows(self) -> "RowsCost | None":
-        """What is left without counts of people."""
+    def wholes(self) -> frozenset[str]:
+        """What is accounted as a whole, in words."""
+        return frozenset()
+
+    @property
+    def by_pairs(self) -> "RowsCost | None":
+        """What is left without counts of people and maps."""
         return self
 
     @cached_property
@@ -268,23 +276,28 @@ class SumCost:
         return self._universe
 
     @property
-    def flat(self) -> Exact:
-        """The part of every distance that counts of people take."""
-        return sum((n * c.flat for c, n in self._distinct if c.flat), Fraction(0))
+    def flat(self) -> Flat:
+        """The parts of distances that counts of people and maps take."""
+        return sum((c.flat.times(n) for c, n in self._distinct if c.flat), Flat())
 
-    def flat_under(self, metric: Metric) -> Exact:
+    def flat_under(self, metric: Metric) -> Flat:
         """The same under another policy."""
-        return sum((n * c.flat_under(metric) for c, n in self._distinct if c.flat), Fraction(0))
+        return sum((c.flat_under(metric).times(n) for c, n in self._distinct if c.flat), Flat())
 
     @property
-    def of_people(self) -> float:
-        """The plain-DP reading of what counts people."""
-        return float(sum(n * c.of_people for c, n in self._distinct))
+    def of_wholes(self) -> float:
+        """The plain-DP reading of what is accounted as a whole."""
+        return float(sum(n * c.of_wholes for c, n in self._distinct))
 
     @property
-    def of_rows(self) -> "SumCost":
-        """What is left without counts of people."""
-        return SumCost(self._universe, [rows for c in self.costs if (rows := c.of_rows) is not None])
+    def wholes(self) -> frozenset[str]:
+        """What is accounted as a whole, in words."""
+        return frozenset[str]().union(*(c.wholes for c, _ in self._distinct))
+
+    @property
+    def by_pairs(self) -> "SumCost":
+        """What is left without counts of people and maps."""
+        return SumCost(self._universe, [rows for c in self.costs if (rows := c.by_pairs) is not None])
 
     @property
     def distinct(self) -> tuple[RowsCost, ...]:

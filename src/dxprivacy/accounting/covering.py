@@ -64,8 +64,8 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks:
     alternatives = loss.alternatives
     if alternatives is None:
         return _plain(metric)
-    if not loss.terms:  # of counts of people alone: no pair of rows tells more than another
-        return Cover("people")
+    if not loss.terms:  # of what is accounted as a whole: no pair tells more than another
+        return Cover("as a whole")
     if len(alternatives) > 1:
         together = _cover(loss.terms, metric, _FEW_PAIRS, walks=walks)
         if together is not None and together.size <= _FEW_PAIRS:

@@ -12,7 +12,9 @@ import numpy as np
 
 from dxprivacy.accounting.costs import FINER, RowsCost, SumCost
 from dxprivacy.accounting.covering import cover
+from dxprivacy.accounting.flat import PRESENCE, Flat
 from dxprivacy.accounting.moves import Cover, Loose, Move
+from dxprivacy.accounting.only import only_along
 from dxprivacy.accounting.worst_case import WorstCase
 from dxprivacy.errors import MetricError, NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
@@ -22,7 +24,6 @@ from dxprivacy.metrics import Constant, Metric, PseudoMetric, all_pairs, present
 from dxprivacy.metrics.base import BLOCK, Pairs
 from dxprivacy.model.terms import Part, Terms
 
-AND_PEOPLE = ", and people"
 _TINIEST = 2.0**-1074  # no float above 0 is smaller
 _FEW_DIGITS = 2.0**-1060  # of floats so small, only some digits are right
 
@@ -58,8 +59,8 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     if loss.universe != metric.universe:
         raise MetricError("the question and the metric speak about different universes")
-    if isinstance(loss, (RowsCost, SumCost)) and loss.flat:
-        return _beside_people(loss, metric)
+    if isinstance(loss, (RowsCost, SumCost)) and loss.wholes:
+        return _beside_wholes(loss, metric)
     plan = _widest(loss, metric) or cover(loss, metric, walks=True)
     search = _Search(loss, metric)
     for i, j in plan.pairs(_block(loss)):
@@ -102,16 +103,38 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
 
 
-def _beside_people(loss: RowsCost | SumCost, metric: Metric) -> Bound:
-    """Counts of people take the same part of every distance: so much more than what rows take."""
-    part, rows = loss.flat_under(metric), loss.of_rows
-    found = Bound(Fraction(0), Fraction(0), None, "people")
-    if rows is not None and rows.terms:
-        found = _max_ratio(rows, metric)
-        found = replace(found, rule=f"{found.rule}{AND_PEOPLE}")
-    near = metric.closest
-    witness = found.witness or (near.pair if near is not None else None)
-    return replace(found, upper=found.upper + part, lower=found.lower + part, witness=witness)
+def _beside_wholes(loss: RowsCost | SumCost, metric: Metric) -> Bound:
+    """Counts of people and maps take the same part of every distance: so much more than what is told by pairs."""
+    flat, rows, called = loss.flat_under(metric), loss.by_pairs, " and ".join(sorted(loss.wholes))
+    found = []
+    for part, only in _parts(flat, metric):
+        one = Bound(Fraction(0), Fraction(0), None, called)
+        if rows is not None and rows.terms:
+            one = _max_ratio(rows, only)
+            one = replace(one, rule=f"{one.rule}, and {called}")
+        near = only.closest if part else None
+        witness = one.witness or (near.pair if near is not None else None)
+        found.append(replace(one, upper=one.upper + part, lower=one.lower + part, witness=witness))
+    best = max(found, key=lambda one: one.lower)
+    return replace(best, upper=highest(*(one.upper for one in found)))
+
+
+def _parts(flat: Flat, metric: Metric) -> list[tuple[Exact, Metric]]:
+    """Metrics that have all generators between them, and the part of their distances that is taken as a whole.
+
+    Along single attributes parts are taken only where distances add up over these.
+    """
+    if not flat.along:
+        return [(flat.everywhere, metric)]
+    axes = range(len(present(metric).axes or ()))
+    apart = [axis for axis in axes if flat.along.get(axis)]
+    groups = [[axis] for axis in apart] + [[axis for axis in axes if axis not in apart]]
+    presence = flat.along_axis(PRESENCE)
+    return [
+        (max([presence, *(flat.along_axis(axis) for axis in some)]), only_along(metric, some))
+        for some in groups
+        if some or not apart
+    ]
 
 
 def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:
@@ -306,8 +329,8 @@ def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
 def _largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
     if loss.alternatives is not None:
         value, pair = WorstCase(loss.universe).plus(loss.terms).found
-        people = loss.of_people if isinstance(loss, (RowsCost, SumCost)) else 0.0
-        return highest(value) * (1.0 + 8.0 * loss.error) + highest(people), pair
+        besides = loss.of_wholes if isinstance(loss, (RowsCost, SumCost)) else 0.0
+        return highest(value) * (1.0 + 8.0 * loss.error) + highest(besides), pair
     best, witness = 0.0, None
     for i, j in cover(loss, Constant(loss.universe, Fraction(1))).pairs(_block(loss)):
         values = loss.pairwise(i, j)

@@ -40,5 +40,5 @@ def nothing_left(workload: Workload, metric: Metric, pair: tuple[int, int]) -> B
 def _question(workload: Workload, pair: tuple[int, int]) -> str:
     """The first question that tells two records apart."""
     rows = set(workload.touched(np.array([pair[0]]), np.array([pair[1]]))[1].tolist())
-    first = workload.titles[0] if workload.people and workload.titles else ""  # of people no pair tells it
+    first = workload.titles[0] if workload.wholes and workload.titles else ""  # of people and maps no pair tells it
     return next((workload.titles[a.question] for a in workload.answers if rows & set(a.rows)), first)

@@ -189,11 +189,14 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
 
 
 def _flatly_used(spent: SumCost, metric: Metric, axis: int | None = None) -> list[Used]:
-    """Some pair (along an attribute) that only counts of people use, by the same part of every distance."""
+    """Some pair (along an attribute) that only counts of people or maps use, by the same part of every distance."""
     axes = along(metric)
     near = metric.closest if axis is None or axes is None else axes[axis].closest
     if near is None or not spent.flat:
         return []
     stride = 1 if axis is None or axes is None else metric.universe.strides[axis]
-    share = float(spent.flat_under(metric))
+    flat = spent.flat_under(metric)
+    share = float(flat.most if axis is None or axes is None else flat.along_axis(axis))
+    if not share:
+        return []
     return [Used((near.pair[0] * stride, near.pair[1] * stride), share, share * near.distance, near.distance)]

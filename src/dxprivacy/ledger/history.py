@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 from dxprivacy.accounting.costs import LaplaceCost, RowsCost, SelectionCost
-from dxprivacy.accounting.with_people import PeopleCost
-from dxprivacy.errors import DxError, LedgerError
+from dxprivacy.accounting.wholes import MAPS
+from dxprivacy.accounting.with_wholes import WholesCost
+from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.exact.numbers import written_fraction
 from dxprivacy.ledger.journal import Row
 from dxprivacy.ledger.upgrade import Apart, Upgrade
@@ -40,7 +41,12 @@ class Entry:
     row: int = 0
 
 
-KINDS: dict[str, type[RowsCost]] = {"laplace": LaplaceCost, "selection": SelectionCost, "people": PeopleCost}
+KINDS: dict[str, type[RowsCost]] = {
+    "laplace": LaplaceCost,
+    "selection": SelectionCost,
+    "people": WholesCost,
+    "map": WholesCost,  # perhaps with people beside it
+}
 """The kinds of costs that a journal knows; whatever else stands there is refused."""
 
 _BOUND = 16  # questions whose rows are kept at hand: adaptive mechanisms ask the same again and again
@@ -48,6 +54,8 @@ _BOUND = 16  # questions whose rows are kept at hand: adaptive mechanisms ask th
 
 def kind_of(cost: RowsCost) -> str:
     """What a journal calls a cost."""
+    if isinstance(cost, WholesCost):
+        return "map" if MAPS in cost.wholes else "people"
     for kind, known in KINDS.items():
         if type(cost) is known:
             return kind
@@ -102,12 +110,15 @@ def rows_of(questions: list[dict[str, Any]], universe: Universe) -> Workload:
 
 
 def cost_from(content: dict[str, Any], rows: Workload, metric: Callable[[], Metric]) -> RowsCost:
-    """The cost again; whatever its kind does not know is refused.  That of people depends on the distances."""
+    """The cost again; whatever its kind does not know is refused.  That of a whole depends on the distances."""
     kind, scales = KINDS[content["kind"]], [float.fromhex(s) for s in content["scales"]]
-    if kind is PeopleCost or rows.people:
-        if kind is not PeopleCost or not rows.people or "alike" in content:
-            raise ValueError("people")
-        return PeopleCost(rows, scales, metric())
+    if kind is WholesCost or rows.wholes:
+        if kind is not WholesCost or not rows.wholes or "alike" in content:
+            raise ValueError("wholes")
+        found = WholesCost(rows, scales, metric())
+        if kind_of(found) != content["kind"]:
+            raise ValueError("wholes")
+        return found
     if "alike" in content:
         if kind is not SelectionCost or content["alike"] is not True or len(scales) != 1:
             raise ValueError("alike")
@@ -116,8 +127,13 @@ def cost_from(content: dict[str, Any], rows: Workload, metric: Callable[[], Metr
 
 
 def _carried(cost: RowsCost, upgrade: Upgrade, metric: Metric) -> RowsCost:
-    if isinstance(cost, PeopleCost):
-        return PeopleCost(cost.workload, cost.scales, metric)
+    if isinstance(cost, WholesCost):
+        if metric.universe != cost.universe:
+            raise PolicyError(
+                "attributes cannot change: this ledger has maps, or counts of people, over those that there were",
+                hints=[("the same attributes", "ε may change"), ("a new dataset", "starts a new ledger")],
+            )
+        return WholesCost(cost.workload, cost.scales, metric)
     return upgrade.carry(cost)
 
 
@@ -190,8 +206,11 @@ class History:
         """The cost of an entry from version k to the next."""
         key = (entry.policy, body, k)
         if key not in self._carried:
-            if isinstance(entry.cost, PeopleCost):  # people and their rows stay what they are, distances may change
-                self._carried[key] = PeopleCost(entry.cost.workload, entry.cost.scales, self._metric(k + 1))
+            if isinstance(entry.cost, WholesCost):  # attributes stay what they are, distances may change
+                metric = self._metric(k + 1)
+                if metric.universe != entry.cost.universe:  # it was checked on adoption
+                    raise self._damaged(self.versions[k].seq)
+                self._carried[key] = WholesCost(entry.cost.workload, entry.cost.scales, metric)
                 return self._carried[key]
             step = self.step(k)
             if step.apart(entry.number, entry.cost):  # it was checked on adoption, so somebody changed the row
@@ -233,7 +252,7 @@ class History:
         """All costs one step further than the current version, and where that is not possible."""
         entries = self.entries(rows)
         carried = {id(c): _carried(c, upgrade, metric) for c in {id(e.cost): e.cost for e in entries}.values()}
-        kept = [entry for entry in entries if not isinstance(entry.cost, PeopleCost)]
+        kept = [entry for entry in entries if not isinstance(entry.cost, WholesCost)]
         apart = [found for entry in kept for found in upgrade.apart(entry.number, entry.cost)]
         return [replace(entry, cost=carried[id(entry.cost)]) for entry in entries], apart
 

@@ -18,6 +18,7 @@ all are searched together.  Values of the same effect on other attributes' moves
 The two records asked about are always kept.  All numbers are floats, for printing; no decision rests on them.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,8 +28,10 @@ import numpy as np
 
 from dxprivacy.accounting import contexts_of
 from dxprivacy.accounting.costs import SumCost
+from dxprivacy.accounting.with_wholes import taken
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Constant, Line, Metric, WithOther, present
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.terms import Term
@@ -60,13 +63,18 @@ class _Graph:
     edges: Any  # a scipy sparse array
 
 
+def _rest(part: Exact) -> float:
+    """What is left beside a part of a distance."""
+    return 1.0 - min(float(part), 1.0)
+
+
 class Leftover:
     """Everything spent so far against a metric, ready for many questions."""
 
     def __init__(self, spent: SumCost, metric: Metric) -> None:
         self.spent, self.metric, self.universe = spent, metric, metric.universe
         self._present = present(metric)
-        self._rest = 1.0 - min(float(spent.flat), 1.0)  # of every distance, beside counts of people
+        self._flat = spent.flat  # parts of distances that counts of people and maps take
         self._kept: dict[int, Ints] = {}
         self._graphs: dict[tuple[object, ...], _Graph] = {}
 
@@ -89,7 +97,10 @@ class Leftover:
                 way = self._search(component, source, target)
             else:
                 axis = component[0]
-                way = Way(float(axes[axis].exact(self._at(i, axis), self._at(j, axis))), (source, target))
+                direct = float(axes[axis].exact(self._at(i, axis), self._at(j, axis)))
+                way = Way(
+                    direct * _rest(self._flat.along_axis(axis)) if math.isfinite(direct) else direct, (source, target)
+                )
             left += way.left
             cells += [here + cell for cell in way.cells[1:]]
         return Way(left, tuple(cells))
@@ -207,9 +218,10 @@ class Leftover:
         from scipy.sparse import csr_array
 
         i, j = nodes[first], nodes[second]
-        d = self.metric.pairwise(i, j) * self._rest
+        d = self.metric.pairwise(i, j)
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
+        d = np.maximum(d - taken(self._flat, self.metric, i, j), 0.0)
         everything = not component or self.universe.absent is not None  # presence may show in any question
         terms = [t for t in self.spent.terms if everything or set(t.axes) & set(component)]
         left = _left(d, terms, i, j) + 1e-300  # a stored zero would mean no edge
@@ -258,7 +270,7 @@ class Leftover:
         if contexts is None or n * n * len(contexts) > min(_MATRIX, _WORK // parts):
             return everything
         u, v = np.divmod(np.arange(n * n, dtype=np.int64), n)
-        d = self._along(axis).pairwise(u, v) * self._rest
+        d = self._along(axis).pairwise(u, v) * _rest(self._flat.along_axis(axis))
         left = np.empty((len(contexts), n, n))
         chunk = max(1, _CHUNK // (n * n))
         for start in range(0, len(contexts), chunk):

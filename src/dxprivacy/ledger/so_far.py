@@ -31,7 +31,7 @@ class SoFar:
         """With one cost more."""
         with numbers_only():
             together = self._worst.plus(cost.terms)
-        return SoFar(together, (*self._costs, cost), self._alone + _alone(cost), self._people + cost.of_people)
+        return SoFar(together, (*self._costs, cost), self._alone + _alone(cost), self._people + cost.of_wholes)
 
     def up_to(self, costs: Sequence[RowsCost]) -> "SoFar":
         """With the costs that have come since; from the start where these are others."""

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
-from dxprivacy.accounting.with_people import PeopleCost
+from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.metrics import Metric
 from dxprivacy.questions.asked import Stack
@@ -19,7 +19,7 @@ from dxprivacy.release.booking import NOWHERE, Booking
 from dxprivacy.wording import digits
 
 T = TypeVar("T")
-StepCost: TypeAlias = LaplaceCost | SelectionCost | PeopleCost
+StepCost: TypeAlias = LaplaceCost | SelectionCost | WholesCost
 """What one step costs: rows with noise, or a choice by scores that follow rows."""
 
 

@@ -137,29 +137,29 @@ class Workload:
         return tuple(b.axes for b in self.blocks if isinstance(b, PeopleTable))
 
     @cached_property
-    def people(self) -> "tuple[tuple[PeopleTable, int], ...]":
-        """The blocks that count people, with their first rows."""
+    def wholes(self) -> tuple[tuple[Block, int], ...]:
+        """The blocks that are accounted as a whole, counts of people and maps, with their first rows."""
         placed = zip(self.blocks, self.offsets, strict=True)
-        return tuple((block, start) for block, start in placed if isinstance(block, PeopleTable))
+        return tuple((block, start) for block, start in placed if not block.by_pairs)
 
     @cached_property
-    def counts_people(self) -> Bools:
-        """Whether each row counts people."""
+    def in_wholes(self) -> Bools:
+        """Whether each row is in one of them."""
         out = np.zeros(self.rows, dtype=bool)
-        for block, start in self.people:
+        for block, start in self.wholes:
             out[start : start + block.rows] = True
         return out
 
     @cached_property
-    def of_rows(self) -> "Workload | None":
-        """What is counted and summed of rows, without what counts people; None where nothing is left."""
-        if not self.people:
+    def by_pairs(self) -> "Workload | None":
+        """What is accounted pair by pair of records; None where nothing is left."""
+        if not self.wholes:
             return self
-        blocks = tuple(block for block in self.blocks if not isinstance(block, PeopleTable))
+        blocks = tuple(block for block in self.blocks if block.by_pairs)
         if not blocks:
             return None
-        place = (np.cumsum(~self.counts_people) - 1).tolist()
-        mine = [a for a in self.answers if not self.counts_people[list(a.rows)].any()]
+        place = (np.cumsum(~self.in_wholes) - 1).tolist()
+        mine = [a for a in self.answers if not self.in_wholes[list(a.rows)].any()]
         answers = tuple(changed(a, recipe=a.recipe.moved(place[a.rows[0]] - a.rows[0])) for a in mine)
         return Workload(self.universe, blocks, answers, self.titles)
 
@@ -178,11 +178,16 @@ class Workload:
         )
 
     def touched(self, i: Ints, j: Ints) -> tuple[Ints, Ints]:
-        """Which rows of Q differ between two records, or count people by one of them: the pair's place, and the row."""
-        blocks = [b.groups if isinstance(b, PeopleTable) else b for b in self.blocks]
-        parts = [b.differences(i, j) for b in blocks]
-        rows = [p[1] + offset for p, offset in zip(parts, self.offsets, strict=True)]
-        return np.concatenate([p[0] for p in parts]), np.concatenate(rows)
+        """Which rows of Q differ between two records: the pair's place, and the row; of a map none, of people all."""
+        pairs: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        rows: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        for block, start in zip(self.blocks, self.offsets, strict=True):
+            told = block.groups if isinstance(block, PeopleTable) else block if block.by_pairs else None
+            if told is not None:
+                pair, row, _ = told.differences(i, j)
+                pairs.append(pair)
+                rows.append(row + start)
+        return np.concatenate(pairs), np.concatenate(rows)
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
         """sum_k w_k |Q_ki - Q_kj| for each pair."""

@@ -54,8 +54,8 @@ def _touched(spent: SumCost, metric: Metric) -> dict[str, bool]:
     if present(metric).axes is None:
         return {}
     axes = {axis for term in spent.terms for axis in term.axes}
-    every = bool(spent.flat)  # counts of people take a part of every pair
-    return {name: every or axis in axes for axis, name in enumerate(metric.universe.names)}
+    flat = spent.flat  # counts of people take a part of every pair, maps of every pair of places
+    return {name: axis in axes or bool(flat.along_axis(axis)) for axis, name in enumerate(metric.universe.names)}
 
 
 def _panels(spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], touched: dict[str, bool]) -> list[Used]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dxprivacy.accounting import flat as parts
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.plan import Plan
@@ -72,7 +73,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
     attribute = universe.attributes[axis] if axis is not None else None
     own = ruler(metric, attribute)
     size = own.size if own else metric.universe.size - (metric.universe.absent is not None)
-    moves = Moves.along(_of_rows(plan), axis)
+    moves = Moves.along(_by_pairs(plan), axis)
     stride, ordered = moves.stride, isinstance(own, Ruler) and own.unit != ""
     u, v, complete = sample(size, moves.budget, _special(plan, stride, size), ordered=ordered, lags=BANDS)
     each = universe.rows_each  # of people with several rows all may differ so
@@ -85,7 +86,8 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
         at = np.zeros(len(usable), dtype=np.int64)
     else:
         used, at = moves.worst(u[usable], v[usable])
-        used = used * each + float(plan.cost.flat) * d[usable]
+        flat = plan.cost.flat
+        used = used * each + float(flat.most if axis is None else flat.along_axis(axis)) * d[usable]
 
     def point(k: int) -> Point:
         pair = (int(u[usable[k]]) * stride + int(at[k]), int(v[usable[k]]) * stride + int(at[k]))
@@ -107,20 +109,20 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
     )
 
 
-def _of_rows(plan: Plan) -> SumCost:
-    """What a plan tells of rows, without counts of people, which take the same part of every distance."""
-    rows = plan.cost.of_rows
+def _by_pairs(plan: Plan) -> SumCost:
+    """What a plan tells by pairs, without counts of people and maps, which take the same part of every distance."""
+    rows = plan.cost.by_pairs
     return SumCost(plan.metric.universe, [] if rows is None else [rows])
 
 
 def _presence(plan: Plan, radius: float, absent: int) -> Profile:
     """Whether somebody is in the data at all: every different record against its absence."""
     worst = plan.worst_epsilon
-    found = presence(_of_rows(plan), absent)
+    found = presence(_by_pairs(plan), absent)
     if found is None:
         point = Point(radius, radius, min(radius * float(plan.certificate.ratio), worst), (0, absent))
     else:
-        used = found[0] * plan.metric.universe.rows_each + float(plan.cost.flat) * radius
+        used = found[0] * plan.metric.universe.rows_each + float(plan.cost.flat.along_axis(parts.PRESENCE)) * radius
         point = Point(radius, radius, used, (found[1], absent))
     below = int(radius < worst * (1 - 1e-9))
     return Profile(PRESENCE, "", False, (point,), (point, point), below, 1, 0, True, found is None)

@@ -1,4 +1,4 @@
-"""Densities: how many records lie where along a line of numbers, each spread over a width before it is counted."""
+"""Densities: how many records lie where along a line of numbers or on a map, each spread before it is counted."""
 
 import math
 from dataclasses import dataclass
@@ -8,17 +8,19 @@ from itertools import pairwise
 import numpy as np
 
 from dxprivacy.attributes.order import Cells, Singles
+from dxprivacy.attributes.points import Points
 from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.numbers import number_text
-from dxprivacy.model.blocks import SoftTable
+from dxprivacy.model.blocks import Block, Blurred, SoftTable
 from dxprivacy.model.blocks.soft import MOST_ENTRIES
 from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
-from dxprivacy.questions.grouped import Grouped
-from dxprivacy.questions.grouping import resolve
+from dxprivacy.questions.grouped import Grouped, Groups
+from dxprivacy.questions.grouping import Reference, resolve
 from dxprivacy.questions.lines import STRETCH, Line, beside, between
+from dxprivacy.questions.maps import Map, in_kilometres, measured_on_earth
 from dxprivacy.questions.question import Question
 
 MOST_CELLS = 5_000
@@ -27,16 +29,24 @@ _USUAL_CELLS = 40  # where nobody says how wide they are, and no plan has chosen
 
 @dataclass(frozen=True)
 class Density(Question):
-    """Counts by cells of a line, `every` so far; a record counts evenly over 3.5 times `width` around its number."""
+    """Counts by cells, `every` so far, of a line or a map.
+
+    Along a line a record counts evenly over 3.5 times `width` around its number; on a map by a bell around its place,
+    of which `width` is the standard deviation.  `lengths` of a map are kilometres, if it is of the Earth.
+    """
 
     ask = "density"
-    also = ("width", "every")
+    also = ("width", "every", "lengths")
 
     width: Fraction | None = None
     every: Fraction | None = None
+    lengths: str = ""
 
     def names(self, universe: Universe) -> list[str]:
         return [*super().names(universe), self.of]
+
+    def further_words(self, name: str) -> str:
+        return in_kilometres(super().further_words(name), self.lengths)
 
     def settled(self) -> "Density":
         for name, given in (("width", self.width), ("every", self.every)):
@@ -45,9 +55,24 @@ class Density(Question):
                 raise QuestionError(f"{name} is {number_text(given)}; it must be more than 0", hints=hints)
         return self
 
+    def places(self, universe: Universe) -> Reference | None:
+        """The places that it is about, if it is a map."""
+        ref = resolve(self.of, universe)
+        return ref if ref.fact is None and isinstance(ref.attribute, Points) else None
+
+    def map(self, universe: Universe, found: Grouped | None = None) -> Map:
+        """The map that it is about."""
+        ref, found = resolve(self.of, universe), found or Grouped.of(self, universe)
+        assert isinstance(ref.attribute, Points)
+        counted = found.groups.get(ref.axis, np.zeros(universe.shape[ref.axis], dtype=np.int64))
+        earth = measured_on_earth(ref.attribute, self.lengths)
+        return Map.of(ref.attribute, counted, self.width, self.every, earth=earth)
+
     def line(self, universe: Universe) -> Line:
         """The numbers that it is about."""
         ref = resolve(self.of, universe)
+        if self.lengths:
+            raise QuestionError(f"{ref.name} is no place: kilometres lie between places", where=f"question “{self}”")
         series = ref.fact is not None and ref.entry is not None
         if ref.numbers is None or series or not isinstance(ref.attribute.order(ref.fact), Singles):
             hints = [(f"count by {self.of}", "")]
@@ -56,6 +81,8 @@ class Density(Question):
 
     def remarks(self, universe: Universe) -> list[str]:
         """Whom it leaves out, and what is counted."""
+        if (places := self.places(universe)) is not None:
+            return [*places.left_out_of(self.called), self._on_map(self.map(universe))]
         line = self.line(universe)
         wide = f"{number_text(STRETCH * self._width(line))} {line.ref.unit}".rstrip()
         return [
@@ -63,6 +90,13 @@ class Density(Question):
             f"{self.called}: every record counts evenly over {wide} around its {line.ref.name}, so that borders are "
             "soft; intervals are for these counts",
         ]
+
+    def _on_map(self, found: Map) -> str:
+        width = f"{number_text(found.width)} {found.unit}".rstrip()
+        return (
+            f"{self.called}: every record is spread around its place by a bell of width {width}, so that borders are "
+            "soft; intervals are for these counts"
+        )
 
     def _width(self, line: Line) -> Fraction:
         span = line.ends[1] - line.ends[0]
@@ -78,29 +112,42 @@ class Density(Question):
 
     def rows_on(self, universe: Universe) -> Workload:
         """A row for each cell of each group."""
-        found, line = Grouped.of(self, universe), self.line(universe)
+        found, places = Grouped.of(self, universe), self.places(universe)
         found.require_unit("")
-        if found.sizes.get(line.ref.axis, 1) > 1:
+        ref = self.line(universe).ref if places is None else places
+        if found.sizes.get(ref.axis, 1) > 1:
             raise QuestionError(f"{self.called} by groups of itself", where=f"question “{self}”")
-        if line.ref.attribute.has_other:
-            found.leave_out_other(line.ref)
-        width = self._width(line)
-        edges = self._edges(line, self.every or width / 2)
-        size = universe.shape[line.ref.axis]
-        own = found.groups.get(line.ref.axis, np.zeros(size, dtype=np.int64))
-        parts, whole = _parts(line, edges, width, size)
-        around = beside(found, line.ref.axis)
-        block = SoftTable(line.ref.axis, np.where(own >= 0, parts, 0), around, unit=Fraction(1, whole))
-        cells = self._labels(line, edges)
+        if ref.attribute.has_other:
+            found.leave_out_other(ref)
+        block, cells = self._on_line(found) if places is None else self._over_places(found, ref)
         answers = []
         grouped = zip(found.labels, found.places, strict=True)
         for k, (label, groups) in enumerate(grouped):
-            for cell, name in enumerate(cells):
-                called = f"{label}, {name}" if groups else name
-                placed = (*groups, (line.ref.name, name))
+            for cell, names in enumerate(cells):
+                name = ", ".join(called for _, called in names)
                 recipe = Linear(k * len(cells) + cell, block.unit)
-                answers.append(Answer(called, 0, recipe, "", self.within, Fraction(1), placed))
+                called = f"{label}, {name}" if groups else name
+                answers.append(Answer(called, 0, recipe, "", self.within, Fraction(1), (*groups, *names)))
         return Workload(universe, (block,), tuple(answers), (str(self),))
+
+    def _on_line(self, found: Grouped) -> tuple[Block, list[Groups]]:
+        """Soft cells of the line, and what they are called."""
+        universe, line = found.universe, self.line(found.universe)
+        width, axis = self._width(line), line.ref.axis
+        edges = self._edges(line, self.every or width / 2)
+        size = universe.shape[axis]
+        own = found.groups.get(axis, np.zeros(size, dtype=np.int64))
+        parts, whole = _parts(line, edges, width, size)
+        block = SoftTable(axis, np.where(own >= 0, parts, 0), beside(found, axis), unit=Fraction(1, whole))
+        return block, [((line.ref.name, name),) for name in self._labels(line, edges)]
+
+    def _over_places(self, found: Grouped, ref: Reference) -> tuple[Block, list[Groups]]:
+        """Cells of a map, and what they are called."""
+        drawn = self.map(found.universe, found)
+        matrix = drawn.columns(drawn.spread[0], found.universe.shape[ref.axis])
+        block = Blurred(ref.axis, matrix, beside(found, ref.axis), drawn.bell(), drawn.inside)
+        first, second = drawn.names
+        return block, [((first, a), (second, b)) for a in drawn.labels[0] for b in drawn.labels[1]]
 
     def _edges(self, line: Line, every: Fraction) -> list[Fraction]:
         """Whole multiples of a step, from at or below the least number to above the largest."""

@@ -43,10 +43,18 @@ def _shares_from_json(data: Any) -> tuple[Fraction, ...]:
     return tuple(written_fraction(x) for x in data)
 
 
+def _kilometres(given: Any) -> str:
+    if given != KM:
+        raise TypeError("lengths are kilometres on the Earth, or nothing is said of them")
+    return KM
+
+
 def _length(name: str) -> Further:
     return Further(str, written_fraction, lambda x: "" if x is None else f"{name} {number_text(x)}")
 
 
+KM = "km"
+"""What `lengths` of a question are in that lie on the Earth, between latitudes and longitudes."""
 FURTHER: Mapping[str, Further] = {
     "among": Further(_conditions_to_json, conditions_from_json, lambda x: f"among {in_words(x)}" if x else ""),
     "to": Further(str, _text, lambda _: ""),
@@ -55,4 +63,5 @@ FURTHER: Mapping[str, Further] = {
     "width": _length("width"),
     "every": _length("every"),
     "blur": _length("blur"),
+    "lengths": Further(str, _kilometres, lambda _: ""),
 }

@@ -23,6 +23,7 @@ from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.condition_grammar import read_conditions
 from dxprivacy.questions.conditions import Conditions
 from dxprivacy.questions.counts import Count, CountPeople
+from dxprivacy.questions.further import KM
 from dxprivacy.questions.intervals import Prefixes
 from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
@@ -120,10 +121,12 @@ def _weight(reader: "_Reader", parts: dict[str, Any]) -> None:
 
 
 def _length(name: str) -> Callable[["_Reader", dict[str, Any]], None]:
-    """A number, perhaps with its unit, which is that of what is asked for."""
+    """A number; of kilometres on the Earth, if so."""
 
     def read(reader: "_Reader", parts: dict[str, Any]) -> None:
         parts["further"][name] = reader.number(f"{name} of how much?", [(f"{name} 5", "")])
+        if reader.take(KM):
+            parts["further"]["lengths"] = KM
 
     return read
 

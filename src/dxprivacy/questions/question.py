@@ -115,12 +115,16 @@ class Question(Asked):
             words.append(f"{self.listing or 'by'} " + ", ".join(map(quoted, self.by)))
         if self.where:
             words.append("where " + in_words(self.where, instead))
-        words += [said for name in self.also if (said := FURTHER[name].words(getattr(self, name)))]
+        words += [said for name in self.also if (said := self.further_words(name))]
         if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
         if self.weight != 1 and goals:
             words.append(f"weight {number_text(self.weight)}")
         return " ".join(words)
+
+    def further_words(self, name: str) -> str:
+        """The clause that says one of its further fields."""
+        return FURTHER[name].words(getattr(self, name))
 
     def settled(self) -> Self:
         """The same question; refuses fields of its own that have no meaning, whoever wrote them."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.accounting import largest_pairs, ratios
-from dxprivacy.accounting.people import closest_pairs
+from dxprivacy.accounting.wholes import whole_of
 from dxprivacy.errors import QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.notes import notes
@@ -66,14 +66,14 @@ def limits(plan: Plan) -> list[Limit]:
             continue
         also = max(max(int(tight_pairs[row]) for row in answer.rows) - 1, 0)
         out.append(Limit((int(first[tight]), int(second[tight])), float(used[tight]), also))
-    return _limits_of_people(plan, out) if plan.workload.people else out
+    return _limits_of_wholes(plan, out) if plan.workload.wholes else out
 
 
-def _limits_of_people(plan: Plan, found: list[Limit]) -> list[Limit]:
-    """Counts of people are limited by the closest two rows of which one is in the group and the other is not."""
+def _limits_of_wholes(plan: Plan, found: list[Limit]) -> list[Limit]:
+    """People and maps are limited by the closest two records that they tell apart."""
     pairs: dict[int, tuple[int, int]] = {}
-    for block, start in plan.workload.people:
-        told = zip(range(start, start + block.rows), closest_pairs(block, plan.metric), strict=True)
+    for block, start in plan.workload.wholes:
+        told = zip(range(start, start + block.rows), whole_of(block).limiting(plan.metric), strict=True)
         pairs |= {row: near.pair for row, near in told if near is not None}
     used = float(plan.certificate.ratio)
     answers = zip(plan.workload.answers, found, strict=True)

@@ -9,12 +9,13 @@ many, nothing is claimed: `Undecided`.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
 from dxprivacy.errors import Undecided
 from dxprivacy.verify.blocks import Block, Table
+from dxprivacy.verify.blurred import Blurred, least_scale, of_places, only_along, reading_of
 from dxprivacy.verify.combined import WithAbsent
 from dxprivacy.verify.directions import NOTHING, Along, Anywhere, Direction, contexts
 from dxprivacy.verify.distances import Constant, Distance
@@ -33,22 +34,81 @@ def tightest(loss: Loss, metric: Distance, enough: Exact = Fraction(0)) -> Tight
     """The largest ratio over all pairs; where pairs are very many only a bound of it, if that is at most `enough`."""
     if metric.size != loss.universe.size:
         raise refuse("is not over the cells of the universe", "metric")
-    if loss.people:
-        return _beside_people(loss, metric, enough)
+    if loss.people or loss.maps:
+        return _beside_wholes(loss, metric, enough)
     best = NOTHING
     for part in loss.alternatives:
         best = _larger(best, _tightest(part, metric, enough))
     return best
 
 
-def _beside_people(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
-    """Counts of people take the same part of every distance, so much more than what rows take."""
+def _beside_wholes(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
+    """Counts of people take the same part of every distance, maps of distances along one attribute: so much more."""
     parts = [part_of_people(block, loss.scales, metric, loss.universe) for block in loss.people]
     low, high = (sum((part[k] for part in parts), Fraction(0)) for k in (0, 1))
-    rows = loss.of_rows
-    found = tightest(rows, metric, max(enough - high, Fraction(0))) if rows.blocks else NOTHING
-    room = max(found.room, _PEOPLE_ROOM)
-    return Tightest(found.low + low, found.high + high, found.pair, found.pairs, found.exact, room)
+    rows, best = loss.by_pairs, NOTHING
+    for (least, most), only in _apart(loss, metric):
+        found = tightest(rows, only, max(enough - high - most, Fraction(0))) if rows.blocks else NOTHING
+        room = max(found.room, _PEOPLE_ROOM)
+        ends = found.low + low + least, found.high + high + most
+        best = _larger(best, Tightest(*ends, found.pair, found.pairs, found.exact, room))
+    return best
+
+
+def _apart(loss: Loss, metric: Distance) -> list[tuple[tuple[Exact, Exact], Distance]]:
+    """Distances along attributes of which maps take a part, that part, and those along all others."""
+    nothing = (Fraction(0), Fraction(0))
+    if not loss.maps:
+        return [(nothing, metric)]
+    many, total = len(loss.universe.shape), dict[int, tuple[Exact, Exact]]()
+    for block in loss.maps:
+        for axis, (low, high) in _of_map(block, loss, metric).items():
+            known = total.get(axis, nothing)
+            total[axis] = known[0] + low, known[1] + high
+    present = metric.base if isinstance(metric, WithAbsent) else metric
+    if many > 1 and present.axes is None:
+        return [(_most([nothing, *total.values()]), metric)]
+    presence = total.pop(-1, nothing)
+    rest = [axis for axis in range(many) if axis not in total]
+    groups = [[axis] for axis in sorted(total)] + ([rest] if rest else [])
+    return [
+        (_most([presence, *(total.get(axis, nothing) for axis in some)]), only_along(metric, some, many))
+        for some in groups
+    ]
+
+
+def _most(parts: Iterable[tuple[Exact, Exact]]) -> tuple[Exact, Exact]:
+    found = list(parts)
+    return max(x[0] for x in found), max(x[1] for x in found)
+
+
+def _of_map(block: Blurred, loss: Loss, metric: Distance) -> dict[int, tuple[Exact, Exact]]:
+    """Parts of distances along attributes, and (-1) of presence, that the noise of a map takes."""
+    scale = least_scale(block, loss.scales)
+    if scale is None or not any(True for _ in block.spreads(absent=loss.universe.absent is not None)):
+        return {}
+    groups = block.groups()
+    hard = Loss(loss.universe, [groups], [1.0] * groups.rows)
+    present = metric.base if isinstance(metric, WithAbsent) else metric
+    many = len(loss.universe.shape)
+    soft = of_places(block, metric)
+    if many > 1 and present.axes is None:
+        found = tightest(hard, metric)
+        whole = max(soft, found.low * block.most), max(soft, found.high * block.most)
+        out: dict[int, tuple[Exact, Exact]] = {block.axis: whole}
+    else:
+        out = {block.axis: (soft, soft)}
+        for axis in groups.axes:
+            if len({groups.moving(axis, value) for value in range(loss.universe.shape[axis])}) > 1:
+                found = tightest(hard, only_along(metric, [axis], many))
+                whole = found.low * block.most, found.high * block.most
+                out[axis] = _most([out.get(axis, whole), whole])
+        if isinstance(metric, WithAbsent):
+            once = block.most / Fraction(metric.radius)
+            out[-1] = (once, once)
+    if not scale:
+        return {axis: (math.inf, math.inf) if high else (low, high) for axis, (low, high) in out.items()}
+    return {axis: (low / Fraction(scale), high / Fraction(scale)) for axis, (low, high) in out.items()}
 
 
 def _tightest(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
@@ -273,17 +333,20 @@ def largest_loss(loss: Loss) -> float:
 
     Of people with several rows all may differ so.
     """
-    rows, one = loss.of_rows, Constant(loss.universe.size, Fraction(1))
-    return float(tightest(rows, one).high * loss.universe.rows_each) + _of_people(loss)
+    rows, one = loss.by_pairs, Constant(loss.universe.size, Fraction(1))
+    return float(tightest(rows, one).high * loss.universe.rows_each) + _of_wholes(loss)
 
 
 def earlier_bound(loss: Loss) -> float:
     """What earlier versions stated as the largest loss: all attributes at once, bounded where these are too many."""
     one = Constant(loss.universe.size, Fraction(1))
-    alternatives = loss.of_rows.alternatives
+    alternatives = loss.by_pairs.alternatives
     most = max((_linked(part, one, closely=False).high for part in alternatives), default=Fraction(0))
-    return float(most * loss.universe.rows_each) + _of_people(loss)
+    return float(most * loss.universe.rows_each) + _of_wholes(loss)
 
 
-def _of_people(loss: Loss) -> float:
-    return math.fsum(people_reading(block, loss.scales, loss.universe) for block in loss.people)
+def _of_wholes(loss: Loss) -> float:
+    universe = loss.universe
+    people = [people_reading(block, loss.scales, universe) for block in loss.people]
+    absent = universe.absent is not None
+    return math.fsum(people + [reading_of(b, loss.scales, universe.rows_each, absent=absent) for b in loss.maps])

@@ -41,11 +41,14 @@ class Entry:
         return self.found[version.number]
 
 
+_KINDS = ("laplace", "selection", "people", "map")
+
+
 def read_entry(row: Row, version: Version, place: str, known: dict[tuple[int, str], Entry]) -> Entry:
     """A cost from its own content; its body must fit.  Equal ones under one version are worked out once."""
     names = ("kind", "title", "questions", "universe", "scales", "share")
     content = reading.members(json_object(row, place), place, names, ("asked", "alike"))
-    if content["kind"] not in ("laplace", "selection", "people") or content["universe"] != version.universe.digest:
+    if content["kind"] not in _KINDS or content["universe"] != version.universe.digest:
         raise refuse("is of another kind or universe", place)
     share = reading.fraction(content["share"], place)
     described = version.number, reading.canonical({name: x for name, x in content.items() if name != "share"})
@@ -64,10 +67,15 @@ def read_entry(row: Row, version: Version, place: str, known: dict[tuple[int, st
         raise refuse("its title is not that of its questions", place)
     choices = [range(asked.rows)] if choice else []
     loss = Loss(version.universe, asked.blocks, _scales(content, asked.rows, place), choices)
-    if bool(loss.people) != (content["kind"] == "people"):
-        raise refuse("does not say whether people are counted", place)
+    if wholes_kind(loss) != (content["kind"] if content["kind"] in ("people", "map") else ""):
+        raise refuse("does not say whether people are counted, or it has a map", place)
     known[described] = Entry(row, version, loss, share)
     return known[described]
+
+
+def wholes_kind(loss: Loss) -> str:
+    """What a journal calls a cost of which something is accounted as a whole."""
+    return "map" if loss.maps else "people" if loss.people else ""
 
 
 def _scales(content: dict[str, Any], rows: int, place: str) -> list[float]:

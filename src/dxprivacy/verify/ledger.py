@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.entries import Entry, check_budget, check_share, read_entry, worst_case_instead_of
+from dxprivacy.verify.entries import (
+    Entry,
+    check_budget,
+    check_share,
+    read_entry,
+    wholes_kind,
+    worst_case_instead_of,
+)
 from dxprivacy.verify.journal import Row, check_chain, json_object, read_rows
 from dxprivacy.verify.privacy import Check, Kept, Spent, infinite_as_null
 from dxprivacy.verify.reading import refuse
@@ -111,7 +118,7 @@ def _check_entry(entry: Entry, data: dict[str, Any], spent: Spent, book: Book, w
     facts, number = data["ledger"], data["ledger"]["entry"]
     content = json_object(entry.row, book.where)
     for name, stated, found in (
-        ("kind of cost", "people" if spent.loss.people else spent.cost, content["kind"]),
+        ("kind of cost", wholes_kind(spent.loss) or spent.cost, content["kind"]),
         ("request", facts["request"], entry.row.request),
         ("time", facts["at"], entry.row.at),
         ("questions", data["questions"], content.get("asked", content["questions"])),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dxprivacy.verify.blocks import Block, Column, PeopleTable
+from dxprivacy.verify.blurred import Blurred
 from dxprivacy.verify.distances import Distance
 from dxprivacy.verify.reading import Exact
 from dxprivacy.verify.universe import Universe
@@ -55,9 +56,14 @@ class Loss:
         return [block for block in self.blocks if isinstance(block, PeopleTable)]
 
     @property
-    def of_rows(self) -> "Loss":
-        """The loss without them."""
-        return self.only([block for block in self.blocks if not isinstance(block, PeopleTable)])
+    def maps(self) -> list[Blurred]:
+        """The blocks that are maps: no pair has to be looked at to know what these lose at most."""
+        return [block for block in self.blocks if isinstance(block, Blurred)]
+
+    @property
+    def by_pairs(self) -> "Loss":
+        """The loss without both."""
+        return self.only([block for block in self.blocks if not isinstance(block, PeopleTable | Blurred)])
 
     def uniform(self, block: Block) -> bool:
         """Whether all rows of a block have one scale."""

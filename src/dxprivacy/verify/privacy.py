@@ -18,7 +18,7 @@ from dxprivacy.verify.universe import Universe
 _RULES = ("line", "generators", "all pairs", "one attribute at a time", "constant")
 _LOOSE = ", upper bound per question"
 _PRESENCE = ", and presence"
-_PEOPLE = "people"
+_WHOLES = ("maps and people", "people", "maps")
 _LARGEST_SCALE = 2.0**52
 _ROUNDED = Fraction(1, 1 << 58)  # how much larger a ratio may be where distances are irrational
 CLOSE = 1e-8
@@ -176,9 +176,10 @@ def check_certificate(data: Any, found: Tightest, spent: Spent) -> Check:
 
 def _require_rule(rule: str, *, absent: bool) -> None:
     """How the ratio was found, among the records that are there; and where records may be absent, against that."""
-    if rule == _PEOPLE:
+    if rule in _WHOLES:
         return
-    rule = rule.removesuffix(f", and {_PEOPLE}")
+    for whole in _WHOLES:
+        rule = rule.removesuffix(f", and {whole}")
     inside, presence, bound = rule.partition(_PRESENCE)
     known = (*_RULES, *(name + _LOOSE for name in _RULES[3:]))
     if inside not in known or (presence and not absent) or bound not in ("", _LOOSE):
@@ -199,7 +200,7 @@ def _check_stated(stated: Fraction, witness: Any, found: Tightest, loose: bool, 
     pair = reading.each(witness, "certificate witness", lambda x, w: reading.whole(x, w, 0, last))
     if len(pair) != 2 or not pair[0] < pair[1]:
         raise refuse("is no pair of records", "certificate witness")
-    if spent.loss.people:  # what they take is the same part of every distance: any pair attains it
+    if spent.loss.people or spent.loss.maps:  # what they take is the same part of all distances: any pair attains it
         return
     high = ratio_of(spent.loss, spent.policy.metric, pair[0], pair[1])[1]
     if high > stated * (1 + _ROUNDED):

@@ -15,7 +15,7 @@ import numpy as np
 
 from dxprivacy.accounting.certificate import Certificate
 from dxprivacy.accounting.costs import Cost, LaplaceCost
-from dxprivacy.accounting.with_people import PeopleCost
+from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import BudgetExceeded, NotCertified
 from dxprivacy.mechanisms.direct.run import fit_histogram
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, moves
@@ -142,7 +142,7 @@ class DirectFit(Planned[Made]):
         return self.plan.certificate
 
     @property
-    def reserved(self) -> LaplaceCost | PeopleCost:
+    def reserved(self) -> LaplaceCost | WholesCost:
         return self.plan.reserved
 
     @property

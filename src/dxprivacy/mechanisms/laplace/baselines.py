@@ -30,8 +30,8 @@ import numpy as np
 
 from dxprivacy.accounting import closest_told_apart, largest_loss, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.accounting.people import closest_groups, most_groups, part_of_people
-from dxprivacy.accounting.with_people import PeopleCost, laplace_cost
+from dxprivacy.accounting.wholes import whole_of
+from dxprivacy.accounting.with_wholes import WholesCost, laplace_cost
 from dxprivacy.errors import NotCertified
 from dxprivacy.mechanisms.laplace.constraints import constraints_by_block
 from dxprivacy.mechanisms.laplace.expected import all_expected
@@ -123,8 +123,8 @@ def baselines(ours: Ours) -> Baselines:
     quick = len(noisy) > MOST_QUESTIONS or looked_for > MOST_TOGETHER
     found: dict[int, PlainQuestion] = {}
     for a in noisy:
-        if a.workload.people:
-            found |= _of_people(ours, a, losses[a.number] / together if together else 0.0, strict, worst)
+        if a.workload.wholes:
+            found |= _of_whole(ours, a, losses[a.number] / together if together else 0.0, strict, worst)
             continue
         near = closest_told_apart(a.workload, ours.metric)
         if near is None:
@@ -148,19 +148,20 @@ def baselines(ours: Ours) -> Baselines:
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
 
 
-def _of_people(
+def _of_whole(
     ours: Ours, a: _Alone, of_worst: float, strict: list[ErrorOf | None], worst: list[ErrorOf | None]
 ) -> dict[int, PlainQuestion]:
-    """A count of people under plain DP: one scale, by which all that a person can change is hidden alike."""
-    ((block, _),) = a.workload.people
-    near = closest_groups(block, ours.metric)
+    """People or a map under plain DP: one scale, by which all that a person or record can change is hidden alike."""
+    ((block, _),) = a.workload.wholes
+    whole = whole_of(block)
+    near = whole.closest(ours.metric)
     mine = np.array([ours.scales[r] for r in a.rows])
-    part = part_of_people(block, mine, ours.metric)
+    part = whole.part(mine, ours.metric).most
     each = ours.metric.universe.rows_each
     if near is None or not 0 < part < math.inf:
         return {}
     granted = float(ours.share) if all(ours.reached(k) for k in a.answers) else float(part)
-    epsilon, changed = near.distance * each * granted, min(most_groups(block), block.rows)
+    epsilon, changed = near.distance * each * granted, whole.changed
     plain = np.where(mine > 0, changed / epsilon, 0.0)
     gain = math.sqrt(float((plain**2).sum()) / float((mine**2).sum()))
     epsilon, plain = (epsilon, plain) if gain >= 1 else (epsilon * gain, plain / gain)
@@ -187,7 +188,7 @@ def _questions(ours: Ours) -> list[_Alone]:
     return out
 
 
-def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | PeopleCost | None:
+def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | WholesCost | None:
     """What a question costs by itself; None where other rows are counted, which serve all questions."""
     if not ours.measured.as_asked or len(ours.questions.questions) == 1:
         return None

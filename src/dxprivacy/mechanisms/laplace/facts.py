@@ -11,7 +11,7 @@ import numpy as np
 from dxprivacy.accounting import largest_loss
 from dxprivacy.accounting.certificate import Certificate, certify
 from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.accounting.with_people import PeopleCost, laplace_cost
+from dxprivacy.accounting.with_wholes import WholesCost, laplace_cost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import finite
@@ -34,10 +34,10 @@ LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 6
 class Proof:
     """A certificate, and the rows, scales and policy that it was computed for: taken for those, and for no others."""
 
-    cost: LaplaceCost | PeopleCost
+    cost: LaplaceCost | WholesCost
     certificate: Certificate
 
-    def holds(self, cost: LaplaceCost | PeopleCost, metric: Metric) -> bool:
+    def holds(self, cost: LaplaceCost | WholesCost, metric: Metric) -> bool:
         """Whether it is about this very cost."""
         return self.certificate.metric == metric.digest and self.cost.identity == cost.identity
 
@@ -78,7 +78,7 @@ class PlanFacts(Facts):
         return self.measured.put(self.questions)
 
     @cached_property
-    def cost(self) -> LaplaceCost | PeopleCost:
+    def cost(self) -> LaplaceCost | WholesCost:
         """What a release would cost, pair by pair."""
         return laplace_cost(self.counted, self.scales, self.metric)
 

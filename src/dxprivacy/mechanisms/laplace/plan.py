@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.accounting.with_people import PeopleCost
+from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import finite, written_fraction
@@ -42,7 +42,7 @@ class Plan(PlanFacts, Displayed, Planned[Release]):
     told = "plan was made", "session.plan(…)"
 
     @property
-    def reserved(self) -> LaplaceCost | PeopleCost:
+    def reserved(self) -> LaplaceCost | WholesCost:
         return self.cost
 
     @property

@@ -6,14 +6,14 @@ from typing import Any
 
 from dxprivacy.accounting.costs import Cost
 from dxprivacy.accounting.share import parse_share, require_spent
-from dxprivacy.accounting.with_people import laplace_cost
+from dxprivacy.accounting.with_wholes import laplace_cost
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import is_whole
 from dxprivacy.mechanisms.laplace.facts import Proof
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
-from dxprivacy.mechanisms.laplace.people_shares import planned_with_people
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
+from dxprivacy.mechanisms.laplace.shares_of_wholes import planned_with_wholes
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
 from dxprivacy.mechanisms.laplace.widths import with_widths
 from dxprivacy.metrics import Metric
@@ -63,7 +63,7 @@ def make_plan(
     asked, task = prepare(
         questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch, effort=_effort(method, thorough)
     )
-    found = planned_with_people(task, partial(chosen, method=method)) if task.workload.people else chosen(task, method)
+    found = planned_with_wholes(task, partial(chosen, method=method)) if task.workload.wholes else chosen(task, method)
     return finish(asked, task, found, title=title, dataset=dataset, planner=method)
 
 
@@ -95,7 +95,7 @@ def prepare(
     if rows is not None:
         require_room(workload.largest, workload.universe.max_records or rows, where="plan")
     task = Task(workload, metric, granted, rows, LOSSES[loss], before, watch or Watch(), effort)
-    if not workload.people:
+    if not workload.wholes:
         _ = task.even_bound  # refuses what no noise could make private
     return asked, task
 

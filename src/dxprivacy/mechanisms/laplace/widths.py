@@ -2,7 +2,8 @@
 
 A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … that one is taken for a quantile whose noise, as if
 numbers lay evenly over half of their range, a twelfth of whose width and a tenth of whose interval together are least;
-for a density the smallest one whose noise is a tenth of what a cell then holds.
+for a density the smallest one whose noise is a tenth of what a cell then holds; for a map one whose noise is twice what
+a cell would hold if records lay evenly over it: they never do, and cells with many are those that people look at.
 """
 
 import math
@@ -14,17 +15,22 @@ import numpy as np
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.exact.normal import SLOPE
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.metrics import Metric
+from dxprivacy.metrics.distances import RADIUS_KM
 from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Asked, Stack
 from dxprivacy.questions.densities import MOST_CELLS, Density
+from dxprivacy.questions.further import KM
+from dxprivacy.questions.grouped import Grouped
 from dxprivacy.questions.quantiles import MOST_RAMPS, Quantiles
 
 _BIAS = 12  # a ramp moves a quantile by less than this part of its width, where numbers lie smoothly
 _INTERVAL = 10  # a part of how wide its interval is, so that this counts too
 _MOST_ENTRIES = 2_000_000  # ramps or cells times values: what is worked out for each width that is tried
+_LESS = 0.5  # a cell of a map would hold this part of its noise, if records lay evenly
 _FEW = 1_000  # records that it is chosen for, where nobody says how many there are
 
 
@@ -40,6 +46,8 @@ def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) 
         few = [steps for steps in _widths(line.steps) if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES]
         tried = [replace(question, width=steps * line.tick) for steps in few]
         return min(tried, key=lambda one: _error(one, metric, share, records), default=question)
+    if isinstance(question, Density) and question.places(metric.universe) is not None:
+        return _of_map(question, metric, share, records)
     if isinstance(question, Density) and question.width is None:
         line = question.line(metric.universe)
         for steps in _widths(line.steps):
@@ -49,6 +57,39 @@ def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) 
             if possible and _clear(wide, metric, share, records):
                 return wide
     return question
+
+
+def _of_map(question: Density, metric: Metric, share: Fraction, records: int) -> Density:
+    """In kilometres where distances are; a width at which noise is twice what a cell would hold evenly."""
+    ref = question.places(metric.universe)
+    axes = metric.by_attribute
+    space = None if ref is None or axes is None else axes[ref.axis].embedding
+    if space is None:
+        return question  # refused later, with its reason
+    question = replace(question, lengths=KM if space.arc else "")
+    if question.width is not None:
+        return question
+    drawn = question.map(metric.universe)
+    sides = sorted(float(b - a) for a, b in drawn.box)
+    groups = max(math.prod(Grouped.of(question, metric.universe).sizes.values()), 1)
+    per = space.slope / (float(RADIUS_KM) if space.arc else 1.0) * float(share)
+    area = sides[1] * max(sides[0], sides[1] / 100)
+    if not 0 < area < math.inf or not per > 0:
+        return question
+    noise = _LESS * math.sqrt(2) * float(SLOPE) * area * groups / (per * records)  # of a cell, times width and its area
+    every = None if question.every is None else float(question.every)
+    wide = math.cbrt(4 * noise) if every is None else noise / every**2
+    return replace(question, width=_one_two_five(min(max(wide, sides[1] / 200), sides[1] / 10)))
+
+
+def _one_two_five(x: float) -> Fraction:
+    """The nearest of 1, 2, 5, 10, … times a power of ten, as factors go.
+
+    >>> [str(_one_two_five(x)) for x in (0.03, 1.1, 40)]
+    ['1/50', '1', '50']
+    """
+    power = Fraction(10) ** math.floor(math.log10(x))
+    return min((f * power for f in (1, 2, 5, 10)), key=lambda one: abs(math.log(float(one) / x)))
 
 
 def _clear(question: Density, metric: Metric, share: Fraction, records: int) -> bool:

@@ -191,7 +191,7 @@ def plan_synthesis(
                 ("dxp plan …", "answers these"),
             ],
         )
-    if workload.people:
+    if workload.wholes:
         raise QuestionError(
             "synthetic records are rows, of nobody: people cannot be counted in them",
             hints=[("count …", "counts rows"), ("dxp plan …", "answers about people, with noise")],

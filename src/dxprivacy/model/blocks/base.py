@@ -92,6 +92,7 @@ class Block(Rows):
     """Some rows of Q on the integer grid."""
 
     kind: ClassVar[str]
+    by_pairs: ClassVar[bool] = True  # whether pairs of records tell what it costs; otherwise it is accounted as a whole
     unit: Fraction
     bias: Fraction
 

@@ -20,6 +20,7 @@ class PeopleTable(Block):
     """The groups of a table, each of which counts people."""
 
     kind = "people"
+    by_pairs = False
     unit, bias = Fraction(1), Fraction(0)
 
     def __init__(self, groups: OneHot) -> None:

@@ -38,11 +38,7 @@ class SoftTable(Block):
         self.axis, self.beside = axis, beside
         if axis in beside.axes or matrix.ndim != 2 or matrix.shape[1] != self.universe.shape[axis]:
             raise QuestionError("soft groups need a column for each value of one attribute, and groups of others")
-        if matrix.shape[0] * matrix.shape[1] > MOST_ENTRIES or beside.rows * matrix.shape[1] > MOST_ENTRIES:
-            raise TooLarge(
-                f"{matrix.shape[0]:,} parts of {matrix.shape[1]:,} values in {beside.rows:,} groups are too many",
-                hints=["a larger width, fewer cells, or coarser values and groups"],
-            )
+        self._require_few(int(matrix.shape[0]), int(matrix.shape[1]))
         columns = csc_array(matrix, dtype=np.int64)
         columns.sum_duplicates()
         columns.eliminate_zeros()
@@ -52,6 +48,13 @@ class SoftTable(Block):
         self._part: Ints = read_only(np.asarray(columns.indices, dtype=np.int64))
         self._amount: Ints = read_only(np.asarray(columns.data, dtype=np.int64))
         require_exact(self.largest)
+
+    def _require_few(self, parts: int, values: int) -> None:
+        if parts * values > MOST_ENTRIES or self.beside.rows * values > MOST_ENTRIES:
+            raise TooLarge(
+                f"{parts:,} parts of {values:,} values in {self.beside.rows:,} groups are too many",
+                hints=["a larger width, fewer cells, or coarser values and groups"],
+            )
 
     @property
     def axes(self) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ class Nearest(Points):
         if not all(key in spec for key in self.optional):
             raise refuse("does not say how places are found", where)
         _two_columns(spec, where)
-        earth = reading.flag(spec["earth"], f"{where} earth")
+        self.earth = earth = reading.flag(spec["earth"], f"{where} earth")
         if spec["reach"] is not None:
             reading.positive(spec["reach"], f"{where} reach")
         rows = reading.coordinates(spec["coordinates"], where)
@@ -57,7 +57,7 @@ class Grid(Attribute):
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("columns", "box", "cells", "earth"))
         _two_columns(spec, where)
-        earth = reading.flag(spec["earth"], f"{where} earth")
+        self.earth = earth = reading.flag(spec["earth"], f"{where} earth")
         box = reading.each(spec["box"], f"{where} box", reading.fraction)
         cells = reading.each(spec["cells"], f"{where} cells", lambda x, w: reading.whole(x, w, 1, _MOST_CELLS))
         if len(box) != 4 or len(cells) != 2 or not (box[0] < box[2] and box[1] < box[3]):
@@ -73,7 +73,9 @@ class Grid(Attribute):
             raise refuse("has too many cells", where)
         self._sides = [(box[0], box[2], cells[0]), (box[1], box[3], cells[1])]
         self._texts = [_middles(*side) for side in self._sides]
+        self.box = box
         first, second = self._texts
+        self.coordinates = [[float(Fraction(a)), float(Fraction(b))] for a in first for b in second]
         columns = [text for text in first for _ in second], second * len(first)
         self.properties = [Property(name, texts) for name, texts in zip(_NAMES[earth], columns, strict=True)]
 

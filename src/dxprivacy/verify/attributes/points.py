@@ -9,15 +9,16 @@ from dxprivacy.verify.reading import refuse
 
 
 class Points(Attribute):
-    """Places; their coordinates are read by the metric."""
+    """Places, with coordinates."""
 
     optional = SPELLING
+    earth = False  # whether they are latitudes and longitudes, if that is known without a metric
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("ids", "coordinates", "properties"))
         self.ids = reading.each(spec["ids"], where, reading.text)
         self.listed = len(self.ids)
-        rows = reading.coordinates(spec["coordinates"], where)
+        rows = self.coordinates = reading.coordinates(spec["coordinates"], where)
         if len(rows) != self.listed or not rows or len({len(row) for row in rows}) != 1:
             raise refuse("needs one row of coordinates for each point", where)
         if len(set(self.ids)) < self.listed:

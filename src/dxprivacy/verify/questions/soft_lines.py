@@ -8,12 +8,15 @@ from itertools import pairwise, product
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.blocks import Table
+from dxprivacy.verify.attributes.located import Grid
+from dxprivacy.verify.attributes.points import Points
+from dxprivacy.verify.blocks import Block, Table
 from dxprivacy.verify.grouping import Named, resolve
 from dxprivacy.verify.orders import CellOrder, DayOrder, PointOrder
-from dxprivacy.verify.questions.answers import Asked, Recipe, Source, Sources
+from dxprivacy.verify.questions.answers import Asked, Groups, Recipe, Source, Sources
 from dxprivacy.verify.questions.base import each_row
 from dxprivacy.verify.questions.grouped import ByGroups, Grouped
+from dxprivacy.verify.questions.maps import Map
 from dxprivacy.verify.questions.notes import clamped, left_out, left_out_of
 from dxprivacy.verify.questions.worded import Worded
 from dxprivacy.verify.reading import refuse
@@ -178,17 +181,18 @@ class Density(ByGroups):
     """`density`."""
 
     ask = "density"
-    optional = ("by", "where", "width", "every", *Worded.optional)
+    optional = ("by", "where", "width", "every", "lengths", *Worded.optional)
 
     def __init__(self, data: dict[str, Any], universe: Universe, where: str, *, edition: int, units: bool) -> None:
         super().__init__(data, universe, where, edition=edition, units=units)
         self.width, self.every = (
             reading.positive(data[name], where) if name in data else None for name in ("width", "every")
         )
+        self.km = in_km(data, where)
 
     def further(self) -> list[str]:
         given = (("width", self.width), ("every", self.every))
-        return [f"{name} {number_text(x)}" for name, x in given if x is not None]
+        return [f"{name} {number_text(x)}{' km' * self.km}" for name, x in given if x is not None]
 
     @property
     def touched(self) -> list[str]:
@@ -196,6 +200,11 @@ class Density(ByGroups):
 
     def bound(self) -> Asked:
         self.require_unit("")
+        named = resolve(self.of, self.universe, self.where)
+        if named.fact is None and isinstance(named.attribute, Points | Grid):
+            return self._on_map(named, named.attribute)
+        if self.km:
+            raise refuse("has kilometres, and no places", self.where)
         found, line = self.grouped(), line_of(self.of, self.universe, self.where)
         of, axis = line.of, line.of.axis
         low, high = min(line.numbers), max(line.numbers)
@@ -226,12 +235,43 @@ class Density(ByGroups):
         columns += [{}] * (self.universe.shape[axis] - len(parts))
         cells = [line.order.label(a, b) for a, b in pairwise(edges)]
         block = Soft(axis, len(cells), columns, beside(found, axis), Fraction(1, whole), Fraction(0))
+        return self._by_cells(found, block, [((of.name, cell),) for cell in cells], notes)
+
+    def _by_cells(self, found: Grouped, block: Block, cells: Sequence[Groups], notes: list[str]) -> Asked:
+        """A count for each cell of each group."""
         recipe = Recipe(block.unit, block.bias)
         together = list(zip(found.labels, found.named, strict=True))
-        labels = [f"{label}, {cell}" if groups else cell for label, groups in together for cell in cells]
-        named = [(*groups, (of.name, cell)) for _, groups in together for cell in cells]
+        called = [", ".join(text for _, text in cell) for cell in cells]
+        labels = [f"{label}, {cell}" if groups else cell for label, groups in together for cell in called]
+        named = [(*groups, *cell) for _, groups in together for cell in cells]
 
         def make(begin: int) -> list[Source]:
             return [(recipe, begin + row, None) for row in range(block.rows)]
 
         return self.asked([block], labels, named, Sources([recipe], make), notes=notes)
+
+    def _on_map(self, of: Named, places: Points | Grid) -> Asked:
+        found, axis, size = self.grouped(), of.axis, self.universe.shape[of.axis]
+        if found.sizes.get(axis, 1) > 1:
+            raise refuse("is by groups of itself", self.where)
+        if places.other:
+            self.leave_out_other(found, axis)
+        inside = found.groups.get(axis, [0] * size)
+        counted = [k for k in range(places.listed) if inside[k] >= 0]
+        drawn = Map(places, counted, self.width, self.every, self.km or places.earth, self.where)
+        wide = f"{number_text(drawn.width)} {'km' if drawn.earth else ''}".rstrip()
+        notes = [
+            *left_out_of(of, self.called, ""),
+            f"{self.called}: every record is spread around its place by a bell of width {wide}, so that borders are "
+            "soft; intervals are for these counts",
+            *clamped(self),
+            *left_out(self),
+        ]
+        return self._by_cells(found, drawn.block(axis, size, beside(found, axis)), drawn.cells(), notes)
+
+
+def in_km(data: dict[str, Any], where: str) -> bool:
+    """Whether lengths are kilometres on the Earth."""
+    if data.get("lengths", "km") != "km":
+        raise refuse("has lengths of an unknown kind", where)
+    return "lengths" in data

@@ -1,0 +1,230 @@
+"""Maps: cells of a plane, and how much of every place lies in each of them after it was spread by a bell.
+
+A cell has what the bell around a place has between its edges, along one side times along the other, in whole steps of
+which a record has 2^30 (`exact/normal.py`).  What lies beyond the outermost edges belongs to the cells there, so that
+every record counts once.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.attributes.grid import COORDINATE_NAMES, Grid
+from dxprivacy.attributes.points import Points
+from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.normal import BITS, STEPS, all_below
+from dxprivacy.exact.numbers import number_text
+from dxprivacy.model.blocks.blurred import Bell
+from dxprivacy.model.plane import Plane
+from dxprivacy.questions.further import KM
+
+MOST_CELLS = 20_000
+MOST_ENTRIES = 6_000_000  # parts of all places together
+_USUAL_CELLS = 40  # along the longer side, where nobody says how wide they are
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """The places of an attribute that count, and the cells of a plane that they are spread over.
+
+    `inside` has the number of each listed value among the places, -1 where it does not count.
+    """
+
+    attribute: Points
+    inside: Ints
+    width: Fraction
+    every: Fraction
+    earth: bool
+
+    @classmethod
+    def of(
+        cls, attribute: Points, counted: Ints, width: Fraction | None, every: Fraction | None, *, earth: bool
+    ) -> "Map":
+        """`counted` is not negative for values that count; widths are chosen by the size of the map if not given."""
+        listed = counted[: attribute.listed]
+        inside: Ints = np.full(attribute.listed, -1, dtype=np.int64)
+        mine = np.flatnonzero(listed >= 0)
+        inside[mine] = np.arange(len(mine))
+        if attribute.coordinates.shape[1] != 2:
+            raise QuestionError(f"{attribute.name} lies in no plane: a place has two coordinates there")
+        if not len(mine):
+            raise QuestionError(f"no place of {attribute.name} is left")
+        found = cls(attribute, inside, width or Fraction(1), every or width or Fraction(1), earth)
+        low, high = zip(*found.box, strict=True)
+        longer = max(b - a for a, b in zip(low, high, strict=True)) or Fraction(1)
+        wide = width or longer / (_USUAL_CELLS // 2)
+        if width is not None and width > longer:
+            raise QuestionError(
+                f"a width of {number_text(width)} is wider than the map of {attribute.name}, {_short(longer)}"
+            )
+        return cls(attribute, inside, wide, every or wide / 2, earth)
+
+    @cached_property
+    def plane(self) -> Plane:
+        """Where the places lie that count."""
+        return Plane.of(self.attribute.coordinates[self.inside >= 0], earth=self.earth)
+
+    @cached_property
+    def box(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
+        """From where to where the map reaches along either side, in the unit of lengths; cells of a grid as a whole."""
+        ends = [(Fraction(a), Fraction(b)) for a, b in self.plane.ends]
+        if isinstance(self.attribute, Grid) and (self.inside >= 0).all():
+            a, b, c, d = self.attribute.box
+            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b, ends[1][0]), max(d, ends[1][1]))]
+        first, second = ((low * unit, high * unit) for (low, high), unit in zip(ends, self.plane.lengths, strict=True))
+        return first, second
+
+    @cached_property
+    def edges(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Along either side: whole multiples of a step, from at or below the box to at or above it."""
+        spans = [
+            (math.floor(a / self.every), max(math.ceil(b / self.every), math.floor(a / self.every) + 1))
+            for a, b in self.box
+        ]
+        cells = math.prod(last - first for first, last in spans)
+        if cells > MOST_CELLS:
+            wide = self.every * Fraction(math.ceil(math.sqrt(cells / MOST_CELLS) * 20), 20)
+            raise TooLarge(
+                f"{cells:,} cells are more than {MOST_CELLS:,}", hints=[(f"every {_short(wide)}", "or more")]
+            )
+        first, second = (tuple(k * self.every for k in range(a, b + 1)) for a, b in spans)
+        return first, second
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Cells along either side."""
+        return len(self.edges[0]) - 1, len(self.edges[1]) - 1
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two coordinates are called."""
+        return COORDINATE_NAMES[self.earth]
+
+    @property
+    def unit(self) -> str:
+        """Of lengths."""
+        return KM if self.earth else ""
+
+    @cached_property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """What the cells are called along either side: from where to where, in degrees on the Earth."""
+        if not self.earth:
+            first, second = ([f"{a} to {b}" for a, b in pairwise(map(number_text, edges))] for edges in self.edges)
+            return first, second
+        first, second = (
+            _degrees([edge / unit for edge in edges], self.every / unit)
+            for edges, unit in zip(self.edges, self.plane.lengths, strict=True)
+        )
+        return first, second
+
+    @cached_property
+    def spread(self) -> tuple[Any, Fraction]:
+        """A sparse matrix, a column of parts for every place that counts; and by how much roundings move one."""
+        from scipy.sparse import csc_array
+
+        sides = [_Side.of(self, side) for side in (0, 1)]
+        many = sides[0].lengths[sides[0].which] * sides[1].lengths[sides[1].which]
+        if int(many.sum()) > MOST_ENTRIES:
+            raise TooLarge(
+                f"{int(many.sum()):,} parts of {len(many):,} places are more than {MOST_ENTRIES:,}",
+                hints=["a wider every, a smaller width, or fewer places"],
+            )
+        starts = np.concatenate([[0], np.cumsum(many)])
+        part, amount = np.zeros(int(starts[-1]), dtype=np.int64), np.zeros(int(starts[-1]), dtype=np.int64)
+        for k in range(len(many)):
+            (a, mine), (b, theirs) = sides[0].column(k), sides[1].column(k)
+            here = slice(starts[k], starts[k + 1])
+            part[here] = np.add.outer(
+                np.arange(a, a + len(mine)) * self.shape[1], np.arange(b, b + len(theirs))
+            ).ravel()
+            amount[here] = (np.multiply.outer(mine, theirs).ravel() + (STEPS >> 1)) >> BITS
+        size = (math.prod(self.shape), len(many))
+        n, m = int(sides[0].lengths.max()), int(sides[1].lengths.max())
+        return csc_array((amount, part, starts), shape=size), Fraction(n + m + 2) + Fraction(n * m, 2)
+
+    def bell(self) -> Bell:
+        """How the places are spread."""
+        return Bell(self.plane, self.width, self.spread[1])
+
+    def columns(self, matrix: Any, size: int) -> Any:
+        """A matrix over places as one over all values of the attribute, `other` among them: these count nowhere."""
+        from scipy.sparse import csc_array
+
+        many = np.zeros(size, dtype=np.int64)
+        many[: len(self.inside)][self.inside >= 0] = np.diff(matrix.indptr)
+        starts = np.concatenate([[0], np.cumsum(many)])
+        return csc_array((matrix.data, matrix.indices, starts), shape=(matrix.shape[0], size))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """How much of each place lies between the edges along one side: a run of steps for each different coordinate."""
+
+    which: Ints
+    steps: Ints
+    firsts: Ints
+    lengths: Ints
+
+    @classmethod
+    def of(cls, found: Map, side: int) -> "_Side":
+        numbers, which = np.unique(found.plane.coordinates[:, side], return_inverse=True)
+        unit, inner = found.plane.lengths[side], found.edges[side][1:-1]
+        start = found.box[side][0]
+        places = [Fraction(x) * unit - start for x in numbers.tolist()]
+        ends = [edge - start for edge in inner]
+        z = _floats(ends)[None, :] / float(found.width) - (_floats(places) / float(found.width))[:, None]
+        heights = all_below(z, partial(_z, places, ends, found.width))
+        none, whole = np.zeros((len(places), 1), dtype=np.int64), np.full((len(places), 1), STEPS, dtype=np.int64)
+        steps = np.diff(np.hstack([none, heights, whole]), axis=1)
+        there = steps > 0
+        firsts = there.argmax(axis=1)
+        lengths = steps.shape[1] - there[:, ::-1].argmax(axis=1) - firsts
+        return cls(which.reshape(-1), steps, firsts, lengths)
+
+    def column(self, place: int) -> tuple[int, Ints]:
+        """Where the run of a place begins, and the run."""
+        at = int(self.which[place])
+        first = int(self.firsts[at])
+        return first, self.steps[at, first : first + int(self.lengths[at])]
+
+
+def _z(places: Sequence[Fraction], ends: Sequence[Fraction], width: Fraction, k: int, edge: int) -> Fraction:
+    return (ends[edge] - places[k]) / width
+
+
+def _floats(numbers: Sequence[Fraction]) -> Floats:
+    return np.array([float(x) for x in numbers], dtype=np.float64)
+
+
+def _degrees(edges: Sequence[Fraction], step: Fraction) -> list[str]:
+    """Neighbouring edges, rounded to as many decimals as tell them well apart.
+
+    >>> _degrees([Fraction(0), Fraction(1, 3), Fraction(2, 3)], Fraction(1, 3))
+    ['0 to 0.33', '0.33 to 0.67']
+    """
+    decimals = 0
+    while step * 10**decimals < 20:
+        decimals += 1
+    texts = [number_text(Fraction(round(edge * 10**decimals), 10**decimals)) for edge in edges]
+    return [f"{a} to {b}" for a, b in pairwise(texts)]
+
+
+def _short(length: Fraction) -> str:
+    return f"{float(length):.3g}"
+
+
+def measured_on_earth(attribute: Points, lengths: str) -> bool:
+    """Whether lengths are kilometres on the Earth: as the question says, or as raw coordinates of the policy are."""
+    return lengths == KM or bool(getattr(attribute, "earth", False))
+
+
+def in_kilometres(clause: str, lengths: str) -> str:
+    """A clause that says a length, with its unit on the Earth."""
+    return f"{clause} {KM}" if clause and lengths else clause

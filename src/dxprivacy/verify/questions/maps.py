@@ -1,0 +1,131 @@
+"""Densities of places: cells of a map, and how much of every place lies in each (docs/formats.md, section 4)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from dxprivacy.verify.attributes.located import Grid
+from dxprivacy.verify.attributes.points import Points
+from dxprivacy.verify.bells import STEPS, below
+from dxprivacy.verify.blocks import Table
+from dxprivacy.verify.blurred import Blurred
+from dxprivacy.verify.planes import Plane, turned
+from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.words import number_text
+
+if TYPE_CHECKING:
+    from dxprivacy.verify.blurred import Ints
+
+_MOST_CELLS = 20_000
+_MOST_ENTRIES = 6_000_000
+_NAMES = {True: ("latitude", "longitude"), False: ("x", "y")}
+
+
+@dataclass(frozen=True)
+class Map:
+    """Some places of an attribute, the width of their bell and the size of cells."""
+
+    attribute: Points | Grid
+    counted: Sequence[int]
+    given_width: Fraction | None
+    given_every: Fraction | None
+    earth: bool
+    where: str
+
+    @cached_property
+    def plane(self) -> Plane:
+        """Where the places lie that count."""
+        rows = [self.attribute.coordinates[k] for k in self.counted]
+        if not rows or len(rows[0]) != 2:
+            raise refuse("is a map of no places", self.where)
+        return Plane([(a + 0.0, turned(b) if self.earth else b + 0.0) for a, b in rows], self.earth, self.where)
+
+    @cached_property
+    def box(self) -> list[tuple[Fraction, Fraction]]:
+        """How far the map reaches along either side."""
+        ends = self.plane.ends
+        if isinstance(self.attribute, Grid) and len(self.counted) == self.attribute.listed:
+            a, b, c, d = self.attribute.box
+            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b, ends[1][0]), max(d, ends[1][1]))]
+        return [(low * f, high * f) for (low, high), f in zip(ends, self.plane.lengths, strict=True)]
+
+    @cached_property
+    def width(self) -> Fraction:
+        """As given, or a twentieth of the longer side."""
+        longer = max(high - low for low, high in self.box) or Fraction(1)
+        if self.given_width is not None and self.given_width > longer:
+            raise refuse("is wider than its map", self.where)
+        return self.given_width or longer / 20
+
+    @cached_property
+    def edges(self) -> list[list[Fraction]]:
+        """Along either side."""
+        every = self.given_every or self.width / 2
+        out, cells = [], 1
+        for low, high in self.box:
+            first, last = math.floor(low / every), math.ceil(high / every)
+            cells *= max(last - first, 1)
+            if cells > _MOST_CELLS:
+                raise refuse("has too many cells", self.where)
+            out.append([k * every for k in range(first, max(last, first + 1) + 1)])
+        return out
+
+    def cells(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+        """What the cells are called, by both coordinates."""
+        sides = [self._labels(side) for side in (0, 1)]
+        names = _NAMES[self.earth]
+        return [((names[0], a), (names[1], b)) for a in sides[0] for b in sides[1]]
+
+    def _labels(self, side: int) -> list[str]:
+        edges, f = self.edges[side], self.plane.lengths[side]
+        if not self.earth:
+            return [f"{number_text(a)} to {number_text(b)}" for a, b in pairwise(edges)]
+        step, tens = (edges[1] - edges[0]) / f, 1
+        while step * tens < 20:
+            tens *= 10
+        texts = [number_text(Fraction(round(edge / f * tens), tens)) for edge in edges]
+        return [f"{a} to {b}" for a, b in pairwise(texts)]
+
+    def block(self, axis: int, size: int, beside: Table) -> Blurred:
+        """All parts, in whole steps."""
+        import numpy as np
+
+        runs = [self._runs(side) for side in (0, 1)]
+        across = len(self.edges[1]) - 1
+        many = np.zeros(size + 1, dtype=np.int64)
+        longest, entries = [0, 0], 0
+        parts: list[Ints] = []
+        amounts: list[Ints] = []
+        for value, (first, second) in zip(self.counted, self.plane.rows, strict=True):
+            (a, mine), (b, theirs) = runs[0][first], runs[1][second]
+            longest = [max(longest[0], len(mine)), max(longest[1], len(theirs))]
+            entries += len(mine) * len(theirs)
+            if entries > _MOST_ENTRIES:
+                raise refuse("has too many parts", self.where)
+            amount = (mine[:, None] * theirs[None, :] + STEPS // 2) // STEPS
+            part = (a + np.arange(len(mine)))[:, None] * across + (b + np.arange(len(theirs)))[None, :]
+            kept = amount > 0
+            many[value + 1] = int(kept.sum())
+            parts.append(part[kept])
+            amounts.append(amount[kept])
+        rounding = sum(longest) + 2 + Fraction(longest[0] * longest[1], 2)
+        columns = np.cumsum(many), np.concatenate(parts), np.concatenate(amounts)
+        cells = (len(self.edges[0]) - 1) * across
+        return Blurred(axis, (cells, size), columns, beside, self.plane, self.counted, self.width, rounding)
+
+    def _runs(self, side: int) -> "dict[float, tuple[int, Ints]]":
+        """For every coordinate the first cell in which it has a step, and its steps up to the last such cell."""
+        import numpy as np
+
+        inner, f, out = self.edges[side][1:-1], self.plane.lengths[side], {}
+        for x in {row[side] for row in self.plane.rows}:
+            at = Fraction(x) * f
+            heights = [0, *(below((edge - at) / self.width) for edge in inner), STEPS]
+            steps = [b - a for a, b in pairwise(heights)]
+            used = [k for k, s in enumerate(steps) if s]
+            out[x] = used[0], np.array(steps[used[0] : used[-1] + 1], dtype=np.int64)
+        return out
