@@ -23,7 +23,7 @@ from dxprivacy.accounting.told_apart import closest_told_apart
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.normal import STEPS, apart_at_most
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import Extreme, Metric, WithAbsent, WithOther, present
+from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent, WithOther, present
 from dxprivacy.metrics.combine import Scaled
 from dxprivacy.metrics.distances import RADIUS_KM
 from dxprivacy.model.blocks import Blurred
@@ -63,9 +63,11 @@ def closest_places(block: Blurred, metric: Metric) -> Extreme | None:
 def _of_places(block: Blurred, metric: Metric) -> Exact:
     """The part of the distance of two places, for records that are alike besides."""
     axes = metric.by_attribute
-    along = None if axes is None else axes[block.axis]
-    space = None if along is None else along.embedding
-    if along is None or space is None or not _fits(space, block):
+    along = present(metric) if axes is None else axes[block.axis]
+    if isinstance(along, Constant):  # any two records may differ by two
+        return Fraction(2 * block.most) / along.epsilon if along.epsilon else math.inf
+    space = along.embedding if axes is not None else None
+    if space is None or not _fits(space, block):
         raise no_plane(block)
     near = _places_alone(along).closest
     if near is None or not block.most:

@@ -50,7 +50,7 @@ def written(text: str, x: float | Spec, y: float | Spec, **look: Any) -> Spec:
 
 def bordered(values: Sequence[Spec], look: Spec, *, width: float = 3, **channels: Any) -> list[Spec]:
     """Texts from the field `t` with a white border, which can be read above dots and lines."""
-    border = {**look, "stroke": "white", "strokeWidth": width, "color": "white"}
+    border = {**look, "stroke": "white", "strokeWidth": width, "strokeJoin": "round", "color": "white"}
     return [layer(values, mark("text", **each), **channels, text=nominal("t")) for each in (border, look)]
 
 

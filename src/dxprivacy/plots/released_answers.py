@@ -1,13 +1,12 @@
 """`plots.release`: the answers with their intervals, as they were released (UX `release`).
 
-Very many answers of a question stand in bins of neighbours: a bin shows its median answer and everything between the
-lowest and the highest end of its intervals.
+Very many answers of a question stand in bins of neighbours: a bin shows from where to where its answers go, and
+everything between the lowest and the highest end of their intervals.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import median_low
 from typing import Any
 
 from dxprivacy.plots.answer_heat import heat_of, heat_view
@@ -23,6 +22,7 @@ from dxprivacy.plots.answer_panels import (
     strip_view,
 )
 from dxprivacy.plots.channels import Spec, extent_of, in_rows, nominal, on, pointed_at, quantitative, span
+from dxprivacy.plots.density_map import MAPS, density_view, maps_of
 from dxprivacy.plots.layers import layer, mark, several, shared
 from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.style import ACCENT, GREY, PALE, clean, distinct, sentences
@@ -30,7 +30,7 @@ from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.screens.release import number, widths
 from dxprivacy.wording import plural
 
-BINS = 140
+BINS = 240
 STRIPS = 6  # of one table
 
 
@@ -65,7 +65,10 @@ def panel_pictures(release: Release, panel: AnswerPanel) -> list[Picture]:
 def _views(
     panel: AnswerPanel, name: str, places: Mapping[str, Mapping[str, Any]], *, earth: bool, extent: float = 0.0
 ) -> list[Spec]:
-    """How a panel is drawn: shaded cells for two-way tables, a map for places, and rows or strips."""
+    """How a panel is drawn: a map for places, shaded cells for two-way tables, and rows or strips."""
+    if maps := maps_of(panel):
+        where = next((places[known] for known in places if f" {known} " in f" {panel.name} "), {})
+        return [density_view(each, name, where) for each in maps[:MAPS]]
     crosstab = heat_of(panel)
     if crosstab is not None:
         return [heat_view(name, crosstab)]
@@ -120,7 +123,8 @@ def _strip(name: str, panel: AnswerPanel) -> Spec:
     values = [
         {
             "k": k + 0.5,
-            "v": median_low(rows[n].value for n in group),
+            "v": min(rows[n].value for n in group),
+            "w": max(rows[n].value for n in group),
             "lo": min(rows[n].low for n in group),
             "hi": max(rows[n].high for n in group),
             "answers": clean(labels[group[0]] + (f" … {labels[group[-1]]}" if len(group) > 1 else ""), 80),
@@ -130,12 +134,15 @@ def _strip(name: str, panel: AnswerPanel) -> Spec:
     wide = STRIP / len(bins)
     x = quantitative("k", axis=None, scale=span(0, len(bins)))
     y = number_channel(rows)
-    told = pointed_at("answers", "v", "lo", "hi")
+    told = pointed_at("answers", "v", *(["w"] if size > 1 else []), "lo", "hi")
     bar = mark("rule", color=ACCENT, opacity=0.35, strokeWidth=max(1, min(5, 0.8 * wide)))
     dot = mark("circle", size=max(6, min(46, wide**2)), color=ACCENT, opacity=1)
+    reach = mark("rule", color=ACCENT, strokeWidth=max(2, min(5, 0.8 * wide)), strokeCap="round")
     layers = [
         shared(bar, x=x, y=on(y, "lo"), y2={"field": "hi"}, tooltip=told),
-        shared(dot, x=x, y=on(y, "v"), tooltip=told),
+        shared(dot, x=x, y=on(y, "v"), tooltip=told)
+        if size == 1
+        else shared(reach, x=x, y=on(y, "v"), y2={"field": "w"}, tooltip=told),
     ]
     return strip_view(name, labels, layers, {"data": {"values": values}})
 
@@ -161,16 +168,21 @@ def _finding(release: Release, every: Sequence[AnswerPanel]) -> str:
 
 
 def _reading(release: Release, shown: Sequence[AnswerPanel], panels: int) -> str:
-    heats = [panel for panel in shown if heat_of(panel) is not None]
-    listed = [panel for panel in shown if heat_of(panel) is None]
+    maps = [panel for panel in shown if maps_of(panel)]
+    heats = [panel for panel in shown if heat_of(panel) is not None and panel not in maps]
+    listed = [panel for panel in shown if panel not in maps and panel not in heats]
     parts = []
-    if listed or not heats:
+    if maps:
+        reach = widths([row for panel in maps for row in panel.rows if not row.exact])
+        parts.append(f"Map: noisy counts of records that were spread around their places, {reach} for 95 %")
+        parts.append("Grey: mostly noise. White: no place is near")
+    if listed or not (heats or maps):
         parts.append(f"Dot: noisy answer. Bar: 95 % interval, which covers {release.covered}")
     if heats:
         reach = widths([row for panel in heats for row in panel.rows])
         parts.append(f"Shaded tables: noisy answers, {reach}, darker for larger ones")
     if max((len(panel.rows) for panel in listed), default=0) > BINS:
-        parts.append("Many answers are binned: dot at their median, bar over all their intervals")
+        parts.append("Many answers share a mark: from the lowest to the highest, bar over all their intervals")
     if any(r.vague for panel in listed for r in panel.rows):
         parts.append("Grey: too few records to say")
     if release.records is not None:

@@ -154,12 +154,17 @@ def of_places(block: Blurred, metric: Distance) -> Exact:
     cap: Exact = math.inf
     if isinstance(metric, WithAbsent):
         cap, metric = 2 * metric.radius, metric.base
+    if isinstance(metric, Constant):
+        return _of_constant(block, metric)
     axes: Sequence[Distance] = metric.parts if isinstance(metric, Product) else [metric]
     if isinstance(metric, Scaled) and metric.axes is not None:
         axes = metric.axes
     if block.axis >= len(axes):
         raise refuse("has no distances between the places of a map", _WHERE)
-    found = _length(axes[block.axis])
+    along = axes[block.axis]
+    if isinstance(along, Constant):
+        return _of_constant(block, along)
+    found = _length(along)
     if found is None or not _same(found, block):
         raise refuse("has no distances between the places of a map", _WHERE)
     least = _least(found)
@@ -177,6 +182,17 @@ def of_places(block: Blurred, metric: Distance) -> Exact:
     if cap != math.inf:
         parts.append(2 * block.most / Fraction(cap))
     return max(parts)
+
+
+def _of_constant(block: Blurred, metric: Constant) -> Exact:
+    """Any two records may differ by two."""
+    return (
+        Fraction(2 * block.most) / Fraction(metric.epsilon) if 0 < metric.epsilon < math.inf else _at_the_ends(metric)
+    )
+
+
+def _at_the_ends(metric: Constant) -> Exact:
+    return Fraction(0) if metric.epsilon else math.inf
 
 
 def _length(metric: Distance) -> _Length | None:

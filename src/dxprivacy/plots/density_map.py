@@ -1,0 +1,186 @@
+"""A released map: the darker a cell, the more it holds; cells that are mostly noise are grey."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dxprivacy.attributes.grid import COORDINATE_NAMES
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.plots.answer_panels import AnswerPanel
+from dxprivacy.plots.channels import Spec, itself, pointed_at, quantitative, span
+from dxprivacy.plots.layers import bordered, heading, layer, mark, view
+from dxprivacy.plots.plane import WIDE
+from dxprivacy.plots.ramp import Ramp
+from dxprivacy.plots.style import GREY, INK, PALE, clean
+from dxprivacy.release.release import Row
+from dxprivacy.screens.release import number
+
+MAPS = 6  # of one question by groups
+_TALLEST = 460
+_NOISE, _BELOW = "#e4e4e4", -2.0  # the shade of what is mostly noise, and a number that has it
+_SHADES = ("#dbe8f4", "#b9d3e9", "#8fb6da", "#5f98c9", "#2f78b5", "#0b5fa5", "#06325a")
+_NAMED, _PER_CHARACTER, _LINE = 6, 5.7, 15.0
+_DOTS = 400
+_LOOKED_AT = 400  # of the fullest cells, for names
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one map: where each begins and ends along either coordinate, and its answer."""
+
+    name: str
+    earth: bool
+    ends: Floats  # first low, first high, second low, second high
+    rows: tuple[Row, ...]
+
+    @property
+    def upright(self) -> int:
+        """Which coordinate points upwards: latitudes do, and the second one of a plane."""
+        return 0 if self.earth else 1
+
+    @property
+    def box(self) -> tuple[Floats, Floats]:
+        """The corners."""
+        first, second = self.ends[:, :2], self.ends[:, 2:]
+        low, high = (np.array([f(first), f(second)]) for f in (np.min, np.max))
+        return low, high
+
+
+def maps_of(panel: AnswerPanel) -> list[Cells]:
+    """The maps that a panel holds, one for each group; none where its answers are no cells of a plane."""
+    table = panel.table
+    if table is None or len(table.columns) < 2 or len(table) < 4:
+        return []
+    earth = next((known for known, names in COORDINATE_NAMES.items() if table.columns[-2:] == names), None)
+    if earth is None:
+        return []
+    by_group: dict[tuple[str, ...], list[int]] = {}
+    for k, groups in enumerate(table.groups):
+        by_group.setdefault(groups[:-2], []).append(k)
+    known: dict[str, tuple[float, float] | None] = {}
+    out = []
+    for group, places in by_group.items():
+        ends = []
+        for k in places:
+            sides = [known.setdefault(text, _range(text)) for text in table.groups[k][-2:]]
+            if sides[0] is None or sides[1] is None:
+                return []
+            ends.append((*sides[0], *sides[1]))
+        name = ", ".join(f"{a} {b}" for a, b in zip(table.columns, group, strict=False))
+        out.append(Cells(name, earth, np.array(ends), tuple(table.answers[k] for k in places)))
+    return out
+
+
+def _range(text: str) -> tuple[float, float] | None:
+    """`48.1 to 48.2`, as cells of a map are called."""
+    first, found, last = text.partition(" to ")
+    try:
+        low, high = _number(first), _number(last)
+    except ValueError:
+        return None
+    return (low, high) if found and math.isfinite(low) and math.isfinite(high) and low < high else None
+
+
+def _number(text: str) -> float:
+    above, found, below = text.partition("/")
+    return float(above) / float(below) if found else float(text)
+
+
+def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
+    """One map with its key; `places` are those that it is about, by their names."""
+    low, high = cells.box
+    up, across = cells.upright, 1 - cells.upright
+    shrink = math.cos(math.radians(float(low[0] + high[0]) / 2)) if cells.earth else 1.0
+    wide, tall = float(high[across] - low[across]) * shrink, float(high[up] - low[up])
+    scale = min(WIDE / wide, _TALLEST / tall)
+    size = (max(scale * wide, 120.0), max(scale * tall, 80.0))
+    ramp = _ramp(cells.rows)
+    names = COORDINATE_NAMES[cells.earth]
+    axis = {"grid": False, "tickCount": 5, "format": ",~r"}
+    x = quantitative(
+        axis={**axis, "title": names[across]}, scale=span(float(low[across]), float(high[across]), zero=False)
+    )
+    y = quantitative(axis={**axis, "title": names[up]}, scale=span(float(low[up]), float(high[up]), zero=False))
+    values = []
+    for ends, row in zip(cells.ends.tolist(), cells.rows, strict=True):
+        if row.exact and row.value == 0:
+            continue  # nobody can be near
+        values.append(
+            {
+                "x": ends[2 * across],
+                "x2": ends[2 * across + 1],
+                "y": ends[2 * up],
+                "y2": ends[2 * up + 1],
+                "c": ramp.shade(row.value if _clear(row) else _BELOW),
+                "v": number(row.value, row.low, row.high),
+                "interval": f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}",
+            }
+        )
+    square = {"x": {**x, "field": "x"}, "x2": {"field": "x2"}, "y": {**y, "field": "y"}, "y2": {"field": "y2"}}
+    spot: Spec = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}}
+    dots = [{"x": float(at[across]), "y": float(at[up])} for at in places.values()] if len(places) <= _DOTS else []
+    named = _named(cells, places, size)
+    layers = [
+        layer(
+            values,
+            mark("rect", strokeWidth=0.3),
+            **square,
+            fill=itself("c"),
+            stroke=itself("c"),
+            tooltip=pointed_at("v", "interval"),
+        ),
+        *([layer(dots, mark("circle", size=3, color=GREY, opacity=0.6, clip=True), **spot)] if dots else []),
+        *(bordered(named, {"baseline": "bottom", "dy": -4, "color": INK, "clip": True}, **spot) if named else []),
+    ]
+    title = clean(", ".join(part for part in (name, cells.name) if part), 100)
+    drawn = {**(heading(title, 8) if title else {}), **view(*size, layers), "view": {"stroke": PALE}}
+    key = ramp.key([row.value if _clear(row) else _BELOW for row in cells.rows if not row.exact or row.value])
+    return drawn if key is None else {"vconcat": [drawn, key], "spacing": 6}
+
+
+def _clear(row: Row) -> bool:
+    """Whether an answer is at least twice as far from nothing as its interval reaches: few cells are so by chance."""
+    return row.value > 0 and row.value >= 2 * (row.value - row.low)
+
+
+def _ramp(rows: Sequence[Row]) -> Ramp:
+    """Classes that double or more from one to the next, up to the largest answer; what reaches down to 0 is noise."""
+    top = max((row.value for row in rows if _clear(row)), default=1.0)
+    power = math.floor(math.log10(top))
+    steps = [f * 10.0**e for e in range(power - 3, power + 1) for f in (1, 2, 5) if f * 10.0**e < top]
+    limits = steps[-(len(_SHADES) - 1) :]
+    texts = [f"{x:,.10g}" for x in limits]
+    names = [f"up to {texts[0]}", *(f"– {text}" for text in texts[1:]), "more"]
+    shades = _SHADES[len(_SHADES) - len(names) :]
+    return Ramp((-1.0, *limits), (_NOISE, *shades), ("mostly noise", *names), "records in a cell")
+
+
+def _named(cells: Cells, places: Mapping[str, Floats], size: tuple[float, float]) -> list[Spec]:
+    """Of the places around the fullest cells those that are listed first, whose names do not touch one another."""
+    if not places:
+        return []
+    names, spots = list(places), np.array(list(places.values()))
+    low, high = cells.box
+    up, across = cells.upright, 1 - cells.upright
+    wide = (cells.ends[:, [1, 3]] - cells.ends[:, [0, 2]]).max(axis=0)
+    taken: list[tuple[float, float, float]] = []
+    out: list[Spec] = []
+    order = sorted((k for k, row in enumerate(cells.rows) if _clear(row)), key=lambda k: -cells.rows[k].value)
+    for k in order[:_LOOKED_AT]:
+        middle = np.array([cells.ends[k, :2].mean(), cells.ends[k, 2:].mean()])
+        around = np.flatnonzero((np.abs(spots - middle) <= 1.5 * wide).all(axis=1))
+        if not len(around):
+            continue
+        near = int(around[0])
+        text = clean(names[near], 24)
+        x, y = ((float(spots[near, a]) - low[a]) / (high[a] - low[a]) * size[n] for n, a in enumerate((across, up)))
+        half = len(text) * _PER_CHARACTER / 2 + 12
+        apart = all(x + half < a or x - half > b or abs(y - h) > 2 * _LINE for a, b, h in taken)
+        if half - 12 < x < size[0] - half + 12 and apart:
+            taken.append((x - half, x + half, y))
+            out.append({"x": float(spots[near, across]), "y": float(spots[near, up]), "t": text})
+        if len(out) == _NAMED:
+            break
+    return out
