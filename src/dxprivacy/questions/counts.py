@@ -11,30 +11,48 @@ from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.grouped import Grouped
+from dxprivacy.questions.grouping import Reference
 from dxprivacy.questions.lines import STRETCH
+from dxprivacy.questions.maps import in_kilometres
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.soft_counts import soft_counts, soft_line
+from dxprivacy.questions.soft_regions import region_map, soft_places, soft_regions, soft_words
 
 
 @dataclass(frozen=True)
 class Count(Question):
-    """How many records fulfil the conditions, possibly by groups; with a `blur`, borders between numbers are soft."""
+    """How many records fulfil the conditions, possibly by groups.
+
+    With a `blur`, borders between numbers or places are soft; `lengths` of places are kilometres on the Earth.
+    """
 
     ask = "count"
     takes_of = False
-    also = ("blur",)
+    also = ("blur", "lengths")
 
     blur: Fraction | None = None
+    lengths: str = ""
+
+    def further_words(self, name: str) -> str:
+        return in_kilometres(super().further_words(name), self.lengths)
 
     def settled(self) -> "Count":
         if self.blur is not None and self.blur < 0:
             raise QuestionError("a blur is not negative", hints=[("blur 0", "borders as they are")])
-        return replace(self, blur=None) if self.blur == 0 else self
+        if self.lengths and self.blur is None:
+            raise QuestionError("kilometres of what?", hints=[("blur 20 km", "soft borders between places")])
+        return replace(self, blur=None, lengths="") if self.blur == 0 else self
+
+    def places(self, universe: Universe) -> Reference | None:
+        """The places whose borders are soft."""
+        return None if self.blur is None else soft_places(self, Grouped.of(self, universe), self.lengths)
 
     def remarks(self, universe: Universe) -> list[str]:
         """How far soft borders reach."""
         if self.blur is None:
             return []
+        if (places := self.places(universe)) is not None:
+            return [soft_words(self.name, region_map(places, self.blur, self.lengths))]
         ref = soft_line(self, Grouped.of(self, universe)).ref
         wide = f"{number_text(STRETCH / 2 * self.blur)} {ref.unit}".rstrip()
         about = f"who is within {wide} of a border counts in part on both sides; intervals are for these counts"
@@ -44,6 +62,9 @@ class Count(Question):
         found = Grouped.of(self, universe)
         found.require_unit("")
         if self.blur is not None:
+            places = soft_places(self, found, self.lengths)
+            if places is not None:
+                return soft_regions(self, found, places, self.blur, self.lengths)
             return soft_counts(self, found, self.blur)
         return Workload(universe, (found.block(),), tuple(answers_of(found)), (str(self),))
 

@@ -42,12 +42,23 @@ class Map:
     width: Fraction
     every: Fraction
     earth: bool
+    most_cells: int = MOST_CELLS
 
     @classmethod
     def of(
-        cls, attribute: Points, counted: Ints, width: Fraction | None, every: Fraction | None, *, earth: bool
+        cls,
+        attribute: Points,
+        counted: Ints,
+        width: Fraction | None,
+        every: Fraction | None,
+        *,
+        earth: bool,
+        most_cells: int = MOST_CELLS,
     ) -> "Map":
-        """`counted` is not negative for values that count; widths are chosen by the size of the map if not given."""
+        """`counted` is not negative for values that count; widths are chosen by the size of the map if not given.
+
+        Cells are half as wide as the bell, or as wide where they would be too many.
+        """
         listed = counted[: attribute.listed]
         inside: Ints = np.full(attribute.listed, -1, dtype=np.int64)
         mine = np.flatnonzero(listed >= 0)
@@ -64,7 +75,10 @@ class Map:
             raise QuestionError(
                 f"a width of {number_text(width)} is wider than the map of {attribute.name}, {_short(longer)}"
             )
-        return cls(attribute, inside, wide, every or wide / 2, earth)
+        if every is not None:
+            return cls(attribute, inside, wide, every, earth, most_cells)
+        fine = cls(attribute, inside, wide, wide / 2, earth, most_cells)
+        return fine if fine.cells <= most_cells else cls(attribute, inside, wide, wide, earth, most_cells)
 
     @cached_property
     def plane(self) -> Plane:
@@ -82,19 +96,26 @@ class Map:
         return first, second
 
     @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """In steps: from at or below the box to at or above it."""
+        ends = [(math.floor(low / self.every), math.ceil(high / self.every)) for low, high in self.box]
+        return [(first, max(last, first + 1)) for first, last in ends]
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return math.prod(last - first for first, last in self._spans)
+
+    @cached_property
     def edges(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        """Along either side: whole multiples of a step, from at or below the box to at or above it."""
-        spans = [
-            (math.floor(a / self.every), max(math.ceil(b / self.every), math.floor(a / self.every) + 1))
-            for a, b in self.box
-        ]
-        cells = math.prod(last - first for first, last in spans)
-        if cells > MOST_CELLS:
-            wide = self.every * Fraction(math.ceil(math.sqrt(cells / MOST_CELLS) * 20), 20)
-            raise TooLarge(
-                f"{cells:,} cells are more than {MOST_CELLS:,}", hints=[(f"every {_short(wide)}", "or more")]
-            )
-        first, second = (tuple(k * self.every for k in range(a, b + 1)) for a, b in spans)
+        """Along either side: whole multiples of a step."""
+        if self.cells > self.most_cells:
+            times = math.ceil(math.sqrt(self.cells / self.most_cells) * 20) / 20
+            hint = (f"every {float(self.every) * times:.3g}", "or more")
+            if self.most_cells > MOST_CELLS:  # of soft borders, which nobody sees
+                hint = (f"blur {float(self.width) * times:.3g}", "or more")
+            raise TooLarge(f"{self.cells:,} cells are more than {self.most_cells:,}", hints=[hint])
+        first, second = (tuple(k * self.every for k in range(a, b + 1)) for a, b in self._spans)
         return first, second
 
     @property

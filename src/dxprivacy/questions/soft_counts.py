@@ -56,12 +56,12 @@ def soft_counts(question: Question, found: Grouped, blur: Fraction) -> Workload:
     block = SoftTable(axis, parts, around, unit=Fraction(1, whole))
     answers = [
         Answer(label, 0, Linear(row, block.unit), "", question.within, Fraction(1), groups)
-        for label, row, groups in zip(found.labels, _rows(found, axis), found.places, strict=True)
+        for label, row, groups in zip(found.labels, soft_rows(found, axis), found.places, strict=True)
     ]
     return Workload(universe, (block,), tuple(answers), (str(question),))
 
 
-def _rows(found: Grouped, axis: int) -> list[int]:
+def soft_rows(found: Grouped, axis: int) -> list[int]:
     """Which row each combination of groups has: the soft ones are numbered fastest."""
     axes = sorted(found.sizes)
     order = np.arange(math.prod(found.sizes.values()), dtype=np.int64).reshape([found.sizes[a] for a in axes])

@@ -5,7 +5,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 STEPS = 1 << 30
-_FARTHEST = 7
+FARTHEST = 7
 _DIGITS = 60
 _UNSURE = 2.0**-10  # of a step; floats are off by less than 2^30 times 2^-48
 _ROOT = Fraction(797884560802865356, 10**18)
@@ -17,7 +17,7 @@ def below(z: Fraction) -> int:
     >>> below(Fraction(0)), below(Fraction(-3, 2)), below(Fraction(20)) == STEPS
     (536870912, 71731965, True)
     """
-    if abs(z) >= _FARTHEST:
+    if abs(z) >= FARTHEST:
         return STEPS if z > 0 else 0
     near = math.erfc(-float(z) / math.sqrt(2)) / 2 * STEPS
     if abs(near % 1 - 0.5) > _UNSURE:

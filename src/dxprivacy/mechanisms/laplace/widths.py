@@ -22,9 +22,11 @@ from dxprivacy.metrics.distances import RADIUS_KM
 from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Asked, Stack
+from dxprivacy.questions.counts import Count
 from dxprivacy.questions.densities import MOST_CELLS, Density
 from dxprivacy.questions.further import KM
 from dxprivacy.questions.grouped import Grouped
+from dxprivacy.questions.grouping import Reference
 from dxprivacy.questions.quantiles import MOST_RAMPS, Quantiles
 
 _BIAS = 12  # a ramp moves a quantile by less than this part of its width, where numbers lie smoothly
@@ -46,6 +48,8 @@ def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) 
         few = [steps for steps in _widths(line.steps) if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES]
         tried = [replace(question, width=steps * line.tick) for steps in few]
         return min(tried, key=lambda one: _error(one, metric, share, records), default=question)
+    if isinstance(question, Count) and (places := question.places(metric.universe)) is not None:
+        return replace(question, lengths=_lengths(places, metric, question.lengths))
     if isinstance(question, Density) and question.places(metric.universe) is not None:
         return _of_map(question, metric, share, records)
     if isinstance(question, Density) and question.width is None:
@@ -61,12 +65,11 @@ def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) 
 
 def _of_map(question: Density, metric: Metric, share: Fraction, records: int) -> Density:
     """In kilometres where distances are; a width at which noise is twice what a cell would hold evenly."""
-    ref = question.places(metric.universe)
-    axes = metric.by_attribute
+    ref, axes = question.places(metric.universe), metric.by_attribute
     space = None if ref is None or axes is None else axes[ref.axis].embedding
-    if space is None:
+    if ref is None or space is None:
         return question  # refused later, with its reason
-    question = replace(question, lengths=KM if space.arc else "")
+    question = replace(question, lengths=_lengths(ref, metric, question.lengths))
     if question.width is not None:
         return question
     drawn = question.map(metric.universe)
@@ -80,6 +83,13 @@ def _of_map(question: Density, metric: Metric, share: Fraction, records: int) ->
     every = None if question.every is None else float(question.every)
     wide = math.cbrt(4 * noise) if every is None else noise / every**2
     return replace(question, width=_one_two_five(min(max(wide, sides[1] / 200), sides[1] / 10)))
+
+
+def _lengths(places: Reference, metric: Metric, said: str) -> str:
+    """Kilometres on the Earth, or the unit of a plane: as the policy measures distances between places."""
+    axes = metric.by_attribute
+    space = None if axes is None else axes[places.axis].embedding
+    return said if space is None else KM if space.arc else ""
 
 
 def _one_two_five(x: float) -> Fraction:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.verify.attributes.located import Grid
 from dxprivacy.verify.attributes.points import Points
-from dxprivacy.verify.bells import STEPS, below
+from dxprivacy.verify.bells import FARTHEST, STEPS, below
 from dxprivacy.verify.blocks import Table
 from dxprivacy.verify.blurred import Blurred
 from dxprivacy.verify.planes import Plane, turned
@@ -21,8 +21,22 @@ if TYPE_CHECKING:
     from dxprivacy.verify.blurred import Ints
 
 _MOST_CELLS = 20_000
+_MOST_FINE = 400_000
 _MOST_ENTRIES = 6_000_000
 _NAMES = {True: ("latitude", "longitude"), False: ("x", "y")}
+
+
+def of_regions(attribute: Points | Grid, blur: Fraction, earth: bool, where: str) -> "Map":
+    """The finest map of 8, 4 or 2 cells a width that has not too many of them, over all places."""
+    everywhere = range(attribute.listed)
+    for cells in (8, 4, 2):
+        if attribute.listed * (14 * cells + 2) ** 2 > _MOST_ENTRIES and cells > 2:
+            continue
+        found = Map(attribute, everywhere, blur, blur / cells, earth, where, _MOST_FINE)
+        sizes = [max(math.ceil(b / found.step) - math.floor(a / found.step), 1) for a, b in found.box]
+        if math.prod(sizes) <= _MOST_FINE:
+            return found
+    return found
 
 
 @dataclass(frozen=True)
@@ -35,6 +49,7 @@ class Map:
     given_every: Fraction | None
     earth: bool
     where: str
+    most_cells: int = _MOST_CELLS
 
     @cached_property
     def plane(self) -> Plane:
@@ -62,14 +77,23 @@ class Map:
         return self.given_width or longer / 20
 
     @cached_property
+    def step(self) -> Fraction:
+        """The size of a cell: half the width if nothing is said, or the width where cells would be too many."""
+        if self.given_every is not None:
+            return self.given_every
+        half = self.width / 2
+        cells = math.prod(max(math.ceil(b / half) - math.floor(a / half), 1) for a, b in self.box)
+        return half if cells <= self.most_cells else self.width
+
+    @cached_property
     def edges(self) -> list[list[Fraction]]:
         """Along either side."""
-        every = self.given_every or self.width / 2
+        every = self.step
         out, cells = [], 1
         for low, high in self.box:
             first, last = math.floor(low / every), math.ceil(high / every)
             cells *= max(last - first, 1)
-            if cells > _MOST_CELLS:
+            if cells > self.most_cells:
                 raise refuse("has too many cells", self.where)
             out.append([k * every for k in range(first, max(last, first + 1) + 1)])
         return out
@@ -90,16 +114,17 @@ class Map:
         texts = [number_text(Fraction(round(edge / f * tens), tens)) for edge in edges]
         return [f"{a} to {b}" for a, b in pairwise(texts)]
 
-    def block(self, axis: int, size: int, beside: Table) -> Blurred:
-        """All parts, in whole steps."""
+    def block(self, axis: int, size: int, beside: Table, owners: "Ints | None" = None, groups: int = 0) -> Blurred:
+        """All parts, in whole steps; those of one owner together, if cells have owners, and without those of none."""
         import numpy as np
 
         runs = [self._runs(side) for side in (0, 1)]
         across = len(self.edges[1]) - 1
+        cells = (len(self.edges[0]) - 1) * across
         many = np.zeros(size + 1, dtype=np.int64)
-        longest, entries = [0, 0], 0
         parts: list[Ints] = []
         amounts: list[Ints] = []
+        longest, entries = [0, 0], 0
         for value, (first, second) in zip(self.counted, self.plane.rows, strict=True):
             (a, mine), (b, theirs) = runs[0][first], runs[1][second]
             longest = [max(longest[0], len(mine)), max(longest[1], len(theirs))]
@@ -108,24 +133,50 @@ class Map:
                 raise refuse("has too many parts", self.where)
             amount = (mine[:, None] * theirs[None, :] + STEPS // 2) // STEPS
             part = (a + np.arange(len(mine)))[:, None] * across + (b + np.arange(len(theirs)))[None, :]
+            if owners is not None:
+                owner = owners[part]
+                whole = np.zeros(groups, dtype=np.int64)
+                np.add.at(whole, owner[owner >= 0], amount[owner >= 0])
+                part, amount = np.arange(groups), whole
             kept = amount > 0
             many[value + 1] = int(kept.sum())
             parts.append(part[kept])
             amounts.append(amount[kept])
         rounding = sum(longest) + 2 + Fraction(longest[0] * longest[1], 2)
         columns = np.cumsum(many), np.concatenate(parts), np.concatenate(amounts)
-        cells = (len(self.edges[0]) - 1) * across
-        return Blurred(axis, (cells, size), columns, beside, self.plane, self.counted, self.width, rounding)
+        shape = (cells if owners is None else groups, size)
+        return Blurred(axis, shape, columns, beside, self.plane, self.counted, self.width, rounding)
+
+    def nearest(self) -> "Ints":
+        """For each cell the number of the place nearest to its middle, of several the first: in plain float64."""
+        import numpy as np
+
+        f, g = self.plane.lengths
+        x = np.array([float(Fraction(row[0]) * f) for row in self.plane.rows])
+        y = np.array([float(Fraction(row[1]) * g) for row in self.plane.rows])
+        across = np.array([float((a + b) / 2) for a, b in pairwise(self.edges[1])])
+        columns = y[:, None] - across[None, :]
+        columns *= columns
+        out = []
+        for a, b in pairwise(self.edges[0]):
+            rise = x - float((a + b) / 2)
+            out.append((rise * rise)[:, None] + columns)
+            out[-1] = out[-1].argmin(axis=0)
+        return np.concatenate(out).astype(np.int64)
 
     def _runs(self, side: int) -> "dict[float, tuple[int, Ints]]":
         """For every coordinate the first cell in which it has a step, and its steps up to the last such cell."""
         import numpy as np
 
-        inner, f, out = self.edges[side][1:-1], self.plane.lengths[side], {}
+        edges, f, out = self.edges[side], self.plane.lengths[side], {}
+        first, step, far = edges[0], edges[1] - edges[0], FARTHEST * self.width
         for x in {row[side] for row in self.plane.rows}:
             at = Fraction(x) * f
-            heights = [0, *(below((edge - at) / self.width) for edge in inner), STEPS]
+            # All of the bell lies between these two edges, as far as steps can tell.
+            start = min(max(math.floor((at - far - first) / step), 0), len(edges) - 2)
+            stop = max(min(math.ceil((at + far - first) / step), len(edges) - 1), start + 1)
+            heights = [0, *(below((edge - at) / self.width) for edge in edges[start + 1 : stop]), STEPS]
             steps = [b - a for a, b in pairwise(heights)]
             used = [k for k, s in enumerate(steps) if s]
-            out[x] = used[0], np.array(steps[used[0] : used[-1] + 1], dtype=np.int64)
+            out[x] = start + used[0], np.array(steps[used[0] : used[-1] + 1], dtype=np.int64)
         return out

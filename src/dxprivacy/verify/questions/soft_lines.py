@@ -16,7 +16,7 @@ from dxprivacy.verify.orders import CellOrder, DayOrder, PointOrder
 from dxprivacy.verify.questions.answers import Asked, Groups, Recipe, Source, Sources
 from dxprivacy.verify.questions.base import each_row
 from dxprivacy.verify.questions.grouped import ByGroups, Grouped
-from dxprivacy.verify.questions.maps import Map
+from dxprivacy.verify.questions.maps import Map, of_regions
 from dxprivacy.verify.questions.notes import clamped, left_out, left_out_of
 from dxprivacy.verify.questions.worded import Worded
 from dxprivacy.verify.reading import refuse
@@ -102,23 +102,61 @@ class Count(ByGroups):
 
     ask = "count"
     needed = ()
-    optional = ("by", "where", "blur", *Worded.optional)
+    optional = ("by", "where", "blur", "lengths", *Worded.optional)
 
     def __init__(self, data: dict[str, Any], universe: Universe, where: str, *, edition: int, units: bool) -> None:
         super().__init__(data, universe, where, edition=edition, units=units)
         self.blur = reading.positive(data["blur"], where) if "blur" in data else None
+        self.km = in_km(data, where)
+        if self.km and self.blur is None:
+            raise refuse("has kilometres of nothing", where)
 
     def further(self) -> list[str]:
-        return [] if self.blur is None else [f"blur {number_text(self.blur)}"]
+        return [] if self.blur is None else [f"blur {number_text(self.blur)}{' km' * self.km}"]
 
     def bound(self) -> Asked:
         found = self.grouped()
         self.require_unit("")
         notes = [*clamped(self), *left_out(self)]
         if self.blur is not None:
-            return self._soft(found, self.blur, notes)
+            places = self._places()
+            return self._soft(found, self.blur, notes) if places is None else self._regions(found, places, notes)
         block = found.counts()
         return self.asked([block], found.labels, found.named, each_row(block), notes=notes)
+
+    def _places(self) -> Named | None:
+        """The one attribute with places that groups and conditions are about, unless a line of numbers is meant."""
+        named = [resolve(name, self.universe, self.where) for name in self.touched]
+        found = {of.axis: of for of in named if isinstance(of.attribute, Points | Grid) and _flat(of.attribute)}
+        if self.km and len(found) != 1:
+            raise refuse("has kilometres, and no places", self.where)
+        if len(found) != 1 or (not self.km and any(of.numbers is not None for of in named)):
+            return None
+        return next(iter(found.values()))
+
+    def _regions(self, found: Grouped, of: Named, notes: list[str]) -> Asked:
+        """Places are spread over a fine map, whose cells belong to the groups of the nearest places."""
+        import numpy as np
+
+        places, axis, size = of.attribute, of.axis, self.universe.shape[of.axis]
+        assert isinstance(places, Points | Grid)
+        drawn = of_regions(places, self.blur or Fraction(0), self.km or places.earth, self.where)
+        groups = np.array(found.groups[axis][: places.listed], dtype=np.int64)
+        owners = groups[drawn.nearest()]
+        if set(groups.tolist()) - set(owners.tolist()):
+            raise refuse("has a group that is too small for its blur", self.where)
+        block = drawn.block(axis, size, beside(found, axis), owners, found.sizes[axis])
+        wide = f"{number_text(drawn.width)} {'km' if drawn.earth else ''}".rstrip()
+        said = (
+            f"{self.title or self.words(goals=False)}: every record is spread around its place by a bell of width "
+            f"{wide}, and who is near a border counts in part on both sides; intervals are for these counts"
+        )
+        recipe, rows = Recipe(block.unit, block.bias), self._rows(found, axis)
+
+        def make(start: int) -> list[Source]:
+            return [(recipe, start + row, None) for row in rows]
+
+        return self.asked([block], found.labels, found.named, Sources([recipe], make), notes=[said, *notes])
 
     def _line(self) -> Line:
         """The only one of its attributes and properties with numbers, and the only one of its attribute."""
@@ -175,6 +213,10 @@ class Count(ByGroups):
             stride *= found.sizes[a]
         chosen = product(*(range(found.sizes[a]) for a in axes))
         return [sum(strides[a] * g for a, g in zip(axes, groups, strict=True)) for groups in chosen]
+
+
+def _flat(places: Points | Grid) -> bool:
+    return len(places.coordinates[0]) == 2
 
 
 class Density(ByGroups):
