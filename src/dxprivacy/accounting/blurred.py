@@ -24,8 +24,9 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.exact.normal import STEPS, apart_at_most
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent, WithOther, present
-from dxprivacy.metrics.combine import Scaled
+from dxprivacy.metrics.combine import Capped, Scaled, Together
 from dxprivacy.metrics.distances import RADIUS_KM
+from dxprivacy.metrics.points import Places
 from dxprivacy.model.blocks import Blurred
 from dxprivacy.model.workload import Workload
 from dxprivacy.trees.embedding import Embedding
@@ -69,7 +70,7 @@ def _of_places(block: Blurred, metric: Metric) -> Exact:
     space = along.embedding if axes is not None else None
     if space is None or not _fits(space, block):
         raise no_plane(block)
-    near = _places_alone(along).closest
+    near = (places := _places_of(along)).closest
     if near is None or not block.most:
         return Fraction(0)
     bell, per = block.bell, Fraction(space.slope) * (1 - _SLACK)
@@ -78,7 +79,9 @@ def _of_places(block: Blurred, metric: Metric) -> Exact:
     cap = Fraction(space.cap) * (1 - _SLACK) if space.cap < math.inf else None
     if isinstance(metric, WithAbsent):
         cap = min([2 * Fraction(metric.radius), *([] if cap is None else [cap])])
-    least = Fraction(near.distance) * (1 - _SLACK - 4 * Fraction(along.error)) / per
+    length = Fraction(near.distance) / places.per_unit * (1 - _SLACK - 4 * Fraction(places.error))
+    least = max(length, Fraction(space.floor) * (1 - _SLACK) / per)
+    least = least if cap is None else min(least, cap / per)
     reach = REACH * bell.width
     stretch = bell.plane.stretch(reach) * _longer(space)
     near_by = STEPS * apart_at_most(stretch * least / bell.width) + 2 * bell.rounding
@@ -90,11 +93,15 @@ def _of_places(block: Blurred, metric: Metric) -> Exact:
     return max(found) * (1 + _SLACK)
 
 
-def _places_alone(metric: Metric) -> Metric:
-    """Without `other`, which lies nowhere."""
-    if isinstance(metric, Scaled):
-        return Scaled(_places_alone(metric.base), metric.factor)
-    return metric.base if isinstance(metric, WithOther) else metric
+def _places_of(metric: Metric) -> Places:
+    """The places behind a distance that has an embedding: two at one spot are one on a map, however far apart."""
+    while not isinstance(metric, Places):
+        if isinstance(metric, Together):
+            metric = next(part for part in metric.parts if not isinstance(part, Constant))
+        else:
+            assert isinstance(metric, Scaled | Capped | WithOther)
+            metric = metric.base
+    return metric
 
 
 def _longer(space: Embedding) -> Fraction:

@@ -38,6 +38,7 @@ _SILENT = 0.5  # seconds, of each part: a long release has several, and no two t
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
+@click.option("--geojson", "as_map", is_flag=True, help="Also write release-NAME.geojson: answers on the Earth.")
 @counting_options
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
 @click.option(
@@ -54,6 +55,7 @@ def command(
     out: Path | None,
     request: str,
     as_page: bool,
+    as_map: bool,
     pace: str | None,
     no_spill: bool,
     everything: bool,
@@ -89,11 +91,13 @@ def command(
         if as_page:
             _require_page(folder)
         planned = read_plan(plan, deciding.policy)
+        if as_map:
+            _require_map(planned, folder)
         if deciding.file is None:
             _require_units(read_json(plan), deciding)
     read = command_files(deciding.file, deciding.policy, ledger=deciding.ledger, data=data, more=[plan])
     # Under the plan's own name, which is a digest: a name that stands in a file is never a path.
-    files = _Files(folder, stem("release", planned.name, request), as_page, read)
+    files = _Files(folder, stem("release", planned.name, request), as_page, as_map, read)
     files.require()
     with deciding.open(data, Counting(pace, spill=not no_spill)) as session:
         with working("comparing with a guess", after=_SILENT):
@@ -149,25 +153,28 @@ class _Files:
     folder: Path | None
     stem: str
     as_page: bool
+    as_map: bool
     read: "Sequence[Path]"
 
     def require(self) -> None:
         """Before anything is spent."""
-        from dxprivacy.files.writing import ANSWERS, PAGE, RELEASE, require_place
+        from dxprivacy.files.writing import ANSWERS, GEOJSON, PAGE, RELEASE, require_place
 
         if self.folder is not None:
-            kinds = [(".json", RELEASE), (".csv", ANSWERS)]
+            kinds = [(".json", RELEASE), (".csv", ANSWERS), *([(".geojson", GEOJSON)] if self.as_map else [])]
             for end, kind in [*kinds, *([(".html", PAGE)] if self.as_page else [])]:
                 note = "Nothing spent, no data read."
                 require_place(self.folder / f"{self.stem}{end}", kind, inputs=self.read, note=note)
 
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
         """All of them, the page last: it takes the longest to make."""
-        from dxprivacy.files.writing import ANSWERS, PAGE, RELEASE
+        from dxprivacy.files.writing import ANSWERS, GEOJSON, PAGE, RELEASE
 
         if self.folder is None:
             return []
         written = [self._put(".json", release.to_json(), RELEASE), self._put(".csv", release.to_csv(), ANSWERS)]
+        if self.as_map:
+            written.append(self._put(".geojson", release.to_geojson(), GEOJSON))
         if self.as_page:
             from dxprivacy.plots import release_page
 
@@ -179,6 +186,20 @@ class _Files:
         from dxprivacy.release.release import KEPT
 
         return write_file((self.folder or Path()) / f"{self.stem}{end}", text, kind, inputs=self.read, note=KEPT)
+
+
+def _require_map(plan: "Plan", folder: Path | None) -> None:
+    """Before anything is spent: something must lie on the Earth."""
+    from dxprivacy.errors import UsageError
+    from dxprivacy.release.geojson import NOWHERE, lies_somewhere
+
+    if folder is None:
+        raise UsageError("--geojson with --json needs a folder to write to", hints=[("--out FOLDER", "")])
+    facts = {"universe": plan.metric.universe.to_dict(), "policy": {"metric": plan.metric.spec()}}
+    if not lies_somewhere(facts, {name for answer in plan.workload.answers for name, _ in answer.groups}):
+        raise UsageError(
+            "no answer of this plan lies on the Earth", details=["Nothing spent, no data read."], hints=NOWHERE
+        )
 
 
 def _require_page(folder: Path | None) -> None:

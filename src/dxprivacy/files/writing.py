@@ -75,6 +75,7 @@ _ANSWERS = (
     rb"[^\r\n]*\bvalue,low,high,unit,(question(,note)?|note,label)\r?\n"  # the first as earlier versions wrote it
 )
 ANSWERS = Kind.beginning("table of released answers", _ANSWERS)
+GEOJSON = Kind.beginning("map", rb'\{\s*"type":\s*"FeatureCollection",\s*"generator":\s*"dxprivacy"')
 PAGE = Kind.beginning("page", rb'<!DOCTYPE html>.{0,400}<meta name="generator" content="dxprivacy">')
 POLICY = Kind.beginning("policy", rb"# How far may answers tell any two records apart\?")
 PICTURES = {

@@ -3,14 +3,10 @@
 Where places lie is public, and stands in the release with the possible records.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.registry import attribute_from_spec
-from dxprivacy.errors import DxError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.plots.answer_heat import classes
 from dxprivacy.plots.answer_panels import AnswerPanel
@@ -19,7 +15,7 @@ from dxprivacy.plots.layers import bordered, heading, layer, mark, view
 from dxprivacy.plots.plane import plane_of, rounded
 from dxprivacy.plots.ramp import SHADES
 from dxprivacy.plots.style import GREY, INK, PALE, clean
-from dxprivacy.release.release import Release, Row
+from dxprivacy.release.release import Row
 from dxprivacy.screens.release import number
 
 MOST = 5_000  # places
@@ -27,41 +23,6 @@ _FEWEST = 3
 _NAMED = 8
 _PER_CHARACTER, _LINE = 5.7, 14.0
 _LARGEST = 420  # of a dot, in square pixels
-
-
-def places_of(release: Release) -> dict[str, dict[str, Floats]]:
-    """By what answers may be grouped, and its label: latitude and longitude, or the coordinates of a plane.
-
-    A place has its own, a group of places the mean of theirs.
-    """
-    out: dict[str, dict[str, Floats]] = {}
-    universe = release.facts.get("universe")
-    given = universe.get("attributes", ()) if isinstance(universe, Mapping) else ()
-    specs = [spec for spec in given if isinstance(spec, Mapping)]
-    taken = {str(spec.get("name")) for spec in specs}
-    for spec in specs:
-        if spec.get("kind") not in ("points", "grid", "nearest"):
-            continue
-        try:
-            points = attribute_from_spec(spec)
-        except (DxError, KeyError, TypeError, ValueError):
-            continue  # what cannot be read is not drawn; dxp verify says why
-        if isinstance(points, Points) and points.coordinates.shape[1] == 2:
-            out[points.name] = {points.label(k): points.coordinates[k] for k in range(points.listed)}
-            for fact in points.properties.values():
-                middles = _middles(fact.entries, points.coordinates)
-                out[f"{points.name}.{fact.name}"] = middles
-                if fact.name not in taken:  # what is called as an attribute is one
-                    out.setdefault(fact.name, middles)
-    return out
-
-
-def _middles(entries: Sequence[str], coordinates: Floats) -> dict[str, Floats]:
-    labels, which = np.unique(np.array(entries, dtype=object).astype(str), return_inverse=True)
-    sums = np.zeros((len(labels), 2))
-    np.add.at(sums, which, coordinates)
-    means = sums / np.bincount(which, minlength=len(labels))[:, None]
-    return dict(zip(labels.tolist(), means, strict=True))
 
 
 def map_view(panel: AnswerPanel, places: Mapping[str, Mapping[str, Floats]], *, earth: bool) -> Spec | None:
@@ -132,25 +93,3 @@ def _dot(x: float, y: float, label: str, row: Row, shade: int | None, largest: f
         "c": "white" if shade is None else SHADES[::-1][shade],
         "size": float(f"{max(_LARGEST * (0.0 if row.vague else abs(row.value)) / largest, 14):.4g}"),
     }
-
-
-def on_earth(release: Release) -> bool:
-    """Whether the policy measures distances on the Earth, or by steps between places."""
-    policy = release.facts.get("policy")
-    metric = policy.get("metric") if isinstance(policy, Mapping) else None
-    kinds = set(_kinds(metric))
-    return "great-circle" in kinds or ("graph" in kinds and not kinds & {"euclidean", "minkowski"})
-
-
-def _kinds(spec: Any) -> Iterator[str]:
-    """Kinds of metrics, wherever they stand; coordinates are passed over."""
-    if isinstance(spec, Mapping):
-        if isinstance(spec.get("kind"), str):
-            yield spec["kind"]
-        for key, value in spec.items():
-            if key != "coordinates":
-                yield from _kinds(value)
-    elif isinstance(spec, list):
-        for value in spec:
-            if isinstance(value, Mapping):
-                yield from _kinds(value)

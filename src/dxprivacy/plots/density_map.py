@@ -14,6 +14,7 @@ from dxprivacy.plots.layers import bordered, heading, layer, mark, view
 from dxprivacy.plots.plane import WIDE
 from dxprivacy.plots.ramp import Ramp
 from dxprivacy.plots.style import GREY, INK, PALE, clean
+from dxprivacy.release.geojson import between
 from dxprivacy.release.release import Row
 from dxprivacy.screens.release import number
 
@@ -64,28 +65,13 @@ def maps_of(panel: AnswerPanel) -> list[Cells]:
     for group, places in by_group.items():
         ends = []
         for k in places:
-            sides = [known.setdefault(text, _range(text)) for text in table.groups[k][-2:]]
+            sides = [known.setdefault(text, between(text)) for text in table.groups[k][-2:]]
             if sides[0] is None or sides[1] is None:
                 return []
             ends.append((*sides[0], *sides[1]))
         name = ", ".join(f"{a} {b}" for a, b in zip(table.columns, group, strict=False))
         out.append(Cells(name, earth, np.array(ends), tuple(table.answers[k] for k in places)))
     return out
-
-
-def _range(text: str) -> tuple[float, float] | None:
-    """`48.1 to 48.2`, as cells of a map are called."""
-    first, found, last = text.partition(" to ")
-    try:
-        low, high = _number(first), _number(last)
-    except ValueError:
-        return None
-    return (low, high) if found and math.isfinite(low) and math.isfinite(high) and low < high else None
-
-
-def _number(text: str) -> float:
-    above, found, below = text.partition("/")
-    return float(above) / float(below) if found else float(text)
 
 
 def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from dxprivacy.plots.answer_heat import heat_of, heat_view
-from dxprivacy.plots.answer_map import map_view, on_earth, places_of
+from dxprivacy.plots.answer_map import map_view
 from dxprivacy.plots.answer_panels import (
     PANELS,
     ROWS,
@@ -26,6 +26,7 @@ from dxprivacy.plots.density_map import MAPS, density_view, maps_of
 from dxprivacy.plots.layers import layer, mark, several, shared
 from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.style import ACCENT, GREY, PALE, clean, distinct, sentences
+from dxprivacy.release.places import on_earth, places_of
 from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.screens.release import number, widths
 from dxprivacy.wording import plural
@@ -45,7 +46,7 @@ def release_picture(release: Release) -> Picture:
     every = panels_of(release.answers)
     shown = every[:PANELS]
     alone = len(shown) == 1
-    where, earth = (places_of(release), on_earth(release)) if shown else ({}, False)
+    where, earth = (places_of(release.facts), on_earth(release.facts)) if shown else ({}, False)
     extent = extent_of(clean(label) for panel in shown if len(panel.rows) <= ROWS for label in panel.labels)
     views = [
         view
@@ -58,7 +59,7 @@ def release_picture(release: Release) -> Picture:
 
 def panel_pictures(release: Release, panel: AnswerPanel) -> list[Picture]:
     """One panel by itself, for a page that says the rest: each of its views, so that all begin where the text does."""
-    views = _views(panel, "", places_of(release), earth=on_earth(release))
+    views = _views(panel, "", places_of(release.facts), earth=on_earth(release.facts))
     return [several([view], "", "", description=clean(panel.name, 100) or "Released answers") for view in views]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.files.formats import RELEASE
-from dxprivacy.files.writing import ANSWERS, write_file
+from dxprivacy.files.writing import ANSWERS, GEOJSON, write_file
 from dxprivacy.files.writing import RELEASE as RELEASE_FILE
 from dxprivacy.release.answers_text import AnswersText
 from dxprivacy.release.names import names
@@ -138,14 +138,24 @@ class Release(Released):
         writer.writerows(lines)
         return out.getvalue()
 
+    def to_geojson(self) -> str:
+        """The answers that lie on the Earth, for maps: a polygon for each cell, a point for each place."""
+        from dxprivacy.release.geojson import geojson
+
+        return geojson(self, self.answers)
+
     def save(self, path: str | Path) -> Path:
-        """Write to a .json or .csv file; one that is there is replaced only if it is such a file that we wrote."""
+        """Write to a .json, .csv or .geojson file; one that is there is replaced only if we wrote such a file."""
         target = Path(path)
-        if target.suffix not in (".json", ".csv"):
-            raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json or .csv"])
-        as_table = target.suffix == ".csv"
-        text, kind = (self.to_csv(), ANSWERS) if as_table else (self.to_json(), RELEASE_FILE)
-        return write_file(target, text, kind, note=KEPT)
+        made = {
+            ".json": (self.to_json, RELEASE_FILE),
+            ".csv": (self.to_csv, ANSWERS),
+            ".geojson": (self.to_geojson, GEOJSON),
+        }
+        if target.suffix not in made:
+            raise UsageError(f"cannot write {target.name}", hints=[f"use a name that ends in {', '.join(made)}"])
+        text, kind = made[target.suffix]
+        return write_file(target, text(), kind, note=KEPT)
 
 
 def _defused(cell: Any) -> Any:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.mechanisms.choice.worth import chance_of_the_best
 from dxprivacy.mechanisms.laplace.worth import guesses, no_better, useless_questions
+from dxprivacy.model.blocks import Blurred
 from dxprivacy.release.names import names
 from dxprivacy.wording import digits, plural, short
 
@@ -18,10 +19,11 @@ _WORDS = 60
 def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
     """In words what is no better than a guess, nothing where all is; and whether a whole question is."""
     useless = no_better(plan, records)
-    if not useless:
-        return "", False
     whole = useless_questions(plan, useless)
     answers = plan.workload.answers
+    useless = [k for k in useless if answers[k].question in whole or not _in_map(plan, k)]
+    if not useless:
+        return "", False
     named = [k for k in useless if answers[k].question == whole[0]] if whole else useless  # what the numbers are of
     worst = max(named, key=lambda k: plan.errors[k].half_width)
     guess = guesses(plan.workload, plan.records if records is None else records)[worst]
@@ -33,6 +35,12 @@ def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
     else:
         which = f"{len(useless):,} of {plural(len(answers), 'answer')}, such as {short(names(answers)[worst], _WORDS)}"
     return f"no better than a guess: {which} ({error})", bool(whole)
+
+
+def _in_map(plan: "Plan", answer: int) -> bool:
+    """Most cells of a map hold next to nobody, and are drawn as such."""
+    row = plan.workload.answers[answer].rows[0]
+    return isinstance(plan.workload.blocks[int(plan.workload.block_of[row])], Blurred)
 
 
 def choice_warning(choice: "Choice", records: int | None = None) -> str:

@@ -27,6 +27,7 @@ from dxprivacy.questions.densities import MOST_CELLS, Density
 from dxprivacy.questions.further import KM
 from dxprivacy.questions.grouped import Grouped
 from dxprivacy.questions.grouping import Reference
+from dxprivacy.questions.maps import MOST_CELLS as MOST_ON_MAP
 from dxprivacy.questions.quantiles import MOST_RAMPS, Quantiles
 
 _BIAS = 12  # a ramp moves a quantile by less than this part of its width, where numbers lie smoothly
@@ -82,7 +83,8 @@ def _of_map(question: Density, metric: Metric, share: Fraction, records: int) ->
     noise = _LESS * math.sqrt(2) * float(SLOPE) * area * groups / (per * records)  # of a cell, times width and its area
     every = None if question.every is None else float(question.every)
     wide = math.cbrt(4 * noise) if every is None else noise / every**2
-    return replace(question, width=_one_two_five(min(max(wide, sides[1] / 200), sides[1] / 10)))
+    least = 1.6 * math.sqrt(area / MOST_ON_MAP)  # so that cells of one width fit, also after rounding
+    return replace(question, width=_one_two_five(min(max(wide, least), sides[1] / 10)))
 
 
 def _lengths(places: Reference, metric: Metric, said: str) -> str:

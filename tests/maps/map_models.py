@@ -1,0 +1,88 @@
+"""Random policies over places, and questions for maps of them."""
+
+import random
+from fractions import Fraction as F
+
+import numpy as np
+
+import dxprivacy as dx
+from dxprivacy import metrics
+from dxprivacy.attributes.base import Property
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
+from dxprivacy.metrics import AttributeSum
+from dxprivacy.metrics.alone import discrete, placed, thresholded
+from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.model.universe import Universe
+
+KINDS = ("euclidean", "great-circle", "manhattan", "chebyshev")
+
+
+def random_places(rng: random.Random, kind: str) -> tuple[Points, float]:
+    """Some places, two of them perhaps at one spot; and how far they reach, in the unit of lengths."""
+    many = rng.randint(1, 8)
+    if kind == "great-circle":
+        latitude, longitude = rng.choice([0, -30, 48, 65, -70, 80]), rng.choice([0, 10, 170, -175, 310])
+        reach = rng.choice([0.01, 0.5, 5, 25])
+        rows = [
+            [max(-89.9, min(89.9, latitude + rng.uniform(-reach, reach))), longitude + rng.uniform(-reach, reach)]
+            for _ in range(many)
+        ]
+        length = 111 * reach
+    else:
+        length = rng.choice([1, 10, 10_000])
+        spots = [[rng.uniform(0, length), rng.uniform(0, length)] for _ in range(many)]
+        rows = [[rng.choice([round(x), x]) for x in spot] for spot in spots]
+    if many > 2 and rng.random() < 0.3:
+        rows[1] = rows[0]
+    regions = Property("region", tuple(rng.choice("AAB") for _ in range(many)))
+    ids = tuple(f"p{k}" for k in range(many))
+    coordinates = np.array(rows, dtype=np.float64)
+    return Points(name="home", ids=ids, coordinates=coordinates, facts=(regions,), has_other=rng.random() < 0.5), length
+
+
+def random_policy(rng: random.Random) -> tuple[metrics.Metric, float]:
+    """Places beside up to two other attributes: added or the larger one, capped, scaled, with `other`, with absence."""
+    kind = rng.choice(KINDS)
+    home, length = random_places(rng, kind)
+    alone = Universe([home])
+    cap = F(rng.randint(1, 50), 10) if rng.random() < 0.4 else None
+    other = F(rng.randint(1, 30), 10) if rng.random() < 0.5 else None
+    if rng.random() < 0.15:
+        reach = F(max(round(length / 3), 1))
+        own = thresholded(alone, home, "smooth", kind, F(rng.randint(1, 20), 10), reach, other, cap)
+    else:
+        own = placed(alone, home, kind, F(rng.randint(1, 100), 1000), other, cap)
+    if rng.random() < 0.3:
+        own = metrics.scaled(own, F(rng.randint(1, 9), 4))
+    attributes = [home]
+    for k in range(rng.randint(0, 2)):
+        values = tuple("xyz"[: rng.randint(1, 3)])
+        more = Values(name=f"a{k}", values=values, has_other=rng.random() < 0.3)
+        attributes.insert(rng.randint(0, len(attributes)), more)
+    parts = [own if a is home else discrete(Universe([a]), F(rng.randint(1, 20), 10)) for a in attributes]
+    how = AttributeSum if rng.random() < 0.7 else AttributeMax
+    metric = own if len(attributes) == 1 else how(Universe(attributes), parts)
+    if rng.random() < 0.3:
+        metric = metrics.with_absent(metric, F(rng.randint(1, 40), 10), max_records=1000)
+    return metric, length
+
+
+def random_maps(rng: random.Random, metric: metrics.Metric, length: float) -> list:
+    """A map or soft regions, perhaps by groups and under conditions, perhaps beside counts."""
+    names = [name for name in metric.universe.names if name != "home"]
+    width = F(length / rng.uniform(1, 12)).limit_denominator(1000) or F(1, 1000)
+    by, where = [n for n in names if rng.random() < 0.4], {n: "x" for n in names if rng.random() < 0.2}
+    draw = rng.random()
+    if draw < 0.6:
+        every = rng.choice([None, width * rng.choice([F(1, 2), 1, 3, 7])])
+        asked = [dx.density_of("home", width=rng.choice([width, width, None]), every=every, by=by, where=where or None)]
+    elif draw < 0.85:
+        asked = [dx.table("region", *by, where=where or None, blur=width)]
+    else:
+        asked = [dx.table("home", *by, blur=width)]
+    if names and rng.random() < 0.4:
+        asked.append(f"count by {names[0]}")
+    if rng.random() < 0.3:
+        asked.append("count by home")
+    return asked

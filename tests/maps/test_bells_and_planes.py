@@ -1,0 +1,129 @@
+"""Bells in whole steps and places in a plane: against many digits, against great circles, and twice written."""
+
+import math
+import random
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction as F
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.normal import SLOPE, STEPS, all_below, apart_at_most, below
+from dxprivacy.metrics.distances import RADIUS_KM, great_circle
+from dxprivacy.model.plane import Plane, cosine_floor
+from dxprivacy.verify import bells, planes
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803")
+
+
+def phi(z: F) -> Decimal:
+    """Phi by its continued fraction and series in 80 digits, whichever is good at z: no code of ours."""
+    with localcontext(Context(prec=80)):
+        x = Decimal(z.numerator) / Decimal(z.denominator)
+        term = total = x
+        n = 0
+        while abs(term) > Decimal(10) ** -78:
+            n += 1
+            term = -term * x * x / (2 * n)
+            total += term / (2 * n + 1)
+        return Decimal("0.5") + total / (2 * PI).sqrt()
+
+
+def test_steps_are_the_nearest_whole_numbers():
+    rng = random.Random(1)
+    for _ in range(400):
+        z = F(rng.randint(-7 * 10**9, 7 * 10**9), rng.choice([10**9, 7 * 10**8, 3 * 10**9]))
+        exact = phi(z) * STEPS
+        assert abs(Decimal(below(z)) - exact) <= Decimal("0.5") + Decimal(10) ** -30
+        assert bells.below(z) == below(z)
+        assert below(z) + below(-z) == STEPS or abs(exact % 1 - Decimal("0.5")) < Decimal(10) ** -20
+    for z in (F(0), F(7), F(-7), F(100), F(-100), F(699, 100)):
+        assert bells.below(z) == below(z)
+
+
+def test_many_steps_are_those_of_each():
+    rng = random.Random(2)
+    z = [[F(rng.randint(-900, 900), 100) for _ in range(40)] for _ in range(30)]
+    found = all_below(np.array([[float(x) for x in line] for line in z]), lambda line, place: z[line][place])
+    assert found.tolist() == [[below(x) for x in line] for line in z]
+
+
+def test_what_floats_leave_open_integers_decide(monkeypatch):
+    from dxprivacy.exact import normal
+
+    z = [[F(k, 64) for k in range(-300, 300)]]
+    floats = np.array([[float(x) for x in z[0]]])
+    monkeypatch.setattr(normal, "_UNSURE", 1.0)  # all of them
+    assert all_below(floats, lambda line, place: z[line][place]).tolist() == [[below(x) for x in z[0]]]
+
+
+def test_two_bells_differ_by_no_more_than_stated():
+    for k in range(1, 900):
+        x = F(k, 100)
+        truth = 2 * (2 * float(ndtr(float(x) / 2)) - 1)
+        assert truth <= float(apart_at_most(x)) * (1 + 1e-12) <= truth * 1.12
+        assert apart_at_most(x) == bells.apart(x) <= SLOPE * x
+    assert float(SLOPE) >= math.sqrt(2 / math.pi)
+    ratios = [apart_at_most(F(k, 50)) / F(k, 50) for k in range(1, 400)]
+    assert all(a >= b for a, b in pairwise(ratios))  # the closest pair is the tightest
+
+
+def test_cosines_are_not_above_and_near():
+    for tenths in range(0, 901):
+        found, truth = float(cosine_floor(F(tenths, 10))), math.cos(math.radians(tenths / 10))
+        assert truth - 1e-9 <= found <= truth + 1e-15
+        assert planes.cosine(F(tenths, 10)) == cosine_floor(F(tenths, 10))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lengths_on_the_map_are_stretched_by_no_more_than_certified(seed):
+    rng = random.Random(seed)
+    latitude, longitude, size = rng.uniform(-80, 80), rng.uniform(-180, 180), rng.choice([0.1, 2, 8, 40])
+    spots = np.array([[latitude + rng.uniform(-1, 1) * size, longitude + rng.uniform(-1, 1) * size] for _ in range(60)])
+    spots[:, 0] = np.clip(spots[:, 0], -88, 88)
+    plane = Plane.of(spots, earth=True)
+    width = F(rng.choice([1, 10, 100, 400]))
+    other = planes.Plane([(a, planes.turned(b)) for a, b in spots.tolist()], True, "")
+    try:
+        stretch = plane.stretch(4 * width)
+    except QuestionError:
+        with pytest.raises(Exception, match=r"pole|date line"):
+            other.stretch(4 * width)
+        return
+    assert (plane.lengths, stretch) == (other.lengths, other.stretch(4 * width))
+    around = np.array([[rng.uniform(-1, 1), rng.uniform(-1, 1)] for _ in range(200)]) * float(width) / 60
+    near = spots[:, None, :] + around
+    pairs = [(a, b) for a, row in zip(spots, near, strict=True) for b in row]
+    low, high = spots.min(axis=0), spots.max(axis=0)
+    first, second = (np.array([pair[k] for pair in pairs]) for k in (0, 1))
+    second = np.clip(second, low, high)  # of places on the map
+    truth = great_circle(first, second) * float(RADIUS_KM)
+    units = np.array([float(u) for u in plane.lengths])
+    mine, theirs = (Plane.of(x, earth=True).coordinates * units for x in (first, second))
+    drawn = np.sqrt(((mine - theirs) ** 2).sum(axis=1))
+    close = truth <= 4 * float(width)
+    assert close.any()
+    assert (drawn[close] <= truth[close] * float(stretch) * (1 + 1e-9) + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("spots", "reason"),
+    [
+        ([[10.0, 179.9], [10.0, -179.9]], "date line"),
+        ([[10.0, 180.0], [10.0, -179.0], [0.0, 0.0], [3.0, 179.99]], "date line"),
+        ([[89.5, 0.0], [89.0, 10.0]], "pole"),
+        ([[-88.9, 0.0], [-88.0, 10.0]], "pole"),
+    ],
+)
+def test_there_is_no_map_of_poles_and_across_the_date_line(spots, reason):
+    with pytest.raises(QuestionError, match=reason):
+        Plane.of(np.array(spots), earth=True).stretch(F(400))
+
+
+def test_longitudes_count_modulo_a_turn():
+    given = np.array([[1.0, 190.0], [1.0, -170.0], [1.0, 360.0], [1.0, -180.0], [1.0, -0.0]])
+    assert Plane.of(given, earth=True).coordinates[:, 1].tolist() == [-170.0, -170.0, 0.0, 180.0, 0.0]
+    assert [planes.turned(x) for x in given[:, 1].tolist()] == [-170.0, -170.0, 0.0, 180.0, 0.0]

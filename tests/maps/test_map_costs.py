@@ -1,0 +1,134 @@
+"""What maps cost is never less than what any pair of records loses, in exact fractions; and is verified."""
+
+import json
+import math
+import random
+from fractions import Fraction as F
+
+import numpy as np
+import pandas as pd
+import pytest
+from map_models import random_maps, random_policy
+
+import dxprivacy as dx
+from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting.only import only_along
+from dxprivacy.accounting.with_wholes import laplace_cost
+from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, TooLarge
+from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.questions.asking import gather
+from dxprivacy.verify import verify_data
+
+REFUSED = (QuestionError, SeparatesIdentical, TooLarge)
+
+
+def losses(plan):
+    """Every pair of records with its distance and its loss, without any shortcut."""
+    metric, scales = plan.metric, plan.scales
+    columns = plan.counted.columns(np.arange(metric.universe.size))
+    for i in range(metric.universe.size):
+        for j in range(i):
+            apart = np.abs(columns[:, i] - columns[:, j]).tolist()
+            told = [(a, s) for a, s in zip(apart, scales, strict=True) if a]
+            loss = math.inf if any(s == 0 for _, s in told) else sum((F(a) / F(s) for a, s in told), F(0))
+            yield i, j, metric.exact(i, j), loss
+
+
+def check_all_pairs(seed: int) -> float | None:
+    rng = random.Random(seed)
+    metric, length = random_policy(rng)
+    share = F(rng.randint(1, 10), 10)
+    try:
+        plan = make_plan(gather(*random_maps(rng, metric, length)), metric, rows=100, share=share)
+    except REFUSED:
+        return None
+    tightest = F(0)
+    for i, j, allowed, loss in losses(plan):
+        assert loss == math.inf or float(loss) <= plan.worst_epsilon * (1 + 1e-9)
+        if allowed < math.inf:
+            assert loss <= allowed * share
+            stated = plan.cost.exact(i, j)
+            assert loss <= stated
+            near = float(plan.cost.pairwise(np.array([i]), np.array([j]))[0])
+            assert near == pytest.approx(float(stated), rel=1e-9, abs=1e-12)
+            tightest = max(tightest, F(loss) / F(allowed) / share) if allowed else tightest
+    assert max_ratio(plan.cost, metric).upper <= share
+    assert [c.name for c in verify_data(json.loads(json.dumps(plan.to_dict())))][-1] == "worst case"
+    return float(tightest)
+
+
+@pytest.mark.parametrize("start", range(0, 160, 20))
+def test_no_pair_loses_more_than_a_map_is_charged_for_and_it_is_verified(start):
+    found = [x for seed in range(start, start + 20) if (x := check_all_pairs(seed)) is not None]
+    assert len(found) >= 10
+    assert np.median(found) > 0.7  # and not much less: it is no wild bound
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("start", range(1_000, 7_000, 200))
+def test_no_pair_of_many_models_loses_more_than_a_map_is_charged_for(start):
+    for seed in range(start, start + 200):
+        check_all_pairs(seed)
+
+
+GRID = """
+title = "t"
+dataset = "d"
+[attributes.home]
+grid = "10 km"
+box = [47, 10, 48, 12]
+coordinates = ["lat", "lon"]
+epsilon = 0.01
+per = "1 km"
+[attributes.sex]
+values = ["F", "M"]
+epsilon = 1
+"""
+
+
+def test_attributes_that_add_up_are_charged_each_for_itself():
+    """A map tells nothing about sexes, so that counts of these get all of the policy beside it."""
+    metric = dx.Policy.parse(GRID).metric
+    beside = dx.plan(["density home width 20 km", "count by sex"], metric, rows=1000)
+    assert beside.scales[-2:] == pytest.approx([2.0, 2.0])
+    assert beside.scales[0] == pytest.approx(dx.plan("density home width 20 km", metric, rows=1000).scales[0])
+    assert not beside.cost.flat.everywhere
+    assert set(beside.cost.flat.along) == {0}
+
+
+def test_costs_of_several_maps_add_up_in_a_ledger(tmp_path):
+    data = pd.DataFrame({"lat": [47.1, 47.2, 47.9], "lon": [10.1, 11.9, 11.0], "sex": ["F", "M", "F"]})
+    with dx.Session(dx.Policy.parse(GRID), data, ledger=tmp_path / "l.db") as session:
+        session.release(session.plan("density home width 20 km", share="40%"))
+        session.release(session.plan("count by home", share="20%"))
+        session.release(session.plan("density home width 40 km", share="40%"))
+        session.release(session.plan("count by sex", share="100%"))  # of which nothing is spent
+        with pytest.raises(dx.errors.BudgetExceeded):
+            session.release(session.plan("density home width 20 km", share="10%"))
+
+
+def test_a_metric_of_other_places_is_refused():
+    """Distances must be those of the places that the map shows: a policy cannot pretend that they are far apart."""
+    from dxprivacy.attributes.points import Points
+    from dxprivacy.metrics.points import Euclidean
+    from dxprivacy.model.universe import Universe
+
+    shown = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 5.0]])
+    universe = Universe([Points(name="home", ids=("a", "b", "c"), coordinates=shown, has_other=False)])
+    with pytest.raises(NotCertified, match="needs distances between its places"):
+        make_plan(gather("density home width 1"), Euclidean(universe, shown * 1000, F(1)), rows=10)
+
+
+def test_a_metric_along_some_attributes_asks_nothing_about_others():
+    rng = random.Random(3)
+    metric, _ = random_policy(rng)
+    while metric.axes is None or len(metric.axes) < 2:
+        metric, _ = random_policy(rng)
+    parts = [only_along(metric, (axis,)) for axis in range(len(metric.axes))]
+    workload = gather("count").on(metric.universe)
+    assert all(laplace_cost(workload, [1.0], metric).universe == part.universe for part in parts)
+    size = metric.universe.size
+    for i in range(size):
+        for j in range(i):
+            finite = [part.exact(i, j) for part in parts if part.exact(i, j) < math.inf]
+            assert all(d == metric.exact(i, j) for d in finite)
