@@ -7,12 +7,16 @@ strict as we are with these and stricter with all others.
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
 import dxprivacy as dx
 from benchmarks.figures import Figure
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.attributes.points import Points
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.normal import STEPS
+from dxprivacy.metrics.points import Euclidean
 
 RUNS = 300
 TOP = 100
@@ -22,11 +26,11 @@ BEST = {300: 1.8, 1_000: 0.84, 5_000: 0.4}
 
 
 def run(runs: int = RUNS) -> list[Figure]:
-    """Medians at three sizes, a variance, a density."""
+    """Medians at three sizes, a variance, a density, maps."""
     universe = dx.Universe([dx.Integers(name="x", low=0, high=TOP, has_other=False)])
     policy = dx.metrics.attributes(universe, {"x": {"epsilon": PER_UNIT, "per": 1}})
     rows = [figure for records, best in BEST.items() for figure in _medians(policy, records, best, runs)]
-    return [*rows, _variances(policy, 5_000, runs), _densities(policy)]
+    return [*rows, _variances(policy, 5_000, runs), _densities(policy), *_maps()]
 
 
 def _sample(rng: np.random.Generator, records: int) -> Ints:
@@ -112,3 +116,34 @@ def _densities(policy: dx.metrics.Metric) -> Figure:
     plans = [dx.plan(question, policy, rows=1_000, method="same-scale") for question in asked]
     soft, hard = (float(np.mean([error.rmse for error in plan.errors])) for plan in plans)
     return Figure("a cell of 5: density of width 10, against hard borders", soft, hard, hard / soft, "≥ 10", "")
+
+
+def _maps() -> list[Figure]:
+    """The prototype's map: 20,000 homes in 12 towns, 400 km wide, cells of 10 km; and one of places close together."""
+    rng = np.random.default_rng(4)
+    towns, size = rng.uniform(40, 360, (12, 2)), rng.dirichlet(np.ones(12) * 0.7)
+    spots = np.clip(towns[rng.choice(12, 20_000, p=size)] + rng.normal(0, 9, (20_000, 2)), 0, 399.9)
+    where = (spots // 10).astype(np.int64)
+    steps = np.arange(5.0, 400, 10)
+    grid = np.array([[x, y] for x in steps for y in steps])
+    metric = _places(grid)
+    plan = dx.plan("density home width 10 every 10", metric, rows=20_000)
+    counts = np.bincount(where[:, 0] * 40 + where[:, 1], minlength=1_600)
+    drawn = np.array([row.value for row in plan.by_hand(counts).answers])
+    scale, like = plan.scales[0] / STEPS, float(np.corrcoef(drawn, counts)[0, 1])
+    homes = np.unique(np.round(spots * 2) / 2, axis=0)[:3_000]  # half a km apart, at least
+    close = max(dx.plan("density home width 10 every 20", _places(homes), rows=20_000).scales) / STEPS
+    hard = 2 / (0.5 * float(PER_UNIT))
+    apart = "a cell of a map of width 10 km, places 10 km apart: its scale, against 7.98 of the prototype"
+    near = "the same, 3,000 homes half a km apart, against 2/ε for hard cells"
+    return [
+        Figure(apart, scale, 7.98, 7.98 / scale, "≥ 0.99", ""),
+        Figure(near, close, hard, hard / close, "≥ 45", ""),
+        Figure("correlation of the first map with the true counts, against 0.9", like, 0.9, like / 0.9, "≥ 1", ""),
+    ]
+
+
+def _places(spots: Floats) -> dx.metrics.Metric:
+    names = tuple(f"p{k}" for k in range(len(spots)))
+    universe = dx.Universe([Points(name="home", ids=names, coordinates=spots, has_other=False)])
+    return Euclidean(universe, spots, Fraction(PER_UNIT))

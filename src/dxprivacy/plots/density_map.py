@@ -133,13 +133,15 @@ def _clear(row: Row) -> bool:
 
 def _ramp(rows: Sequence[Row]) -> Ramp:
     """Classes that double or more from one to the next, up to the largest answer; what reaches down to 0 is noise."""
-    top = max((row.value for row in rows if _clear(row)), default=1.0)
-    power = math.floor(math.log10(top))
-    steps = [f * 10.0**e for e in range(power - 3, power + 1) for f in (1, 2, 5) if f * 10.0**e < top]
-    limits = steps[-(len(_SHADES) - 1) :]
+    clear = [row.value for row in rows if _clear(row)] or [1.0]
+    least, top = min(clear), max(clear)
+    ends = (math.floor(math.log10(x)) for x in (least, top))
+    steps = [f * 10.0**e for e in range(next(ends), next(ends) + 1) for f in (1, 2, 5) if least < f * 10.0**e < top]
+    limits = steps[-(len(_SHADES) - 1) :] or [top]
     texts = [f"{x:,.10g}" for x in limits]
     names = [f"up to {texts[0]}", *(f"– {text}" for text in texts[1:]), "more"]
-    shades = _SHADES[len(_SHADES) - len(names) :]
+    last = len(_SHADES) - 1
+    shades = [_SHADES[round(k * last / (len(names) - 1))] for k in range(len(names))]
     return Ramp((-1.0, *limits), (_NOISE, *shades), ("mostly noise", *names), "records in a cell")
 
 
@@ -160,6 +162,8 @@ def _named(cells: Cells, places: Mapping[str, Floats], size: tuple[float, float]
         if not len(around):
             continue
         near = int(around[0])
+        if names[near][:1].isdigit() or names[near][:1] == "-":  # cells of a grid are called by where they are
+            continue
         text = clean(names[near], 24)
         x, y = ((float(spots[near, a]) - low[a]) / (high[a] - low[a]) * size[n] for n, a in enumerate((across, up)))
         half = len(text) * _PER_CHARACTER / 2 + 12

@@ -15,6 +15,7 @@ from dxprivacy.files.formats import RELEASE
 from dxprivacy.files.writing import ANSWERS, GEOJSON, write_file
 from dxprivacy.files.writing import RELEASE as RELEASE_FILE
 from dxprivacy.release.answers_text import AnswersText
+from dxprivacy.release.geojson import geojson
 from dxprivacy.release.names import names
 from dxprivacy.release.released import Released, common_of
 from dxprivacy.release.tables import AnswerTable, columns_of, tables_of
@@ -140,8 +141,6 @@ class Release(Released):
 
     def to_geojson(self) -> str:
         """The answers that lie on the Earth, for maps: a polygon for each cell, a point for each place."""
-        from dxprivacy.release.geojson import geojson
-
         return geojson(self, self.answers)
 
     def save(self, path: str | Path) -> Path:
