@@ -82,13 +82,13 @@ def test_how_many_records_there_are_is_not_said_where_it_is_private():
     assert "record" not in dx.plots.release(released(row("M", 1.0), records=None)).subtitle
 
 
-def test_thirty_thousand_answers_are_binned():
+def test_thirty_thousand_answers_share_marks():
     rows = [row(f"cell {k}", float(k % 97)) for k in range(30_000)]
     start = time.process_time()
     picture = dx.plots.release(released(*rows))
     assert time.process_time() - start < 4
     assert len(picture.text) < 100_000
-    assert "binned" in picture.subtitle
+    assert "share a mark" in picture.subtitle
     assert min(numbers(picture, "lo")) == -5
     assert max(numbers(picture, "hi")) == 101
     assert picture.to_svg().startswith("<svg")

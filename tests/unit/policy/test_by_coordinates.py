@@ -19,10 +19,10 @@ from dxprivacy.engines import open_source
 from dxprivacy.engines.fields import fields_of, texts_of
 from dxprivacy.errors import DxError, PolicyError, QuestionError
 from dxprivacy.metrics.distances import great_circle
-from dxprivacy.plots.answer_map import places_of
 from dxprivacy.plots.policy_map import can_map, policy_map
 from dxprivacy.policy.skeleton import skeleton
 from dxprivacy.questions.grammar import parse
+from dxprivacy.release.places import places_of
 from dxprivacy.verify import verify_data
 
 HEAD = 'title = "Trips"\ndataset = "trips"\n'
@@ -144,7 +144,7 @@ def test_grids_and_places_are_drawn(tmp_path):
         assert policy_map(attribute, metric).panel
     with dx.Session(policy, PEOPLE, ledger=tmp_path / "ledger.db") as session:
         release = session.release(session.plan("count by cell", "count by home", share="10%"))
-    known = places_of(release)
+    known = places_of(release.facts)
     assert len(known["cell"]) == policy.universe.attributes[1].listed
     assert known["home"]["M"].tolist() == [48.137, 11.575]
     assert set(known["cell.latitude"]) == set(policy.universe.attributes[1].properties["latitude"].entries)
