@@ -1,9 +1,12 @@
 """The table of planted bugs stays true: each names one place in the sources, and a test that is there."""
 
 import ast
+import importlib
+import pkgutil
 
 import pytest
 
+from mutants import table
 from mutants.planting import ROOT, SOURCES
 from mutants.table import MUTANTS
 
@@ -24,3 +27,11 @@ def test_every_bug_names_a_test_that_is_there(mutant):
 
 def test_the_bugs_are_as_many_as_were_once_planted_and_differ():
     assert len({(m.file, m.before, m.after) for m in MUTANTS}) == len(MUTANTS) >= 66
+
+
+def test_every_bug_stands_in_the_file_of_its_room_and_no_room_is_left_out():
+    for module in pkgutil.iter_modules(table.__path__):
+        bugs = getattr(importlib.import_module(f"mutants.table.{module.name}"), module.name.upper())
+        assert bugs
+        assert {m.file.split("/")[0].removesuffix(".py") for m in bugs} == {module.name}
+        assert set(bugs) <= set(MUTANTS)
