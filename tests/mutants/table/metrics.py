@@ -55,7 +55,7 @@ METRICS = (
     ),
     Mutant(
         "metrics/other.py",
-        "return min(self.base.exact(i, j), 2 * self.radius)",
+        "return min(self.base.exact(i, j), self._twice)",
         "return self.base.exact(i, j)",
         "tests/unit/metrics/test_derived_metrics.py",
         "test_three_hundred_random_metrics_are_metrics_and_max_ratio_by_rule_equals_all_pairs_in_fractions",
@@ -69,8 +69,8 @@ METRICS = (
     ),
     Mutant(
         "metrics/product.py",
-        "total = total + metric.exact(i // stride % n, j // stride % n)",
-        "total = max(total, metric.exact(i // stride % n, j // stride % n))",
+        "total = total + step if total else step",
+        "total = max(total, step)",
         "tests/unit/metrics/test_derived_metrics.py",
         "test_three_hundred_random_metrics_are_metrics_and_max_ratio_by_rule_equals_all_pairs_in_fractions",
     ),
