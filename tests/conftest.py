@@ -26,6 +26,10 @@ def pytest_collection():
         gc.freeze()
 
 
+def pytest_unconfigure():
+    gc.unfreeze()  # what is never given back is reported as lost by some libraries
+
+
 @pytest.fixture(scope="session", autouse=True)
 def interruptible():
     """Where tests run in the background, Ctrl-C is ignored, also by the processes that they start: as on a terminal."""

@@ -67,7 +67,7 @@ VERIFY = (
         "verify/logic.py",
         "return set(range(size)) - fulfilled(wanted.inner, plain, size)",
         "return set(range(size - 1)) - fulfilled(wanted.inner, plain, size)",
-        "tests/unit/questions/test_conditions.py",
+        "tests/unit/questions/test_conditions_by_chance.py",
         "test_words_files_and_verifier_agree_about_any_conditions",
     ),
 )
