@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Files:
-    """What is open: sources by number, and the databases that those of a group share, one for frames and one for files."""
+    """What is open: sources by number, and the databases that those of a group share: for frames one, for files one."""
 
     def __init__(self) -> None:
         self.sources: dict[int, Source] = {}
