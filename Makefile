@@ -7,6 +7,8 @@ DEV_STAMP := $(VENV)/.dev-$(shell cat pyproject.toml requirements-dev.txt 2>/dev
 # Tests run on all cores; each worker's numpy stays on one thread.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Each worker reads all tests: the second time as they were compiled the first, also where bytecode is not kept by default.
+KEEPING := PYTHONDONTWRITEBYTECODE=
 
 .PHONY: help demo test check fix bench bench-quick soak mutants lock clean
 help:            ## what you can do
@@ -14,7 +16,8 @@ help:            ## what you can do
 demo: $(RUN_STAMP)   ## the two-minute tour: a private release of simulated data, written to build/demo
 	@$(BIN)/dxp demo --write build/demo --overwrite
 test: $(DEV_STAMP)   ## all tests (a few minutes on two cores)
-	$(BIN)/pytest -q -n auto --dist worksteal -m "not soak"
+	@$(BIN)/python -m compileall -q src
+	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "not soak"
 check: $(DEV_STAMP)  ## lint, format, types, import contracts, dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

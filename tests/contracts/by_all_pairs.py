@@ -1,11 +1,12 @@
 """The verifier's largest ratio against that over all pairs, in fractions."""
 
 import json
+from fractions import Fraction
 from itertools import combinations
 
 from dxprivacy.verify import reading
 from dxprivacy.verify.certificate import tightest
-from dxprivacy.verify.loss import Loss, ratio_of
+from dxprivacy.verify.loss import Loss, ratio, ratio_of
 from dxprivacy.verify.metric import distance
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.universe import Universe as Read
@@ -26,9 +27,23 @@ def read(questions, metric, scales, *, choose=False):
 
 
 def over_all_pairs(loss, metric):
-    pairs = combinations(range(loss.universe.size), 2)
-    found = [ratio_of(loss, metric, i, j) for i, j in pairs]
-    return max(low for low, _ in found), max(high for _, high in found)
+    """The largest of both ends of `ratio_of`, which is worked out only where it is larger than all before."""
+    columns = [loss.at(cell) for cell in range(loss.universe.size)]
+    most = least = Fraction(0)
+    for i, j in combinations(range(loss.universe.size), 2):
+        lost, (near, far) = loss.exact(columns[i], columns[j]), metric.between(i, j)
+        if exceeds(lost, far, least) or exceeds(lost, near, most):
+            low, high = ratio(lost, near, far)
+            least, most = max(least, low), max(most, high)
+    return least, most
+
+
+def exceeds(lost, distance, best):
+    """Whether lost / distance > best, in whole numbers: fractions would be reduced every time."""
+    if any(isinstance(x, float) for x in (lost, distance, best)):
+        return True  # infinite: what that comes to is not decided here
+    ours = lost.numerator * distance.denominator * best.denominator
+    return ours > best.numerator * lost.denominator * distance.numerator
 
 
 def check(loss, metric):

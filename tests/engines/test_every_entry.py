@@ -34,7 +34,7 @@ from every_type import (
     polars_columns,
     texts,
 )
-from test_engine_sources import workbook
+from workbooks import workbook
 
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError

@@ -1,11 +1,13 @@
 """Expressions mean what they say: a third reader, which knows nothing else, places entries as all others do."""
 
+import bisect
 import math
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -288,6 +290,22 @@ def test_the_sql_of_duckdb_places_entries_where_the_expressions_do(name, kind, d
     counts = open_source(table).count(Universe([attribute])).counts
     want = [placed(attribute.codec, Column("c", kind, "", native), entry) for entry in column]
     assert counts.tolist() == [want.count(k) for k in range(attribute.size)]
+
+
+@pytest.mark.parametrize("first", [1, 1600, 1677, 1950, 2300])
+@pytest.mark.parametrize("last", [1670, 1960, 2262, 2400])
+def test_an_offset_at_a_nanosecond_is_that_of_its_microsecond(first, last):
+    """Also of tables that begin before, or end after, all times that nanoseconds can tell."""
+    second = 10**9
+    starts = [(date(year, 3, 5) - EPOCH).days * 86_400 for year in range(first, max(last, first) + 1, 13)]
+    table = tuple((start, 3600 + k) for k, start in enumerate(starts))
+    at = [second * start + d for start in starts for d in (-1000, -999, -1, 0, 1, 999, 1000)]
+    at = [0, -1, 1, 2**63 - 2, 2 - 2**63, *(moment for moment in at if abs(moment) < 2**63 - 1)]
+    asked = f"SELECT {sql(ex.OffsetAt(ex.Input('TIMESTAMP_NS'), table), 'x')} FROM rows"
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE rows AS SELECT make_timestamp_ns(unnest($at::BIGINT[])) AS x", {"at": at})
+        found = [offset for (offset,) in con.execute(asked).fetchall()]
+    assert found == [table[max(bisect.bisect_right(starts, m // 1000 // 10**6) - 1, 0)][1] * 10**6 for m in at]
 
 
 def test_a_dialect_refuses_an_expression_that_it_does_not_know():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_engine_sources import workbook
+from workbooks import workbook
 
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values

@@ -21,6 +21,19 @@ class NoNoise:
         return np.zeros(len(scales), dtype=np.int64)
 
 
+AGE = "[attributes.age]\nintegers = [0, 9]\nepsilon = 0.5\nper = 1\n"
+SEX = '[attributes.sex]\nfrom = "person"\nvalues = ["F", "M"]\nepsilon = 0.5\n'
+
+
+def visits(*attributes: str, at_most: int, wards: str = '"A", "B"', table: bool = False) -> str:
+    """A policy of patients and their visits to wards, perhaps with a table of patients, and further attributes."""
+    people = f'[people]\nkey = "patient"\nat_most = {at_most}\n'
+    if table:
+        people += '[people.table]\ndata = "patients.csv"\nkey = "id"\n'
+    ward = f"[attributes.ward]\nvalues = [{wards}]\nepsilon = 1.0\n"
+    return f'title = "Visits"\ndataset = "visits"\n{people}{ward}{"".join(attributes)}'
+
+
 def policy_text(rng: random.Random, at_most: int) -> str:
     """A policy over one or two attributes with few values, in tenths."""
     presence = f"epsilon_presence = {rng.randint(1, 30) / 10}\n" if rng.random() < 0.4 else ""

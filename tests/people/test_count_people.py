@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from people_cases import NoNoise, apart, every_row, kept_by_hand, policy_text
+from people_cases import AGE, NoNoise, apart, every_row, kept_by_hand, policy_text, visits
 
 import dxprivacy as dx
 from dxprivacy.accounting.people import best_scales, least_apart, part_of_people
@@ -18,20 +18,7 @@ from dxprivacy.files.canonical import sealed
 from dxprivacy.questions.grammar import parse
 from dxprivacy.verify import verify
 
-POLICY = """
-title = "Visits"
-dataset = "visits"
-[people]
-key = "patient"
-at_most = 3
-[attributes.ward]
-values = ["A", "B", "C"]
-epsilon = 1.0
-[attributes.age]
-integers = [0, 9]
-epsilon = 0.5
-per = 1
-"""
+POLICY = visits(AGE, at_most=3, wards='"A", "B", "C"')
 PEOPLE = (
     *("count people", "count people by a", "count people where a=x", "count people where a=0", "count people by b"),
     *("count people by a, b", "count people where b=x", "count people where a=other", "count people by a where b=y"),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from people_cases import NoNoise, kept_by_hand
+from people_cases import AGE, NoNoise, kept_by_hand, visits
 
 import dxprivacy as dx
 from dxprivacy.errors import LedgerError, NotVerified, PolicyError, UsageError
@@ -14,20 +14,7 @@ from dxprivacy.files.canonical import sealed
 from dxprivacy.ledger import Ledger
 from dxprivacy.verify import verify
 
-POLICY = """
-title = "Visits"
-dataset = "visits"
-[people]
-key = "patient"
-at_most = 3
-[attributes.ward]
-values = ["A", "B"]
-epsilon = 1.0
-[attributes.age]
-integers = [0, 9]
-epsilon = 0.5
-per = 1
-"""
+POLICY = visits(AGE, at_most=3)
 PEOPLE = 250
 
 

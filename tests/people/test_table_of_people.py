@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from people_cases import NoNoise, apart, kept_by_hand
+from people_cases import SEX, NoNoise, apart, kept_by_hand, visits
 
 import dxprivacy as dx
 from dxprivacy.accounting.people import most_groups
@@ -16,29 +16,8 @@ from dxprivacy.errors import DataError, PolicyError
 from dxprivacy.questions.grammar import parse
 from dxprivacy.verify import verify
 
-POLICY = """
-title = "Visits"
-dataset = "visits"
-[people]
-key = "patient"
-at_most = 2
-[people.table]
-data = "patients.csv"
-key = "id"
-[attributes.ward]
-values = ["A", "B"]
-epsilon = 1.0
-[attributes.sex]
-from = "person"
-values = ["F", "M"]
-epsilon = 0.5
-[attributes.born]
-from = "person"
-column = "year"
-integers = [1950, 1953]
-epsilon = 0.3
-per = 1
-"""
+BORN = '[attributes.born]\nfrom = "person"\ncolumn = "year"\nintegers = [1950, 1953]\nepsilon = 0.3\nper = 1\n'
+POLICY = visits(SEX, BORN, at_most=2, table=True)
 PATIENTS = "id,sex,year\np1,F,1950\np2,M,1953\np3,F,1951\np3,F,1951\np4,?,1952\n,M,1950\n"
 VISITS = [
     ("p1", "A"),

@@ -4,34 +4,15 @@ import json
 import sys
 
 import pytest
+from people_cases import SEX, visits
 
 import dxprivacy as dx
 from dxprivacy.cli import main
 from dxprivacy.errors import PolicyError
 from dxprivacy.metrics import scaled
 
-POLICY = """
-title = "Visits"
-dataset = "visits"
-[people]
-key = "patient"
-at_most = 2
-[people.table]
-data = "patients.csv"
-key = "id"
-[attributes.ward]
-values = ["A", "B"]
-epsilon = 1.0
-[attributes.cost]
-numbers = [0, 100]
-step = 10
-epsilon = 0.1
-per = 10
-[attributes.sex]
-from = "person"
-values = ["F", "M"]
-epsilon = 0.5
-"""
+COST = "[attributes.cost]\nnumbers = [0, 100]\nstep = 10\nepsilon = 0.1\nper = 10\n"
+POLICY = visits(COST, SEX, at_most=2, table=True)
 PATIENTS = "id,sex\np1,F\np2,M\np3,F\np3,F\n"
 VISITS = "patient,ward,cost\np1,A,5\np1,A,6\np1,B,7\np2,B,55\np3,A,80\np5,B,1\nP5 ,B,2\n,A,3\n"
 

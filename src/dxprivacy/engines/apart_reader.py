@@ -27,19 +27,20 @@ if TYPE_CHECKING:
 
 
 class _Files:
-    """What is open: sources by number, and the databases that those of one group share."""
+    """What is open: sources by number, and the databases that those of a group share: for frames one, for files one."""
 
     def __init__(self) -> None:
         self.sources: dict[int, Source] = {}
-        self._groups: dict[int, tuple[Database, list[Path]]] = {}
-        self._unlocked: set[int] = set()
+        self._groups: dict[tuple[int, bool], tuple[Database, list[Path]]] = {}
+        self._unlocked: set[tuple[int, bool]] = set()
 
     def open(self, number: int, file: str, part: str, group: int, spills: bool) -> None:
         path, ending = Path(file), Path(file).suffix.lower()
-        if group not in self._unlocked:  # the first of its group, or one that is opened again
-            self._groups[group] = (Database(spill=spills), [])
-            self._unlocked.add(group)
-        database, files = self._groups[group]
+        shared = group, ending in arrow.ENDINGS
+        if shared not in self._unlocked:  # the first of its group, or one that is opened again
+            self._groups[shared] = (Database(spill=spills, only_frames=shared[1]), [])
+            self._unlocked.add(shared)
+        database, files = self._groups[shared]
         table: Table
         if ending in arrow.ENDINGS:
             table = FrameTable(arrow.read_arrow_file(path))
@@ -52,8 +53,8 @@ class _Files:
 
     def lock(self) -> None:
         """All of a group are open once something else is asked of one of them."""
-        for group in self._unlocked:
-            database, files = self._groups[group]
+        for shared in self._unlocked:
+            database, files = self._groups[shared]
             database.lock(files)
         self._unlocked.clear()
         # Sources keep their database alive, nobody else.

@@ -205,6 +205,10 @@ class DuckSource:
             interrupted = True
         except Exception:
             pass
+        except BaseException:
+            self._database.distrust()
+            raise
+        self._database.distrust()
         if interrupted:
             raise KeyboardInterrupt
         raise DataError(

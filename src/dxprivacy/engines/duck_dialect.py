@@ -64,7 +64,10 @@ def sql(value: ex.Value, name: str) -> str:
         case ex.Microseconds(moment):
             return _microseconds(name, moment.native)
         case ex.OffsetAt(instant, table):
-            return _offset(_microseconds(name, instant.native), table)
+            if instant.native.endswith("_NS"):
+                # Before a whole microsecond is before its first nanosecond: no need to divide, once for every change.
+                return _offset(f"epoch_ns({name})", 10**9, _within_nanoseconds(table))
+            return _offset(_microseconds(name, instant.native), 10**6, table)
         case ex.DayOf(microseconds):
             return f"CAST(make_timestamp({_inner(microseconds, name)}) AS DATE)"
         case ex.SecondOfDay(microseconds):
@@ -181,13 +184,20 @@ def _microseconds(name: str, native: str) -> str:
     return f"epoch_us({name})" if is_time or "ZONE" in native else f"epoch_us(CAST({name} AS TIMESTAMP))"
 
 
-def _offset(microseconds: str, table: tuple[tuple[int, int], ...]) -> str:
-    """Found by halving the table; for times that are known to be near."""
+def _offset(since: str, in_a_second: int, table: tuple[tuple[int, int], ...]) -> str:
+    """In microseconds, found by halving the table; for times that are known to be near."""
     if len(table) == 1:
         return str(table[0][1] * 10**6)
     middle = len(table) // 2
-    before, after = (_offset(microseconds, part) for part in (table[:middle], table[middle:]))
-    return f"(CASE WHEN {microseconds} < {table[middle][0] * 10**6} THEN {before} ELSE {after} END)"
+    before, after = (_offset(since, in_a_second, part) for part in (table[:middle], table[middle:]))
+    return f"(CASE WHEN {since} < {table[middle][0] * in_a_second} THEN {before} ELSE {after} END)"
+
+
+def _within_nanoseconds(table: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Without the changes before and after all times that 64 bits of nanoseconds can tell."""
+    most = 2**63 // 10**9
+    early = sum(start < -most for start, _ in table)
+    return tuple(pair for pair in table[max(early - 1, 0) :] if pair[0] <= most) or table[:1]
 
 
 def shown_moment(name: str, native: str) -> str:

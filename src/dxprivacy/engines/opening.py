@@ -47,7 +47,7 @@ def open_source(data: object, *, file: FileFormat = PLAIN, spill: bool = True) -
     """
     from dxprivacy.engines.duck_database import Database
 
-    together = _Together(Database(spill=spill), next(_groups), spill, file)
+    together = _Together(Database(spill=spill, only_frames=True), next(_groups), spill, file)
     source = _open(data, together)
     together.database.lock([])
     return source

@@ -29,19 +29,47 @@ class Spill:
     """A folder for one database."""
 
     def __init__(self) -> None:
+        made = self._new()
+        self.path = made.rename(made.with_name(made.name.replace(_NEW, "dxprivacy-")))
+        _alive.add(self)
+
+    def _new(self) -> Path:
+        """Locked before it gets its name: a folder of that name which nobody holds is nobody's, however young."""
         sweep()
         made = Path(tempfile.mkdtemp(prefix=_NEW))  # 0700
         self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        # Locked before it gets its name: a folder of that name which nobody holds is nobody's, however young.
-        self.path = made.rename(made.with_name(made.name.replace(_NEW, "dxprivacy-")))
-        _alive.add(self)
+        return made
+
+    def was_used(self) -> bool:
+        """Whether anything was ever spilled into it: the engine leaves a mark."""
+        with contextlib.suppress(OSError):
+            return [entry.name for entry in self.path.iterdir()] != [_LOCK]
+        return True
+
+    def make_again(self) -> bool:
+        """After it was removed: the same folder for the same database; not where temporary files lie elsewhere now."""
+        if self.path.parent != Path(tempfile.gettempdir()):
+            return False
+        made = self._new()
+        try:
+            made.rename(self.path)
+        except OSError:  # somebody else's now
+            shutil.rmtree(made, ignore_errors=True)
+            self._let_go()
+            return False
+        return True
 
     def remove(self) -> None:
-        """The folder and all in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """The folder and all in it; once, since its name and its lock may be another's afterwards."""
+        if self._lock >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            self._let_go()
+
+    def _let_go(self) -> None:
         with contextlib.suppress(OSError):
             os.close(self._lock)
+        self._lock = -1
 
 
 def remove_all() -> None:

@@ -47,7 +47,7 @@ class WithOther(Metric):
         if base.tick is not None and base.farthest is not None and base.farthest.distance > 2.0**60 * float(base.tick):
             raise MetricError("distances beyond the range of numbers we work with")
         self.base = base
-        self.radius = radius
+        self.radius, self._twice = radius, 2 * radius
         self.error = base.error + 2.0**-50
         self.slack = base.slack
         self.last = base.universe.size
@@ -89,7 +89,7 @@ class WithOther(Metric):
             return Fraction(0)
         if self.last in (i, j):
             return self.radius
-        return min(self.base.exact(i, j), 2 * self.radius)
+        return min(self.base.exact(i, j), self._twice)
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
         """The base's generators and the star around `other`."""

@@ -72,7 +72,10 @@ class AttributeSum(Metric):
         total: Exact = Fraction(0)
         for metric, stride in zip(self._axes, self._grid.strides, strict=True):
             n = metric.universe.size
-            total = total + metric.exact(i // stride % n, j // stride % n)
+            u, v = i // stride % n, j // stride % n
+            if u != v:
+                step = metric.exact(u, v)
+                total = total + step if total else step
         return total
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:

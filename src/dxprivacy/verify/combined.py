@@ -18,7 +18,7 @@ class WithOther(Distance):
     def __init__(self, base: Distance, radius: Exact) -> None:
         super().__init__(base.size + 1)
         self.base, self.radius = base, radius
-        self._last, self._float = base.size, float(radius)
+        self._last, self._float, self._twice = base.size, float(radius), 2 * radius
 
     def about(self, i: int, j: int) -> float:
         if i == self._last or j == self._last:
@@ -29,7 +29,8 @@ class WithOther(Distance):
         if self.size - 1 in (i, j):
             return self.radius, self.radius
         low, high = self.base.between(i, j)
-        return min(low, 2 * self.radius), min(high, 2 * self.radius)
+        least = min(low, self._twice)
+        return least, least if high is low else min(high, self._twice)
 
     def pairs(self, classes: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield from self.base.pairs(classes[:-1])
@@ -109,7 +110,7 @@ class Joined(Distance):
 
 
 def _join(how: str, values: Sequence[Exact]) -> Exact:
-    return sum(values, _ZERO) if how == "sum" else max(values) if how == "max" else min(values)
+    return sum(values[1:], values[0]) if how == "sum" else max(values) if how == "max" else min(values)
 
 
 class Product(Distance):
@@ -132,8 +133,10 @@ class Product(Distance):
 
     def between(self, i: int, j: int) -> tuple[Exact, Exact]:
         digits = zip(self.parts, self._digits(i), self._digits(j), strict=True)
-        ends = [(_ZERO, _ZERO), *(p.between(u, v) for p, u, v in digits if u != v)]
-        return _join(self.how, [e[0] for e in ends]), _join(self.how, [e[1] for e in ends])
+        ends = [p.between(u, v) for p, u, v in digits if u != v] or [(_ZERO, _ZERO)]
+        low = _join(self.how, [e[0] for e in ends])
+        # Most distances are known exactly, and sums of fractions take most of the time of a verification.
+        return low, low if all(a is b for a, b in ends) else _join(self.how, [e[1] for e in ends])
 
     @property
     def axes(self) -> Sequence[Distance] | None:

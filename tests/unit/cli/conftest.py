@@ -1,7 +1,9 @@
 """A small town to run `dxp` on, and a way to call it in this process: the interpreter starts only once."""
 
+import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,6 +94,16 @@ def dxp(monkeypatch, capsys):
         return Called(left.value.code or 0, out, err)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """One demo for all, in a process of its own as a user runs it: its folder, and what it said."""
+    folder = tmp_path_factory.mktemp("tour")
+    command = [Path(sys.executable).parent / "dxp", "demo", "--write", "my demo"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8")
+    assert (run.returncode, run.stderr) == (0, "")
+    return folder, run.stdout
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import time
 
 import duckdb
 import pytest
+from every_kind import written
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -18,39 +19,7 @@ from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.sql import sql_questions
 from dxprivacy.verify import verify
 
-POLICY = """
-title = "T"
-dataset = "t"
-[attributes.region]
-values = ["North", "South", "it's"]
-epsilon = 1
-[attributes.sex]
-values = ["F", "M", "X"]
-epsilon = 1
-[attributes.age]
-integers = [0, 99]
-epsilon = 1
-per = 10
-[attributes.years]
-integers = [10, 20]
-outside = "clamp"
-epsilon = 1
-per = 10
-[attributes.income]
-numbers = [0, 100]
-step = 10
-epsilon = 1
-per = 10
-[attributes.visit]
-dates = ["2026-01-01", "2026-03-31"]
-epsilon = 1
-per = "7 days"
-[attributes.scores]
-columns = ["maths", "physics"]
-integers = [0, 4]
-epsilon = 1
-per = 1
-"""
+POLICY = written("region", "sex", "age", "years", "income", "visit", "scores")
 SLASHED = dx.Integers(name="my age/10", low=0, high=5)  # which no policy could name
 UNIVERSE = dx.Universe([*dx.Policy.parse(POLICY).universe.attributes, SLASHED])
 PEOPLE = dx.Policy.parse(POLICY + '[people]\nkey = "patient"\nat_most = 3\n').universe

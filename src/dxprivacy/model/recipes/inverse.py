@@ -14,7 +14,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dxprivacy.exact.values import changed
-from dxprivacy.model.recipes.base import COVERAGE, HALF_THE_RANGE, ErrorOf, Interval, Law, Number, Recipe
+from dxprivacy.model.recipes.base import COVERAGE, HALF_THE_RANGE, ErrorOf, Interval, Law, Number
+from dxprivacy.model.recipes.worked_out import WorkedOut
 
 _OF_COUNT = 0.98  # that the number of records is within its width, where it is private
 _OF_END = 0.97  # two-sided, so that one end is wrong with half of the rest: 2 % + 1.5 % + 1.5 %
@@ -35,7 +36,7 @@ class Ramps(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Inverse(Recipe):
+class Inverse(WorkedOut):
     """The quantile `at`, from the rows of ramps that begin with row `first`, each less the share `less` of all records.
 
     `count` is the row of the number of records, None where it is public, or is not needed: where `less` is `at`.
@@ -51,15 +52,7 @@ class Inverse(Recipe):
 
     @property
     def rows(self) -> tuple[int, ...]:
-        return (*range(self.first, self.first + self.ramps.number), *(() if self.count is None else (self.count,)))
-
-    @property
-    def single(self) -> None:
-        return
-
-    @property
-    def is_mean(self) -> bool:
-        return True
+        return (*range(self.first, self.first + self.ramps.number), *self._counted)
 
     @property
     def noun(self) -> str:
@@ -77,10 +70,6 @@ class Inverse(Recipe):
     @property
     def assumed(self) -> str:
         return HALF_THE_RANGE
-
-    @property
-    def part(self) -> Fraction:
-        return self.share
 
     @property
     def factor(self) -> Fraction:  # type: ignore[override]
@@ -114,14 +103,14 @@ class Inverse(Recipe):
         return float(self.ramps.end - self.ramps.start) / 2
 
     def moved(self, rows: int) -> "Inverse":
-        return changed(self, first=self.first + rows, count=None if self.count is None else self.count + rows)
+        return changed(self, first=self.first + rows, count=self._count_moved(rows))
 
     def hidden(self, records: int | None) -> float:  # noqa: ARG002
         return float(max(self.hides))
 
     def _per_rank(self, records: int | None) -> float:
         """What one record more or less means, as if numbers lay evenly over half of their range."""
-        return self.reach / max(float((records or 0) * self.share), 1.0)
+        return self.reach / self._reckoned(records)
 
     def _blurred(self) -> float:
         """How much wider ramps make an interval, on either side, on average; single steps make it no wider."""
@@ -155,10 +144,7 @@ class Inverse(Recipe):
         """Around the first row that may have reached the share, and the last one that may not have passed it."""
         ramps = self.ramps
         whole = float(ramps.start - self.hides[0]), float(ramps.end + self.hides[1])
-        sizes = (Fraction(records),) * 2
-        if self.count is not None:
-            size, wide = Fraction(z[self.count]), laws[self.count].half_width(_OF_COUNT)
-            sizes = size - wide, size + wide
+        sizes = self._sizes(z, laws, records, _OF_COUNT)
         value = min(max(self.value(z, records), whole[0]), whole[1])
         if sizes[0] < 1:
             return value, *whole

@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Literal, NamedTuple, TypeAlias
 
 from dxprivacy.exact.values import changed
-from dxprivacy.model.recipes.base import COVERAGE, HALF_THE_RANGE, ErrorOf, Interval, Law, Number, Recipe
+from dxprivacy.model.recipes.base import COVERAGE, HALF_THE_RANGE, ErrorOf, Interval, Law, Number
+from dxprivacy.model.recipes.worked_out import WorkedOut
 
 Kind: TypeAlias = Literal["variance", "sd", "covariance", "correlation"]
 Ends: TypeAlias = tuple[Fraction, Fraction]
@@ -34,7 +35,7 @@ class Total(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread(Recipe):
+class Spread(WorkedOut):
     """A variance, standard deviation, covariance or correlation of the numbers of x and y.
 
     `product` sums x y, of a variance x²; `squares` are those of both where these are needed.  `hides` is how far cells
@@ -63,19 +64,7 @@ class Spread(Recipe):
 
     @property
     def rows(self) -> tuple[int, ...]:
-        return (*(total.row for total in self.totals), *(() if self.count is None else (self.count,)))
-
-    @property
-    def single(self) -> None:
-        return
-
-    @property
-    def is_mean(self) -> bool:
-        return True
-
-    @property
-    def part(self) -> Fraction:
-        return self.share
+        return (*(total.row for total in self.totals), *self._counted)
 
     @property
     def factor(self) -> Fraction:  # type: ignore[override]
@@ -97,7 +86,7 @@ class Spread(Recipe):
             product=self.product.moved(rows),
             sums=tuple(total.moved(rows) for total in self.sums),
             squares=tuple(total.moved(rows) for total in self.squares),
-            count=None if self.count is None else self.count + rows,
+            count=self._count_moved(rows),
         )
 
     @property
@@ -136,7 +125,7 @@ class Spread(Recipe):
 
     def _pull(self, records: int | None) -> list[tuple[int, float]]:
         """Per row what a step of it does to the answer at most, to the first order."""
-        size = max(float((records or 0) * self.share), 1.0)
+        size = self._reckoned(records)
         rx, ry = map(float, self._reaches)
         product, steep = rx * ry, self._steepness
         out = [(self.product.row, float(self.product.unit))]
@@ -172,10 +161,7 @@ class Spread(Recipe):
 
     def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:  # noqa: ARG002
         each = self._each(laws)
-        sizes = (Fraction(records),) * 2
-        if self.count is not None:
-            wide = laws[self.count].half_width(each)
-            sizes = (Fraction(z[self.count]) - wide, Fraction(z[self.count]) + wide)
+        sizes = self._sizes(z, laws, records, each)
         value = self.value(z, records)
         if sizes[0] < 1:
             return value, *self.ends

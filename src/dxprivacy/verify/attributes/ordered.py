@@ -6,35 +6,24 @@ from itertools import pairwise
 from typing import Any
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.attributes.base import OTHER, SPELLING, Attribute, require_spelling
+from dxprivacy.verify.attributes.base import SPELLING
+from dxprivacy.verify.attributes.listed import Listed
 from dxprivacy.verify.orders import RankOrder
 from dxprivacy.verify.reading import refuse
 
 
-class Ordered(Attribute):
+class Ordered(Listed):
     """Texts, each further on than the one before; their numbers are their places, where they have some."""
 
     optional = ("places", *SPELLING)
     ranked = True
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
-        super().__init__(spec, where, ("values",))
-        self.values = reading.each(spec["values"], where, reading.text)
-        self.listed = len(self.values)
-        self._at = {value: k for k, value in enumerate(self.values)}
-        if len(self._at) < self.listed or (self.other and OTHER in self._at):
-            raise refuse("lists a value twice", where)
-        require_spelling(spec, self.values, where)
+        super().__init__(spec, where)
         if "places" in spec:
             self.numbers: Sequence[Fraction] | None = reading.each(spec["places"], f"{where} places", reading.fraction)
             if len(self.numbers) != self.listed or any(a >= b for a, b in pairwise(self.numbers)):
                 raise refuse("needs a place for each value, and places that grow", where)
-
-    def label(self, index: int) -> str:
-        return self.values[index]
-
-    def place(self, written: str) -> int | None:
-        return self._at.get(written)
 
     def order(self, where: str) -> RankOrder:
         return RankOrder(where, self.values)

@@ -2,34 +2,22 @@
 
 from typing import Any
 
-from dxprivacy.verify import reading
-from dxprivacy.verify.attributes.base import OTHER, SPELLING, Attribute, properties, require_spelling
+from dxprivacy.verify.attributes.base import SPELLING, properties
+from dxprivacy.verify.attributes.listed import Listed
 from dxprivacy.verify.reading import refuse
 
 
-class Values(Attribute):
+class Values(Listed):
     """Texts, perhaps with public facts about each."""
 
     optional = ("properties", *SPELLING)
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
-        super().__init__(spec, where, ("values",))
-        self.values = reading.each(spec["values"], where, reading.text)
-        self.listed = len(self.values)
-        self._at = {value: k for k, value in enumerate(self.values)}
-        if len(self._at) < self.listed or (self.other and OTHER in self._at):
-            raise refuse("lists a value twice", where)
-        require_spelling(spec, self.values, where)
+        super().__init__(spec, where)
         if "properties" in spec:
             self.properties = properties(spec["properties"], self.listed, where)
             if not self.properties:
                 raise refuse("has no properties, and says so", where)
-
-    def label(self, index: int) -> str:
-        return self.values[index]
-
-    def place(self, written: str) -> int | None:
-        return self._at.get(written)
 
     def unit_of(self, fact: str) -> str:
         return f"{self.name}.{fact}"

@@ -1,0 +1,37 @@
+"""The bugs: file, change, and the test that must fail with it.  One file for each room of the sources.
+
+Each is one that could have been written by mistake, and that would break a promise without breaking anything a user sees.
+Two kinds of lines are worth adding: a mistake that was once made, and one that a review can imagine.
+"""
+
+from mutants.table.accounting import ACCOUNTING
+from mutants.table.attributes import ATTRIBUTES
+from mutants.table.engines import ENGINES
+from mutants.table.exact import EXACT
+from mutants.table.histogram import HISTOGRAM
+from mutants.table.ledger import LEDGER
+from mutants.table.mechanisms import MECHANISMS
+from mutants.table.metrics import METRICS
+from mutants.table.model import MODEL
+from mutants.table.policy import POLICY
+from mutants.table.questions import QUESTIONS
+from mutants.table.session import SESSION
+from mutants.table.trees import TREES
+from mutants.table.verify import VERIFY
+
+MUTANTS = (
+    *SESSION,
+    *VERIFY,
+    *ENGINES,
+    *MECHANISMS,
+    *LEDGER,
+    *HISTOGRAM,
+    *ACCOUNTING,
+    *POLICY,
+    *QUESTIONS,
+    *METRICS,
+    *MODEL,
+    *ATTRIBUTES,
+    *TREES,
+    *EXACT,
+)

@@ -1,0 +1,36 @@
+"""Bugs of `exact`."""
+
+from mutants.planting import Mutant
+
+EXACT = (
+    # distances, and the rounding of numbers
+    Mutant(
+        "exact/numbers.py",
+        "    return math.nextafter(nearest, -math.inf)",
+        "    return nearest",
+        "tests/unit/exact/test_rounding_directions.py",
+        "test_numbers_round_to_the_side_that_their_function_names",
+    ),
+    Mutant(
+        "exact/numbers.py",
+        "    return math.nextafter(nearest, math.inf)",
+        "    return nearest",
+        "tests/unit/exact/test_rounding_directions.py",
+        "test_numbers_round_to_the_side_that_their_function_names",
+    ),
+    Mutant(
+        "exact/numbers.py",
+        "Fraction(-((-value.numerator << _PRINTED_BITS) // value.denominator), 1 << _PRINTED_BITS)",
+        "Fraction((value.numerator << _PRINTED_BITS) // value.denominator, 1 << _PRINTED_BITS)",
+        "tests/unit/exact/test_rounding_directions.py",
+        "test_long_fractions_are_shortened_upwards",
+    ),
+    # what is checked, read and rounded
+    Mutant(
+        "exact/grid.py",
+        "if largest * max(records, 1) >= 1 << 61:",
+        "if largest * max(records, 1) >= 1 << 65:",
+        "tests/unit/questions/test_universe_and_questions.py",
+        "test_overflow_is_refused_from_public_numbers",
+    ),
+)

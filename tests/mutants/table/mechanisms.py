@@ -1,0 +1,162 @@
+"""Bugs of `mechanisms`."""
+
+from mutants.planting import Mutant
+
+MECHANISMS = (
+    # distances, and the rounding of numbers
+    Mutant(
+        "mechanisms/smalldb/facts.py",
+        "[round_down(Fraction(scale) / w) for w",
+        "[round_up(Fraction(scale) / w) for w",
+        "tests/unit/exact/test_rounding_directions.py",
+        "test_a_small_databases_cost_is_not_below_that_of_its_draw",
+    ),
+    # what is drawn, and from what
+    Mutant(
+        "mechanisms/laplace/run.py",
+        "return noise.laplace(cost.scales) + cost",
+        "return noise.laplace(cost.scales * 0.99) + cost",
+        "tests/privacy/test_noise_plumbing.py",
+        "test_every_row_of_a_release_gets_exactly_the_scale_of_its_plan",
+    ),
+    Mutant(
+        "mechanisms/laplace/run.py",
+        "    plan.certificate.require(at_most=plan.share)  # Thm 1",
+        "    # Thm 1",
+        "tests/oracle/test_certificates.py",
+        "test_scales_that_are_a_billionth_too_small_are_refused_before_anything_is_drawn",
+    ),
+    Mutant(
+        "mechanisms/noise/discrete_laplace.py",
+        "entropy: Entropy = os.urandom)",
+        "entropy: Entropy = np.random.default_rng(7).bytes)",
+        "tests/privacy/test_noise_plumbing.py",
+        "test_two_fresh_processes_draw_different_noise",
+    ),
+    Mutant(
+        "mechanisms/noise/discrete_laplace.py",
+        "accepted & (nonzero | ~minus)",
+        "accepted",
+        "tests/unit/mechanisms/noise/test_discrete_laplace.py",
+        "test_trials_follow_the_definition_word_by_word",
+    ),
+    Mutant(
+        "mechanisms/noise/discrete_laplace.py",
+        "whole & _decay(U, t, first, entropy)",
+        "_decay(U, t, first, entropy)",
+        "tests/unit/mechanisms/noise/test_discrete_laplace.py",
+        "test_trials_follow_the_definition_word_by_word",
+    ),
+    Mutant(
+        "mechanisms/noise/discrete_laplace.py",
+        "again = np.flatnonzero(w - r > ((1 << 64) - 1) - (n - 1))",
+        "again = np.zeros(0, dtype=np.intp)",
+        "tests/unit/mechanisms/noise/test_discrete_laplace.py",
+        "test_a_uniform_draw_keeps_whole_blocks_only",
+    ),
+    Mutant(
+        "mechanisms/noise/discrete_laplace.py",
+        'w = w << 64 | int.from_bytes(entropy(8), "little")',
+        "w = w << 64",
+        "tests/unit/mechanisms/noise/test_discrete_laplace.py",
+        "test_a_word_on_a_threshold_is_settled_by_the_bits_that_follow",
+    ),
+    Mutant(
+        "mechanisms/noise/system.py",
+        "return permute_and_flip(scores, scales) if flip",
+        "return permute_and_flip(scores, scales / 2) if flip",
+        "tests/privacy/test_noise_plumbing.py",
+        "test_permute_and_flip_through_the_systems_noise_follows_its_law",
+    ),
+    Mutant(
+        "mechanisms/noise/system.py",
+        "out[noisy] = discrete_laplace(scales[noisy])",
+        "out[noisy] = discrete_laplace(scales[noisy] * 0.99)",
+        "tests/privacy/test_noise_plumbing.py",
+        "test_system_noise_hands_every_scale_on_as_it_is",
+    ),
+    Mutant(
+        "mechanisms/noise/system.py",
+        "noisy = scales > 0",
+        "noisy = scales > 0.5",
+        "tests/privacy/test_noise_plumbing.py",
+        "test_system_noise_hands_every_scale_on_as_it_is",
+    ),
+    Mutant(
+        "mechanisms/noise/exact_choice.py",
+        "if offset < low[k] or is_below(",
+        "if True or is_below(",
+        "tests/privacy/test_choice_law.py",
+        "test_floats_only_filter_and_what_they_leave_open_is_decided_exactly",
+    ),
+    Mutant(
+        "mechanisms/noise/exact_choice.py",
+        "heads[k] = gap == 0 or is_below(int(coins[k]), 53, gap, entropy)",
+        "heads[k] = True",
+        "tests/privacy/test_choice_law.py",
+        "test_floats_only_filter_and_what_they_leave_open_is_decided_exactly",
+    ),
+    Mutant(
+        "mechanisms/noise/exact_choice.py",
+        "return Fraction(int(scores[k])) / (2 * Fraction(float(scales[k])))",
+        "return Fraction(int(scores[k])) / Fraction(float(scales[k]))",
+        "tests/privacy/test_choice_law.py",
+        "test_floats_only_filter_and_what_they_leave_open_is_decided_exactly",
+    ),
+    Mutant(
+        "mechanisms/noise/exact_choice.py",
+        "limit = (1 << 8 * size) // n * n",
+        "limit = 1 << 8 * size",
+        "tests/unit/mechanisms/choice/test_exponential.py",
+        "test_what_is_left_over_of_the_random_bits_is_drawn_again",
+    ),
+    Mutant(
+        "mechanisms/choice/run.py",
+        "np.full(len(scores), scale), flip=flip)",
+        "np.full(len(scores), scale * 0.99), flip=flip)",
+        "tests/privacy/test_noise_plumbing.py",
+        "test_a_choice_is_made_at_exactly_the_scale_of_its_plan",
+    ),
+    Mutant(
+        "mechanisms/choice/run.py",
+        "    choice.certificate.require(at_most=choice.share)  # Thm 3",
+        "    # Thm 3",
+        "tests/unit/mechanisms/choice/test_choice.py",
+        "test_a_choice_whose_scale_was_changed_is_not_made",
+    ),
+    Mutant(
+        "mechanisms/mwem/run.py",
+        "int(noise.laplace(cost.scales)[0])",
+        "int(noise.laplace(cost.scales * 0.99)[0])",
+        "tests/privacy/test_noise_plumbing.py",
+        "test_every_step_of_mwem_uses_exactly_the_scales_of_its_plan",
+    ),
+    Mutant(
+        "mechanisms/mwem/run.py",
+        "noise.choose(scores, plan.choice_scales[rows])",
+        "noise.choose(scores, plan.choice_scales[rows] * 0.99)",
+        "tests/privacy/test_noise_plumbing.py",
+        "test_every_step_of_mwem_uses_exactly_the_scales_of_its_plan",
+    ),
+    Mutant(
+        "mechanisms/mwem/facts.py",
+        "Fraction(int(share * _SHARE_GRID / (2 * rounds)), _SHARE_GRID)",
+        "Fraction(int(share * _SHARE_GRID / rounds), _SHARE_GRID)",
+        "tests/privacy/test_mwem_loss.py",
+        "test_each_step_tells_at_most_what_was_reserved_and_all_together_at_most_d",
+    ),
+    Mutant(
+        "mechanisms/mwem/run.py",
+        '        return "hidden"',
+        "        return repr(self.answers)",
+        "tests/unit/mechanisms/mwem/test_mwem.py",
+        "test_the_true_answers_inside_a_run_are_never_shown",
+    ),
+    # changes that no test can notice, and why
+    Mutant(
+        "mechanisms/mwem/plan.py",
+        "float((scales[noisy] / spans[noisy]).max())",
+        "float((scales[noisy] / spans[noisy]).max()) * 1.5",
+        harmless="more noise for choices than the certificate needs: a loss of accuracy, not of privacy",
+    ),
+)

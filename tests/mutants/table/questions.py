@@ -1,0 +1,64 @@
+"""Bugs of `questions`."""
+
+from mutants.planting import Mutant
+
+QUESTIONS = (
+    # conditions that count what they say, in words and in SQL
+    Mutant(
+        "questions/grouping.py",
+        "if len(hit) and ref.entry is not None and ref.entry.clamps:",
+        "if False:",
+        "tests/unit/questions/test_conditions.py",
+        "test_what_would_count_something_else_is_refused",
+    ),
+    Mutant(
+        "questions/grouping.py",
+        "with_other = ref.attribute.has_other and bool(fulfilling(ref, name, wanted)[-1])",
+        "with_other = False",
+        "tests/unit/questions/test_conditions.py",
+        "test_labels_say_what_is_counted",
+    ),
+    Mutant(
+        "questions/sql/where.py",
+        "negated(wanted if names_it else either([wanted, (OTHER,)]))",
+        "negated(wanted)",
+        "tests/unit/questions/test_sql.py",
+        "test_conditions_that_are_taken_keep_the_rows_that_duckdb_keeps",
+    ),
+    Mutant(
+        "questions/sql/where.py",
+        "left, right, sign = right, left, _MIRRORED[sign]",
+        "left, right, sign = right, left, sign",
+        "tests/unit/questions/test_sql.py",
+        "test_conditions_that_are_taken_keep_the_rows_that_duckdb_keeps",
+    ),
+    Mutant(
+        "questions/sql/where.py",
+        "if ref.entry is not None and ref.entry.counts_more:",
+        "if False:",
+        "tests/unit/questions/test_sql.py",
+        "test_what_is_not_understood_is_refused_with_a_word_or_a_remedy",
+    ),
+    Mutant(
+        "questions/sql/text.py",
+        "if extra:\n            words",
+        "if False:\n            words",
+        "tests/unit/questions/test_sql.py",
+        "test_what_is_not_understood_is_refused_with_a_word_or_a_remedy",
+    ),
+    Mutant(
+        "questions/sql/text.py",
+        "if between.strip():",
+        "if False:",
+        "tests/unit/questions/test_sql.py",
+        "test_what_is_not_understood_is_refused_with_a_word_or_a_remedy",
+    ),
+    # soft tables, and what is worked out of several rows
+    Mutant(
+        "questions/lines.py",
+        "heights: Ints = np.clip(ends - self.places(size, tick), 0, whole)",
+        "heights: Ints = np.clip(ends - self.places(size, tick), 0, 2 * whole)",
+        "tests/unit/questions/test_derived_questions.py",
+        "test_soft_borders_add_up_and_are_what_they_say",
+    ),
+)

@@ -1,0 +1,20 @@
+"""Bugs of `session`."""
+
+from mutants.planting import Mutant
+
+SESSION = (
+    Mutant(
+        "session/session.py",
+        "        planned.certificate.require(at_most=planned.granted)\n",
+        "",
+        "tests/contracts/test_new_mechanism.py",
+        "test_a_mechanism_that_does_not_ask_for_its_proof_is_asked_by_the_session",
+    ),
+    Mutant(
+        "session/recorded.py",
+        "        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n",
+        "        early = act(Booking(self.ledger.path.name, 1, '', request, 0.0))\n        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n        act = lambda _: early\n",
+        "tests/unit/session/test_recorded_steps.py",
+        "test_the_same_run_again_returns_what_was_kept_and_spends_nothing",
+    ),
+)

@@ -1,0 +1,13 @@
+"""Bugs of `trees`."""
+
+from mutants.planting import Mutant
+
+TREES = (
+    Mutant(
+        "trees/walk.py",
+        "        if walk.crowded:  # known now",
+        "        if False and walk.crowded:  # known now",
+        "tests/oracle/test_trees.py",
+        "test_a_crowd_closer_than_the_sphere_can_tell_is_never_taken_for_decided",
+    ),
+)
