@@ -107,6 +107,24 @@ def test_costs_of_several_maps_add_up_in_a_ledger(tmp_path):
             session.release(session.plan("density home width 20 km", share="10%"))
 
 
+def test_scales_of_cells_that_differ_are_charged_by_the_smallest():
+    """Whoever makes the noise of one cell smaller pays for it as if all had so little."""
+    metric = dx.Policy.parse(GRID).metric
+    plan = dx.plan("density home width 20 km", metric, rows=1000)
+    scales = np.array(plan.scales)
+    scales[len(scales) // 2] /= 2
+    assert float(max_ratio(laplace_cost(plan.counted, scales, metric), metric).upper) == pytest.approx(2, rel=1e-6)
+    scales[len(scales) // 2] = 0
+    assert max_ratio(laplace_cost(plan.counted, scales, metric), metric).upper == math.inf
+
+
+def test_attributes_beside_a_map_are_looked_at_too():
+    metric = dx.Policy.parse(GRID).metric
+    workload = gather("density home width 20 km", "count by sex").on(metric.universe)
+    scales = [2.0**60] * (workload.rows - 2) + [0.1, 0.1]
+    assert float(max_ratio(laplace_cost(workload, scales, metric), metric).upper) == pytest.approx(20)
+
+
 def test_a_metric_of_other_places_is_refused():
     """Distances must be those of the places that the map shows: a policy cannot pretend that they are far apart."""
     from dxprivacy.attributes.points import Points

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sqlite3
 from fractions import Fraction as F
 from itertools import pairwise
 
@@ -16,7 +17,7 @@ from dxprivacy.exact.normal import STEPS
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.soft_regions import nearest_places, region_map
 from dxprivacy.questions.stored import from_dict
-from dxprivacy.verify import verify_data
+from dxprivacy.verify import verify, verify_data
 
 POLICY = """
 title = "Homes"
@@ -295,3 +296,66 @@ def test_a_ledger_with_maps_follows_distances_and_refuses_other_attributes(folde
 def test_nothing_is_told_by_a_map_of_one_cell(earth):
     plan = dx.plan("density home width 20 km every 10000 km", earth.metric, rows=1000)
     assert math.isclose(plan.worst_epsilon, 0) == (not plan.metric.universe.attributes[0].has_other)
+
+
+def test_ties_go_to_the_place_that_is_listed_first(folder):
+    """On a grid many middles are as near to two or four places: product and verifier must agree."""
+    spots = [(20 * i, 20 * j) for i in range(6) for j in range(6)]
+    lines = [f"p{k},{x},{y},{'AB'[(k * 7) % 5 > 2]}" for k, (x, y) in enumerate(spots)]
+    (folder / "ties.csv").write_text("id,x,y,side\n" + "\n".join(lines) + "\n")
+    (folder / "ties.toml").write_text(PLANE.replace("places.csv", "ties.csv"))
+    policy = dx.Policy.load(folder / "ties.toml")
+    drawn = region_map(parse("count by side blur 32").places(policy.universe), F(32), "")
+    places = drawn.plane.coordinates
+    middles = [[float((a + b) / 2) for a, b in pairwise(e)] for e in drawn.edges]
+    found = iter(nearest_places(drawn).tolist())
+    tied = 0
+    for x in middles[0]:
+        for y in middles[1]:
+            squares = ((places - [x, y]) ** 2).sum(axis=1)
+            tied += (squares == squares.min()).sum() > 1
+            assert next(found) == int(squares.argmin())
+    assert tied > 50
+    plan = dx.plan("count by side blur 32", policy.metric, rows=100)
+    assert [c.name for c in verify_data(json.loads(json.dumps(plan.to_dict())))][-1] == "worst case"
+
+
+def test_a_ledger_with_a_map_is_verified(earth, tmp_path):
+    data = pd.DataFrame({"home": ["A", "C", "D", "E"] * 50, "sex": ["F", "M"] * 100})
+    with dx.Session(earth, data, ledger=tmp_path / "l.db") as session:
+        release = session.release(session.plan(["density home width 20 km", "count by sex"], share="50%"))
+        session.release(session.plan("count by state blur 10 km", share="30%"))
+    release.save(tmp_path / "r.json")
+    names = [c.name for c in verify(tmp_path / "r.json", tmp_path / "l.db")]
+    assert "budget" in names
+    with sqlite3.connect(tmp_path / "l.db") as book:
+        kinds = [
+            json.loads(text)["kind"] for (text,) in book.execute("select content from journal where kind = 'reserve'")
+        ]
+    assert kinds == ["map", "map"]
+
+
+def forged(plan, **changes):
+    """A plan with other facts, its digests made to fit as far as anybody can."""
+    data = json.loads(json.dumps(plan.to_dict()))
+    data["scales"] = [float(s * changes.get("noise", 1)).hex() for s in plan.scales]
+    return data
+
+
+def test_forged_maps_are_refused(earth, plane):
+    plan = dx.plan("density home width 20 km", earth.metric, rows=1000)
+    with pytest.raises(DxError):
+        list(verify_data(forged(plan, noise=0.5)))
+    from dxprivacy.verify.blurred import of_places
+    from dxprivacy.verify.metric import distance
+    from dxprivacy.verify.questions import ask
+    from dxprivacy.verify.universe import Universe as Read
+
+    universe = Read(json.loads(json.dumps(earth.universe.to_dict())))
+    (block,) = ask(json.loads(json.dumps(plan.questions.to_dict())), universe).blocks
+    spec = json.loads(json.dumps(earth.metric.spec()))
+    assert float(of_places(block, distance(spec, earth.universe.size))) > 0
+    far = json.loads(json.dumps(spec).replace((11.5).hex(), (11.0).hex()))  # places lie elsewhere
+    assert far != spec
+    with pytest.raises(DxError, match="no distances between the places"):
+        of_places(block, distance(far, earth.universe.size))

@@ -33,4 +33,19 @@ EXACT = (
         "tests/unit/questions/test_universe_and_questions.py",
         "test_overflow_is_refused_from_public_numbers",
     ),
+    # bells in whole steps
+    Mutant(
+        "exact/normal.py",
+        "SLOPE = Fraction(797884560802865356, 10**18)",
+        "SLOPE = Fraction(797884560802865355, 10**18) * Fraction(999, 1000)",
+        "tests/maps/test_bells_and_planes.py",
+        "test_two_bells_differ_by_no_more_than_stated",
+    ),
+    Mutant(
+        "exact/normal.py",
+        "half_up = (part >> _WORKING - BITS - 1) + 1  # in half steps",
+        "half_up = part >> _WORKING - BITS - 1  # in half steps",
+        "tests/maps/test_bells_and_planes.py",
+        "test_steps_are_the_nearest_whole_numbers",
+    ),
 )

@@ -91,4 +91,26 @@ MODEL = (
         "tests/oracle/test_worked_out_intervals.py",
         "test_a_spread_lies_between_its_ends_whatever_the_sums_are",
     ),
+    # maps
+    Mutant(
+        "model/plane.py",
+        "return max(self.lengths[1] / KM_PER_DEGREE / narrowest, Fraction(1))",
+        "return Fraction(1)",
+        "tests/maps/test_bells_and_planes.py",
+        "test_lengths_on_the_map_are_stretched_by_no_more_than_certified",
+    ),
+    Mutant(
+        "model/plane.py",
+        "if (360 - (east - west)) * KM_PER_DEGREE * narrowest <= reach:",
+        "if False:",
+        "tests/maps/test_bells_and_planes.py",
+        "test_there_is_no_map_of_poles_and_across_the_date_line",
+    ),
+    Mutant(
+        "model/blocks/blurred.py",
+        "counted: Ints = np.full(values, -1, dtype=np.int64)",
+        "counted: Ints = np.full(values, 0, dtype=np.int64)",
+        "tests/maps/test_map_costs.py",
+        "test_no_pair_loses_more_than_a_map_is_charged_for_and_it_is_verified",
+    ),
 )

@@ -61,4 +61,19 @@ QUESTIONS = (
         "tests/unit/questions/test_derived_questions.py",
         "test_soft_borders_add_up_and_are_what_they_say",
     ),
+    # maps
+    Mutant(
+        "questions/maps.py",
+        "amount[here] = (np.multiply.outer(mine, theirs).ravel() + (STEPS >> 1)) >> BITS",
+        "amount[here] = (np.multiply.outer(mine, theirs).ravel()) >> BITS",
+        "tests/maps/test_map_costs.py",
+        "test_no_pair_loses_more_than_a_map_is_charged_for_and_it_is_verified",
+    ),
+    Mutant(
+        "questions/soft_regions.py",
+        "chosen = np.where(squares == least[:, None], near, len(spots)).min(axis=1)",
+        "chosen = near[:, 0]",
+        "tests/maps/test_map_questions.py",
+        "test_ties_go_to_the_place_that_is_listed_first",
+    ),
 )

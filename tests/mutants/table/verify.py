@@ -70,4 +70,19 @@ VERIFY = (
         "tests/unit/questions/test_conditions_by_chance.py",
         "test_words_files_and_verifier_agree_about_any_conditions",
     ),
+    # maps
+    Mutant(
+        "verify/certificate.py",
+        "ends = found.low + low + least, found.high + high + most",
+        "ends = found.low + low, found.high + high",
+        "tests/maps/test_map_questions.py",
+        "test_forged_maps_are_refused",
+    ),
+    Mutant(
+        "verify/blurred.py",
+        "return placed == list(block.plane.rows)",
+        "return True",
+        "tests/maps/test_map_questions.py",
+        "test_forged_maps_are_refused",
+    ),
 )
