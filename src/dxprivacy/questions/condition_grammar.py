@@ -168,7 +168,9 @@ class _Conditions:
         self._part_closing()
         if self.open and self._ahead(0) == ")":
             raise self.reader.error(otherwise)
-        return self.reader.word(otherwise)
+        found = self.reader.word(otherwise)
+        self._part_closing()  # those behind quotes are a word of their own: `'a'))`
+        return found
 
     def _part_closing(self) -> None:
         text = self._ahead(0)
