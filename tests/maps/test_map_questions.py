@@ -18,6 +18,12 @@ from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.soft_regions import nearest_places, region_map
 from dxprivacy.questions.stored import from_dict
 from dxprivacy.verify import verify, verify_data
+from dxprivacy.verify.blurred import of_places
+from dxprivacy.verify.certificate import tightest
+from dxprivacy.verify.loss import Loss
+from dxprivacy.verify.metric import distance
+from dxprivacy.verify.questions import ask
+from dxprivacy.verify.universe import Universe as Read
 
 POLICY = """
 title = "Homes"
@@ -335,25 +341,31 @@ def test_a_ledger_with_a_map_is_verified(earth, tmp_path):
     assert kinds == ["map", "map"]
 
 
-def forged(plan, **changes):
-    """A plan with other facts, its digests made to fit as far as anybody can."""
-    data = json.loads(json.dumps(plan.to_dict()))
-    data["scales"] = [float(s * changes.get("noise", 1)).hex() for s in plan.scales]
-    return data
+def as_verified(policy, questions):
+    """The blocks and the distance, as the verifier reads them."""
+    universe = Read(json.loads(json.dumps(policy.universe.to_dict())))
+    blocks = ask(json.loads(json.dumps(questions.to_dict())), universe).blocks
+    return universe, blocks, json.loads(json.dumps(policy.metric.spec()))
 
 
-def test_forged_maps_are_refused(earth, plane):
+def test_the_verifier_charges_maps_as_the_planner_does(earth):
+    plan = dx.plan(["density home width 20 km", "count by sex"], earth.metric, rows=1000, share="60%")
+    universe, blocks, spec = as_verified(earth, plan.questions)
+    metric = distance(spec, earth.universe.size)
+    found = tightest(Loss(universe, blocks, list(plan.scales)), metric)
+    assert float(found.low) == pytest.approx(0.6, rel=1e-9)
+    assert found.high <= plan.certificate.ratio <= found.high * (1 + found.room)
+    halved = [s / 2 if k < len(plan.scales) - 2 else s for k, s in enumerate(plan.scales)]
+    assert float(tightest(Loss(universe, blocks, halved), metric).low) == pytest.approx(1.2, rel=1e-9)
+
+
+def test_forged_maps_are_refused(earth):
     plan = dx.plan("density home width 20 km", earth.metric, rows=1000)
+    data = json.loads(json.dumps(plan.to_dict()))
+    data["scales"] = [(s / 2).hex() for s in plan.scales]
     with pytest.raises(DxError):
-        list(verify_data(forged(plan, noise=0.5)))
-    from dxprivacy.verify.blurred import of_places
-    from dxprivacy.verify.metric import distance
-    from dxprivacy.verify.questions import ask
-    from dxprivacy.verify.universe import Universe as Read
-
-    universe = Read(json.loads(json.dumps(earth.universe.to_dict())))
-    (block,) = ask(json.loads(json.dumps(plan.questions.to_dict())), universe).blocks
-    spec = json.loads(json.dumps(earth.metric.spec()))
+        list(verify_data(data))
+    _, (block,), spec = as_verified(earth, plan.questions)
     assert float(of_places(block, distance(spec, earth.universe.size))) > 0
     far = json.loads(json.dumps(spec).replace((11.5).hex(), (11.0).hex()))  # places lie elsewhere
     assert far != spec

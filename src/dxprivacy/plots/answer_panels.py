@@ -4,6 +4,7 @@ Up to some fifty answers of a question stand in rows; more stand side by side in
 few of them.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,19 +35,25 @@ class AnswerPanel:
 
 
 def panels_of(answers: Sequence[Row]) -> list[AnswerPanel]:
-    """A panel for each table; questions for one number each share one if they share a unit."""
+    """A panel for each table; questions for one number each share one if they share a unit and are about as large."""
     out: dict[tuple[int, str], AnswerPanel] = {}
     tables = tables_of(answers)
     of_question = Counter(table.question for table in tables)
     for k, table in enumerate(tables):
         if table.lone:
-            key = (-1, table.answers[0].unit)
+            key = (-1 - _size(table.answers[0]), table.answers[0].unit)
             before = out.get(key, AnswerPanel("", (), ()))
             out[key] = AnswerPanel("", (*before.labels, *table.labels), (*before.rows, *table.answers))
             continue
         name = table.question if of_question[table.question] == 1 else table.title
         out[k, ""] = AnswerPanel(name, table.labels, table.answers, table)
     return list(out.values())
+
+
+def _size(row: Row) -> int:
+    """Hundreds of hundreds, so to speak: beside thousands the interval of a share could not be seen."""
+    largest = max(abs(row.low), abs(row.high), abs(row.value))
+    return max(math.floor(math.log10(largest)) // 2, -1) + 1 if 0 < largest < math.inf else 0
 
 
 def number_channel(rows: Sequence[Row]) -> Spec:

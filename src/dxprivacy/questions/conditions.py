@@ -14,7 +14,7 @@ from dxprivacy.attributes.base import as_text
 from dxprivacy.attributes.calendar import days_named
 from dxprivacy.attributes.ends import Name
 from dxprivacy.attributes.text_formats import as_date, hours_of
-from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.numbers import exact, written_fraction
 
 MOST_DEEP = 10  # conditions inside of conditions
@@ -207,7 +207,9 @@ def compared(sign: str, end: object) -> Compared:
         return Compared(sign, _number(end))
     except UsageError:
         what = f"“{sign}” compares with a number, a day or a time of day; {str(end)[:40]!r} is none"
-        raise UsageError(what, hints=["age>30", "visit>=2026-03-01"]) from None
+        ends = f"…={str(end)[:40]}..LAST" if sign in (">", ">=") else f"…=FIRST..{str(end)[:40]}"
+        hints: list[Hint | str] = ["age>30", "visit>=2026-03-01", (ends, "of names in an order, both ends included")]
+        raise UsageError(what, hints=hints) from None
 
 
 def negated(wanted: Condition) -> Condition:

@@ -148,7 +148,7 @@ def _ratio(reader: "_Reader", parts: dict[str, Any]) -> None:
     example = [("ratio of sum children to count by region", "")]
     reader.take("of")
     if not reader.take(Sum.ask):
-        raise reader.error("a ratio of a sum to what?", example)
+        raise reader.error("a ratio is of a sum: “ratio of sum X to count”, or “to sum Y”", example)
     parts["of"] = reader.word("a ratio of the sum of what?", keyword=False)
     if not reader.take("to"):
         raise reader.error(f"a ratio of sum {parts['of']} to what?", example)
@@ -164,17 +164,22 @@ def _two(reader: "_Reader", parts: dict[str, Any]) -> None:
     parts["of"] = reader.word(f"{parts['ask']} of what?", keyword=False)
     if not reader.take(",") and not reader.take("and"):
         raise reader.error(
-            f"{parts['ask']} of {parts['of']} and what?", [(f"{parts['ask']} {parts['of']}, income", "")]
+            f"{parts['ask']} of {parts['of']} and what?", [(f"{parts['ask']} {parts['of']}, OTHER", "two attributes")]
         )
     parts["further"]["beside"] = reader.word(f"{parts['ask']} of {parts['of']} and what?", keyword=False)
+    if reader.peek() in (",", "and"):
+        raise reader.error(
+            f"a {parts['ask']} is of two",
+            [(f"{parts['ask']} {parts['of']}, {parts['further']['beside']}", "one question for each two")],
+        )
 
 
 def _quantile(reader: "_Reader", parts: dict[str, Any]) -> None:
     """`0.9 of income`, `0.25, 0.5, 0.75 of income`."""
     example = [("quantile 0.9 of income", ""), ("quantile 0.25, 0.75 of income", "")]
-    shares = [reader.number("which quantile?", example)]
+    shares = [reader.number("which quantile?", example, percent=True)]
     while reader.take(","):
-        shares.append(reader.number("which quantile besides?", example))
+        shares.append(reader.number("which quantile besides?", example, percent=True))
     reader.take("of")
     parts["of"] = reader.word("a quantile of what?", keyword=False)
     parts["further"]["at"] = tuple(shares)
@@ -195,8 +200,10 @@ def _instead(word: str) -> list[tuple[str, str]]:
     """What somebody who wrote this word may have wanted."""
     if word in ("average", "avg"):
         return [("mean …", "for an average")]
-    if word in ("percentile", "quartile", "quartiles"):
-        return [("quantile 0.25, 0.5, 0.75 of …", "")]
+    if word in ("percentile", "percentiles", "quartile", "quartiles"):
+        return [("quantile 0.9 of …", "the 90th percentile"), ("quantile 0.25, 0.5, 0.75 of …", "the quartiles")]
+    if word in ("mode", "most"):
+        return [('dxp choose "most common …"', "a value, chosen"), ("count by …", "all counts")]
     if word in ("max", "min", "maximum", "minimum"):
         return [("quantile 0.99 of …", f"a {word} hangs on one record; a quantile near the end does not")]
     if word in ("stddev", "std", "deviation", "stdev"):
@@ -287,10 +294,13 @@ class _Reader:
         except UsageError as error:
             raise self.error(error.what, [("weight 2", "its squared errors count twice")]) from None
 
-    def number(self, otherwise: str, hints: list[tuple[str, str]]) -> Fraction:
+    def number(self, otherwise: str, hints: list[tuple[str, str]], *, percent: bool = False) -> Fraction:
         text = self.word(otherwise)
+        hundredths = percent and text.endswith("%")
         try:
-            return Fraction(exact(text, what="a number"))
+            return Fraction(exact(text.removesuffix("%") if hundredths else text, what="a number")) / (
+                100 if hundredths else 1
+            )
         except UsageError as error:
             raise self.error(error.what, hints) from None
 

@@ -282,13 +282,6 @@ ACCOUNTING = (
         "test_a_metric_of_other_places_is_refused",
     ),
     Mutant(
-        "accounting/blurred.py",
-        "cap = min([2 * Fraction(metric.radius), *([] if cap is None else [cap])])",
-        "pass",
-        "tests/maps/test_map_costs.py",
-        "test_no_pair_loses_more_than_a_map_is_charged_for_and_it_is_verified",
-    ),
-    Mutant(
         "accounting/wholes.py",
         "return Fraction(float(counted.min())) if len(counted) else math.inf",
         "return Fraction(float(counted.max())) if len(counted) else math.inf",

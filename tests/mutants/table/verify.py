@@ -76,7 +76,7 @@ VERIFY = (
         "ends = found.low + low + least, found.high + high + most",
         "ends = found.low + low, found.high + high",
         "tests/maps/test_map_questions.py",
-        "test_forged_maps_are_refused",
+        "test_the_verifier_charges_maps_as_the_planner_does",
     ),
     Mutant(
         "verify/blurred.py",

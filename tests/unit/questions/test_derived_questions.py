@@ -124,7 +124,7 @@ REFUSED = {
     "correlation age, sex": "no numbers",
     "ratio of sum rooms to sum income": "may be 0",
     "ratio of sum rooms to sex": "to what",
-    "ratio of rooms": "to what",
+    "ratio of rooms": "a ratio is of a sum",
     "density sex": "no numbers in an order",
     "density income width 0": "more than 0",
     "density income width 1000": "wider than the range",
