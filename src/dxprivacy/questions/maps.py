@@ -26,7 +26,7 @@ from dxprivacy.model.plane import Plane
 from dxprivacy.questions.further import KM
 
 MOST_CELLS = 20_000
-MOST_ENTRIES = 6_000_000  # parts of all places together
+MOST_ENTRIES = 12_000_000  # parts of all places together
 _USUAL_CELLS = 40  # along the longer side, where nobody says how wide they are
 
 

@@ -1,6 +1,7 @@
 """Maps: parts of places, and the parts of distances that noise on them takes (docs/formats.md, sections 4 and 7)."""
 
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -106,7 +107,7 @@ class Blurred(Block):
     def arrays(self) -> Iterator[Sequence[int]]:
         yield [self.rows, self.axis, self.parts]
         for each in (self.starts, self.part, self.amount):
-            yield each.tolist()
+            yield array("q", each.astype("=i8").tobytes())
         yield from self.beside.arrays()
 
     def spreads(self, *, absent: bool) -> Iterator[tuple[int, int]]:

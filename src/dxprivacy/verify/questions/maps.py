@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_CELLS = 20_000
 _MOST_FINE = 400_000
-_MOST_ENTRIES = 6_000_000
+_MOST_ENTRIES = 12_000_000
 _NAMES = {True: ("latitude", "longitude"), False: ("x", "y")}
 
 
