@@ -26,6 +26,7 @@ from dxprivacy.plots.density_map import MAPS, density_view, maps_of
 from dxprivacy.plots.layers import layer, mark, several, shared
 from dxprivacy.plots.picture import Picture, require
 from dxprivacy.plots.style import ACCENT, GREY, PALE, clean, distinct, sentences
+from dxprivacy.questions.densities import Density
 from dxprivacy.release.places import on_earth, places_of
 from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.screens.release import number, widths
@@ -33,6 +34,7 @@ from dxprivacy.wording import plural
 
 BINS = 240
 STRIPS = 6  # of one table
+_LEAST_AREA = 8  # answers
 
 
 def release_picture(release: Release) -> Picture:
@@ -71,10 +73,12 @@ def _views(
         where = next((places[known] for known in places if f" {known} " in f" {panel.name} "), {})
         return [density_view(each, name, where) for each in maps[:MAPS]]
     crosstab = heat_of(panel)
-    if crosstab is not None:
+    if crosstab is not None and not along_a_line(panel):
         return [heat_view(name, crosstab)]
     on_map = map_view(panel, places, earth=earth)
     views = [] if on_map is None else [on_map]
+    if along_a_line(panel):
+        return [*views, *(_area(part.name or name, part) for part in _parts(panel))]
     if len(panel.rows) <= ROWS:
         return [*views, _rows(name, panel, extent)]
     return [*views, *(_strip(part.name or name, part) for part in _parts(panel))]
@@ -114,6 +118,31 @@ def _rows(name: str, panel: AnswerPanel, extent: float) -> Spec:
         layer(values, mark("text", align="left", dx=8, color=GREY), y=y, x=on(x, "hi"), text=nominal("t")),
     ]
     return row_view(name, len(rows), layers)
+
+
+def along_a_line(panel: AnswerPanel) -> bool:
+    """Whether the answers are a density: neighbouring cells belong together, and are drawn as one line."""
+    table = panel.table
+    return table is not None and table.question.startswith(f"{Density.ask} ") and len(panel.rows) >= _LEAST_AREA
+
+
+def _area(name: str, panel: AnswerPanel) -> Spec:
+    """A line through all answers in their order, in the band of their intervals."""
+    rows, labels = panel.rows, panel.labels
+    values = [
+        {"k": k + 0.5, "v": row.value, "lo": row.low, "hi": row.high, "answers": clean(label, 80)}
+        for k, (row, label) in enumerate(zip(rows, labels, strict=True))
+    ]
+    x = quantitative("k", axis=None, scale=span(0, len(rows)))
+    y = number_channel(rows)
+    told = pointed_at("answers", "v", "lo", "hi")
+    band, line = mark("area", color=ACCENT, opacity=0.25), mark("line", color=ACCENT, strokeWidth=2)
+    layers = [
+        shared(band, x=x, y=on(y, "lo"), y2={"field": "hi"}),
+        shared(line, x=x, y=on(y, "v")),
+        shared(mark("circle", size=16, color=ACCENT, opacity=0.01), x=x, y=on(y, "v"), tooltip=told),
+    ]
+    return strip_view(name, labels, layers, {"data": {"values": values}})
 
 
 def _strip(name: str, panel: AnswerPanel) -> Spec:
@@ -170,14 +199,19 @@ def _finding(release: Release, every: Sequence[AnswerPanel]) -> str:
 
 def _reading(release: Release, shown: Sequence[AnswerPanel], panels: int) -> str:
     maps = [panel for panel in shown if maps_of(panel)]
-    heats = [panel for panel in shown if heat_of(panel) is not None and panel not in maps]
-    listed = [panel for panel in shown if panel not in maps and panel not in heats]
+    lines = [panel for panel in shown if along_a_line(panel) and panel not in maps]
+    heats = [panel for panel in shown if heat_of(panel) is not None and panel not in (*maps, *lines)]
+    listed = [panel for panel in shown if panel not in (*maps, *lines, *heats)]
     parts = []
     if maps:
         reach = widths([row for panel in maps for row in panel.rows if not row.exact])
         parts.append(f"Map: noisy counts of records that were spread around their places, {reach} for 95 %")
         parts.append("Grey: mostly noise. White: no place is near")
-    if listed or not (heats or maps):
+    if lines:
+        parts.append(
+            f"Line: noisy counts along a line, in the band of their 95 % intervals, which cover {release.covered}"
+        )
+    if listed or not (heats or maps or lines):
         parts.append(f"Dot: noisy answer. Bar: 95 % interval, which covers {release.covered}")
     if heats:
         reach = widths([row for panel in heats for row in panel.rows])

@@ -6,7 +6,7 @@ from dxprivacy.plots.answer_heat import classes, heat_of
 from dxprivacy.plots.answer_panels import AnswerPanel, panels_of
 from dxprivacy.plots.density_map import maps_of
 from dxprivacy.plots.page import ROWS, drawn, escaped, subsection, table, wide, words
-from dxprivacy.plots.released_answers import panel_pictures
+from dxprivacy.plots.released_answers import along_a_line, panel_pictures
 from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.screens.release import number, widths
 from dxprivacy.wording import plural
@@ -29,7 +29,7 @@ def answers_part(release: Release, *, pictures: int | None = None, most: int = R
 
 def _panel(release: Release, panel: AnswerPanel, *, pictured: bool, most: int) -> str:
     title = panel.name or ("One number each" if len(panel.rows) > 1 else "")
-    if heat_of(panel) is not None and not maps_of(panel):
+    if heat_of(panel) is not None and not maps_of(panel) and not along_a_line(panel):
         return subsection(title, _crosstab(panel))
     pictures = [drawn(picture) for picture in panel_pictures(release, panel)] if pictured else []
     return subsection(title, *pictures, _listed(panel, most, f"in release-{release.name}.csv"))

@@ -195,3 +195,15 @@ def test_an_attribute_that_is_called_as_a_property_of_places_is_not_drawn_on_the
     for more, mapped in (([], True), ([{"kind": "values", "name": "state"}], False)):
         release = replace(released(*rows), facts={"universe": {"attributes": [points, *more]}})
         assert ("on the map" in dx.plots.release(release).text) == mapped
+
+
+def test_a_density_is_a_line_in_its_band():
+    rows = [
+        Row(f"{k} to {k + 1}", "density x width 1", k, k - 1, k + 1, "", False, groups=(("x", f"{k} to {k + 1}"),))
+        for k in range(12)
+    ]
+    picture = dx.plots.release(released(*rows))
+    kinds = [layer["mark"]["type"] for view in picture.to_dict()["vconcat"] for layer in view.get("layer", ())]
+    assert {"area", "line"} <= set(kinds)
+    assert "in the band of their 95 % intervals" in picture.subtitle
+    assert "Bar" not in picture.subtitle
