@@ -14,7 +14,7 @@ from dxprivacy.plots.layers import bordered, heading, layer, mark, view
 from dxprivacy.plots.plane import WIDE
 from dxprivacy.plots.ramp import Ramp
 from dxprivacy.plots.style import GREY, INK, PALE, clean
-from dxprivacy.release.geojson import between
+from dxprivacy.release.map_cells import DEGREES, between, is_map
 from dxprivacy.release.release import Row
 from dxprivacy.screens.release import number
 
@@ -54,9 +54,9 @@ def maps_of(panel: AnswerPanel) -> list[Cells]:
     table = panel.table
     if table is None or len(table.columns) < 2 or len(table) < 4:
         return []
-    earth = next((known for known, names in COORDINATE_NAMES.items() if table.columns[-2:] == names), None)
-    if earth is None:
+    if not is_map(table):
         return []
+    earth = table.columns[-2:] == DEGREES
     by_group: dict[tuple[str, ...], list[int]] = {}
     for k, groups in enumerate(table.groups):
         by_group.setdefault(groups[:-2], []).append(k)

@@ -1,18 +1,20 @@
 """The answers of a release on its page: each question with picture and table, two-way tables as shaded crosstabs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dxprivacy.plots.answer_heat import classes, heat_of
 from dxprivacy.plots.answer_panels import AnswerPanel, panels_of
 from dxprivacy.plots.density_map import maps_of
 from dxprivacy.plots.page import ROWS, drawn, escaped, subsection, table, wide, words
 from dxprivacy.plots.released_answers import along_a_line, panel_pictures
+from dxprivacy.release.map_cells import fullest_first, is_map
 from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.screens.release import number, widths
 from dxprivacy.wording import plural
 
 PICTURES, TABLES = 40, 200  # on one page
-_FEW = 50
+_FEW, _FULLEST = 50, 20
 _NUMBERS = ["released", "95 % interval", "unit"]
 
 
@@ -36,7 +38,10 @@ def _panel(release: Release, panel: AnswerPanel, *, pictured: bool, most: int) -
 
 
 def _listed(panel: AnswerPanel, most: int, rest: str) -> str:
-    """A line for each answer; of questions for one number, its label."""
+    """A line for each answer; of questions for one number, its label; of a map the fullest cells."""
+    if panel.table is not None and is_map(panel.table):
+        fullest = fullest_first(panel.table)
+        panel, most = replace(panel, table=fullest, rows=fullest.answers), min(most, _FULLEST)
     columns = ("question",) if panel.table is None else panel.table.columns
     groups: Sequence[tuple[str, ...]]
     groups = [(label,) for label in panel.labels] if panel.table is None else panel.table.groups

@@ -5,16 +5,15 @@ those that they hold.
 """
 
 import json
-import math
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from dxprivacy.errors import Hint, UsageError
+from dxprivacy.release.map_cells import DEGREES, between
 from dxprivacy.release.places import on_earth, places_of
 from dxprivacy.release.released import Released
 from dxprivacy.release.tables import AnswerTable, tables_of
 
-DEGREES = ("latitude", "longitude")
 GENERATOR = "dxprivacy"
 NOWHERE: "list[Hint | str]" = [
     ("density home width 10 km", "a map"),
@@ -67,22 +66,3 @@ def _ring(latitudes: tuple[float, float], longitudes: tuple[float, float]) -> li
     """The corners of a cell, against the clock, the first one again at the end."""
     (south, north), (west, east) = latitudes, longitudes
     return [[west, south], [east, south], [east, north], [west, north], [west, south]]
-
-
-def between(text: str) -> tuple[float, float] | None:
-    """`48.1 to 48.2`, as cells of a map are called; None for anything else.
-
-    >>> between("-1.5 to 0.25"), between("1/3 to 2/3"), between("B to C"), between("2 to 1")
-    ((-1.5, 0.25), (0.3333333333333333, 0.6666666666666666), None, None)
-    """
-    first, found, last = text.partition(" to ")
-    try:
-        low, high = _number(first), _number(last)
-    except (ValueError, ZeroDivisionError):
-        return None
-    return (low, high) if found and math.isfinite(low) and math.isfinite(high) and low < high else None
-
-
-def _number(text: str) -> float:
-    above, found, below = text.partition("/")
-    return float(above) / float(below) if found else float(text)

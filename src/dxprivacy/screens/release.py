@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from dxprivacy.release.map_cells import fullest_first, is_map
 from dxprivacy.release.names import names
 from dxprivacy.release.processed import Processed
 from dxprivacy.release.release import TOO_FEW, Release, Row
@@ -104,7 +105,9 @@ def _numbers(tables: Sequence[AnswerTable[Row]], *, everything: bool) -> tuple[l
 
 
 def _listed(table: AnswerTable[Row], most: int) -> tuple[list[str], int]:
-    """A line for each of the first answers, their groups in columns; how many are left out."""
+    """A line for each of the first answers, their groups in columns; how many are left out.  Of a map the fullest."""
+    some_are_left = len(table) > most + 2
+    table = fullest_first(table) if some_are_left and is_map(table) else table
     pairs = list(zip(table.groups, table.answers, strict=True))
     if len(pairs) <= most + 2:  # what is left out is worth the line that says so
         most = len(pairs)
@@ -114,7 +117,8 @@ def _listed(table: AnswerTable[Row], most: int) -> tuple[list[str], int]:
     for groups, row in pairs[:most]:
         rows.append([*(short(text, _GROUP) for text in groups), tag("accent", _value(row)), _interval(row)])
     left = len(pairs) - most
-    more = [tag("dim", f"    … {left:,} more")] if left else []
+    less = ", which hold less" if left and is_map(table) else ""
+    more = [tag("dim", f"    … {left:,} more{less}")] if left else []
     return columns(rows, "l" * len(table.columns) + "rl", indent=4) + more, left
 
 

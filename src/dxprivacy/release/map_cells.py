@@ -1,0 +1,45 @@
+"""Answers that are cells of a map: how they are called, and which of them people look at first."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from dxprivacy.release.tables import AnswerTable
+
+DEGREES, PLANE = ("latitude", "longitude"), ("x", "y")
+
+
+def is_map(table: AnswerTable[Any]) -> bool:
+    """Whether answers are cells by two coordinates, perhaps within groups."""
+    sides = table.columns[-2:]
+    return sides in (DEGREES, PLANE) and all(between(text) for text in table.groups[0][-2:])
+
+
+def fullest_first(table: AnswerTable[Any]) -> AnswerTable[Any]:
+    """The same cells, those that hold most first."""
+    order = sorted(range(len(table)), key=lambda k: -table.answers[k].value)
+    return replace(
+        table,
+        groups=tuple(table.groups[k] for k in order),
+        answers=tuple(table.answers[k] for k in order),
+        places=tuple(table.places[k] for k in order),
+    )
+
+
+def between(text: str) -> tuple[float, float] | None:
+    """`48.1 to 48.2`, as cells of a map are called; None for anything else.
+
+    >>> between("-1.5 to 0.25"), between("1/3 to 2/3"), between("B to C"), between("2 to 1")
+    ((-1.5, 0.25), (0.3333333333333333, 0.6666666666666666), None, None)
+    """
+    first, found, last = text.partition(" to ")
+    try:
+        low, high = _number(first), _number(last)
+    except (ValueError, ZeroDivisionError):
+        return None
+    return (low, high) if found and math.isfinite(low) and math.isfinite(high) and low < high else None
+
+
+def _number(text: str) -> float:
+    above, found, below = text.partition("/")
+    return float(above) / float(below) if found else float(text)
