@@ -57,7 +57,7 @@ class Map:
     ) -> "Map":
         """`counted` is not negative for values that count; widths are chosen by the size of the map if not given.
 
-        Cells are half as wide as the bell, or as wide where they would be too many.
+        Cells are half as wide as the bell, or as often twice that as it takes that they are not too many.
         """
         listed = counted[: attribute.listed]
         inside: Ints = np.full(attribute.listed, -1, dtype=np.int64)
@@ -77,8 +77,10 @@ class Map:
             )
         if every is not None:
             return cls(attribute, inside, wide, every, earth, most_cells)
-        fine = cls(attribute, inside, wide, wide / 2, earth, most_cells)
-        return fine if fine.cells <= most_cells else cls(attribute, inside, wide, wide, earth, most_cells)
+        drawn = cls(attribute, inside, wide, wide / 2, earth, most_cells)
+        while drawn.cells > most_cells:
+            drawn = cls(attribute, inside, wide, 2 * drawn.every, earth, most_cells)
+        return drawn
 
     @cached_property
     def plane(self) -> Plane:

@@ -78,12 +78,13 @@ class Map:
 
     @cached_property
     def step(self) -> Fraction:
-        """The size of a cell: half the width if nothing is said, or the width where cells would be too many."""
+        """The size of a cell: half the width if nothing is said, doubled until cells are not too many."""
         if self.given_every is not None:
             return self.given_every
-        half = self.width / 2
-        cells = math.prod(max(math.ceil(b / half) - math.floor(a / half), 1) for a, b in self.box)
-        return half if cells <= self.most_cells else self.width
+        step = self.width / 2
+        while math.prod(max(math.ceil(b / step) - math.floor(a / step), 1) for a, b in self.box) > self.most_cells:
+            step *= 2
+        return step
 
     @cached_property
     def edges(self) -> list[list[Fraction]]:
