@@ -127,8 +127,16 @@ class Inverse(Recipe):
         """How much wider ramps make an interval, on either side, on average; single steps make it no wider."""
         return float(self.ramps.width) if self.ramps.steps > 1 else 0.0
 
+    def _moved(self) -> float:
+        """How far smoothing moves the answer: as it does skewed numbers and bells, on average over where ramps lie.
+
+        An eighth of a width for a median, up to a quarter of it far from the middle, where ramps are as wide as a tenth
+        of the range; narrower ones do less (docs/known-limitations.md).
+        """
+        return self._blurred() * (1 + 2 * abs(float(self.at) - 1 / 2)) / 8
+
     def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
-        """Errors of ranks, as if numbers lay evenly over half of their range."""
+        """Errors of ranks, as if numbers lay evenly over half of their range; and what smoothing does."""
         unit, slope, hidden = 1 / self._steps, self._per_rank(records), self.hidden(records)
         law = laws[self.first + self.ramps.number // 2]
         squared, typical = law.variance * unit**2, law.mean_absolute * unit
@@ -138,7 +146,8 @@ class Inverse(Recipe):
             squared += other.variance * times**2
             typical += other.mean_absolute * times
             wide += float(other.half_width(_OF_COUNT)) * times
-        found = (math.sqrt(squared) * slope, typical * slope, wide * slope + self._blurred())
+        moved = self._moved()
+        found = (math.hypot(math.sqrt(squared) * slope, moved), typical * slope + moved, wide * slope + self._blurred())
         rmse, mean, half = (min(x, 2 * self.reach) + hidden for x in found)
         return ErrorOf(rmse, mean, half, hidden)
 

@@ -81,9 +81,10 @@ class Quantile(WorkedOut):
             sizes += laws[-1].mean_absolute * times
             widths = [w + float(h) * times for w in widths for h in laws[-1].widths(_OF_COUNT)]
         most = 2 * self._reach
+        moved = blurred * (1 + 2 * abs(float(self.at) - 0.5)) / 8
         return (
-            min(math.sqrt(squares) * slope, most) + hidden,
-            min(sizes * slope, most) + hidden,
+            min(math.sqrt(squares * slope**2 + moved**2), most) + hidden,
+            min(sizes * slope + moved, most) + hidden,
             [min(w * slope + blurred, most) + hidden for w in widths],
         )
 
