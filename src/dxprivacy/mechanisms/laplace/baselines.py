@@ -38,9 +38,10 @@ from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.mechanisms.laplace.plain import plain_metric
+from dxprivacy.mechanisms.laplace.plain_choice import chosen_quantile
 from dxprivacy.mechanisms.laplace.task import Candidate, Noisy, Task
 from dxprivacy.metrics import Metric
-from dxprivacy.model.recipes import ErrorOf, Law
+from dxprivacy.model.recipes import ErrorOf, Inverse, Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
 
@@ -134,18 +135,51 @@ def baselines(ours: Ours) -> Baselines:
         if not 0 < epsilon < math.inf:
             continue
         plain = _Plain(ours, a, epsilon, quick=quick)
-        for k, error in zip(a.answers, plain.errors(1.0), strict=True):
+        on_rows = plain.errors(1.0)
+        best = _best(ours, a, on_rows, epsilon)
+        for k, error in zip(a.answers, best, strict=True):
             mine = ours.errors[k]
             # Good enough is good enough for plain DP too.
             strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
         if 0 < together < math.inf:
             loose = ours.worst_epsilon * losses[a.number] / together
-            for k, error in zip(a.answers, plain.errors(loose / plain.epsilon), strict=True):
+            for k, error in zip(a.answers, _best(ours, a, plain.errors(loose / plain.epsilon), loose), strict=True):
                 worst[k] = error
         scales = plain.found.scales if plain.found.measured.as_asked else ()
-        found[a.number] = PlainQuestion(plain.epsilon, near.pair, plain.gain, tuple(a.rows), scales, plain.large)
+        gain = min(plain.gain, _gain(ours, a, on_rows, best))
+        found[a.number] = PlainQuestion(plain.epsilon, near.pair, gain, tuple(a.rows), scales, plain.large)
     nothing = PlainQuestion(math.inf, None, math.inf)
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
+
+
+def _best(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], epsilon: float) -> list[ErrorOf]:
+    """What plain DP errs by at best: with noise on the same rows, or for a quantile by a choice of one number.
+
+    Whatever is worked out of several rows has ends, whose middle errs by half their distance at most: nobody needs to
+    err more than that, nor more than we do.
+    """
+    recipes = [answer.recipe for answer in alone.workload.answers]
+    several = len({recipe.which for recipe in recipes})
+    out = []
+    for k, recipe, error in zip(alone.answers, recipes, noisy, strict=True):
+        best = error
+        if isinstance(recipe, Inverse):
+            each = chosen_quantile(recipe, epsilon / several, ours.records, grouped=len(recipes) > several)
+            best = each if each.half_width < best.half_width else best
+        if recipe.single is None:
+            most = max(recipe.guess((), ours.records) + best.hidden, ours.errors[k].half_width)
+            rmse, typical, half_width = (min(x, most) for x in (best.rmse, best.typical, best.half_width))
+            best = ErrorOf(rmse, typical, half_width, best.hidden)
+        out.append(best)
+    return out
+
+
+def _gain(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], best: Sequence[ErrorOf]) -> float:
+    """How many times more plain DP errs in a question's answers, where that is not what its noisy rows say."""
+    if list(noisy) == list(best):
+        return math.inf
+    mine = math.hypot(*(ours.errors[k].rmse for k in alone.answers))
+    return max(math.hypot(*(error.rmse for error in best)) / mine, 1.0) if mine else math.inf
 
 
 def _of_whole(
