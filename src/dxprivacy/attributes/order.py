@@ -119,7 +119,8 @@ class Singles(Scale):
         return Fraction(exact(written, what=f"an edge of {self.name}"))
 
     @cached_property
-    def _whole(self) -> bool:
+    def whole(self) -> bool:
+        """Whether all are whole numbers, so that groups of them are called by the first and the last."""
         if isinstance(self.starts, Evenly):
             return self.starts.first.denominator == self.starts.step.denominator == 1
         return all(v.denominator == 1 for v in self.starts)
@@ -132,7 +133,7 @@ class Singles(Scale):
         """`0–9` for whole numbers, otherwise `0 to 10`; the last one is open."""
         if high is None:
             return f"{number_text(low)}+"
-        if self._whole and low.denominator == high.denominator == 1:
+        if self.whole and low.denominator == high.denominator == 1:
             first, last = max(low, self._ends[0]), min(high - 1, self._ends[1])
             return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
         return f"{number_text(low)} to {number_text(high)}"
