@@ -1,9 +1,10 @@
 """How far to smooth a question that leaves it open: from public numbers alone, so that it is known before spending.
 
 A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … up to a tenth of the range that one is taken for a
-quantile whose error before the release (noise, as if numbers lay evenly over half of their range, and what smoothing
-does) and a tenth of whose interval together are least; with a target, among those that meet it if any does.  How much
-of the policy a question will get is guessed: as much as every other one that touches the same attribute.
+quantile whose noise, as if numbers lay evenly over half of their range, a twelfth of whose width (what smoothing does
+where it is narrow; errors are stated for wide ramps, which do more) and a tenth of whose interval together are least;
+with a target, among those that meet it if any does.  How much of the policy a question will get is guessed: as much as
+every other one that touches the same attribute.
 
 For a density it is the smallest one whose noise is a tenth of what a cell then holds; for a map one whose noise is
 twice what a cell would hold if records lay evenly over it: they never do, and cells with many are those that people
@@ -33,6 +34,7 @@ from dxprivacy.questions.grouping import resolve
 from dxprivacy.questions.quantiles import MOST_RAMPS, Quantiles
 
 _LEAST_RAMPS = 10  # over the range: wider ones leave little of an answer
+_BIAS = 12  # a narrow ramp moves a quantile by less than this part of its width, where numbers lie smoothly
 _INTERVAL = 10  # a part of how wide its interval is, so that this counts too
 _MOST_ENTRIES = 2_000_000  # ramps or cells times values: what is worked out for each width that is tried
 _LESS = 0.5  # a cell of a map would hold this part of its noise, if records lay evenly
@@ -90,8 +92,10 @@ def _rated(
     for share in shares:
         laws = laplace_laws((scales / float(share)).tolist())
         errors = [answer.recipe.expected(laws, records, 0.0) for answer in workload.answers]
-        rmse, wide = max(e.rmse for e in errors), max(e.noise_half_width for e in errors)
-        found.append(rmse**2 + (wide / _INTERVAL) ** 2)
+        both = zip(errors, workload.answers, strict=True)
+        noise = max((e.rmse - e.hidden) ** 2 - answer.recipe.smoothing**2 for e, answer in both)
+        wide = max(e.noise_half_width for e in errors)
+        found.append(noise + (float(question.width or 0) / _BIAS) ** 2 + (wide / _INTERVAL) ** 2)
         misses += question.within is not None and not all(e.good_enough(question.within) for e in errors)
     return misses, found[0]
 

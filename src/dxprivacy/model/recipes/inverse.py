@@ -127,7 +127,8 @@ class Inverse(Recipe):
         """How much wider ramps make an interval, on either side, on average; single steps make it no wider."""
         return float(self.ramps.width) if self.ramps.steps > 1 else 0.0
 
-    def _moved(self) -> float:
+    @property
+    def smoothing(self) -> float:
         """How far smoothing moves the answer: as it does skewed numbers and bells, on average over where ramps lie.
 
         An eighth of a width for a median, up to a quarter of it far from the middle, where ramps are as wide as a tenth
@@ -146,7 +147,7 @@ class Inverse(Recipe):
             squared += other.variance * times**2
             typical += other.mean_absolute * times
             wide += float(other.half_width(_OF_COUNT)) * times
-        moved = self._moved()
+        moved = self.smoothing
         found = (math.hypot(math.sqrt(squared) * slope, moved), typical * slope + moved, wide * slope + self._blurred())
         rmse, mean, half = (min(x, 2 * self.reach) + hidden for x in found)
         return ErrorOf(rmse, mean, half, hidden)
