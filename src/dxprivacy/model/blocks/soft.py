@@ -108,6 +108,24 @@ class SoftTable(Block):
             return np.zeros(len(total), dtype=np.int64), np.asarray(total, dtype=np.int64)
         return self.context(axis, uniform=uniform), np.asarray(total > 0, dtype=np.int64)
 
+    def widest(self, weights: Floats, *, absent: bool) -> tuple[Ints, Ints] | None:
+        """Two records with the largest column, in different groups: each shows all of it.
+
+        No two columns differ by more than both of them hold.  Not known beside one group alone, nor where rows weigh
+        differently.
+        """
+        if not len(weights) or not (weights == weights[0]).all():
+            return None
+        _, cells = self.beside.ends(absent=absent)
+        row, amount = self.beside.place(cells)
+        counted = np.abs(np.where(row == np.arange(self.beside.rows), amount, 0))
+        groups = np.flatnonzero(counted == counted.max(initial=0))
+        if len(groups) < 2 or not counted[groups[0]]:
+            return None
+        value = np.abs(self.matrix).sum(axis=0).argmax()
+        ends = cells[groups[:2]] + self.universe.offsets(self.axis, np.array([value], dtype=np.int64))
+        return ends[:1], ends[1:]
+
     def lines(self, axis: int) -> tuple[Ints, Ints | None]:
         """A column is that of the value, times what stands beside it."""
         return super().lines(axis) if axis == self.axis else self.beside.lines(axis)
