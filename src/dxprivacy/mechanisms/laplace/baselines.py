@@ -50,7 +50,7 @@ from dxprivacy.questions.asked import Stack
 MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that each table has one scale
 MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each table has one scale
 MOST_QUESTIONS = 40  # likewise
-MOST_RECORDS = 600  # different ones, of a spread or with soft borders, any two of which plain DP tells apart
+MOST_RECORDS = 300  # different ones, of a spread or with soft borders, any two of which plain DP tells apart
 
 
 @dataclass(frozen=True)

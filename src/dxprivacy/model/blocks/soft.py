@@ -116,15 +116,20 @@ class SoftTable(Block):
         """
         if not len(weights) or not (weights == weights[0]).all():
             return None
-        _, cells = self.beside.ends(absent=absent)
-        row, amount = self.beside.place(cells)
-        counted = np.abs(np.where(row == np.arange(self.beside.rows), amount, 0))
+        places = self.beside.ends(absent=absent)
+        sizes = np.stack([self._beside_at(cells) for cells in places])
+        cells, counted = np.where(sizes[0] > sizes[1], *places), sizes.max(axis=0)
         groups = np.flatnonzero(counted == counted.max(initial=0))
         if len(groups) < 2 or not counted[groups[0]]:
             return None
         value = np.abs(self.matrix).sum(axis=0).argmax()
         ends = cells[groups[:2]] + self.universe.offsets(self.axis, np.array([value], dtype=np.int64))
         return ends[:1], ends[1:]
+
+    def _beside_at(self, cells: Ints) -> Ints:
+        """How much a cell of its own counts in each group of the other attributes; 0 where it is in another one."""
+        row, amount = self.beside.place(cells)
+        return np.abs(np.where(row == np.arange(self.beside.rows), amount, 0))
 
     def lines(self, axis: int) -> tuple[Ints, Ints | None]:
         """A column is that of the value, times what stands beside it."""
