@@ -160,11 +160,11 @@ def baselines(ours: Ours) -> Baselines:
 def _cut(ours: Ours, alone: _Alone, errors: Sequence[ErrorOf]) -> list[ErrorOf]:
     """Nobody needs to err more than a constant, nor more than we do.
 
-    Whatever is worked out of several rows has ends, whose middle errs by half their distance at most.
+    Quantiles and spreads have ends, whose middle errs by half their distance at most.
     """
     return [
         _at_most(error, max(answer.recipe.guess((), ours.records) + error.hidden, ours.errors[k].half_width))
-        if answer.recipe.single is None
+        if isinstance(answer.recipe, (Inverse, Spread))
         else error
         for k, answer, error in zip(alone.answers, alone.workload.answers, errors, strict=True)
     ]

@@ -260,9 +260,7 @@ def test_medians_are_compared_with_a_choice_and_not_with_ramps():
     assert 1 <= question.gain < 5
 
 
-@pytest.mark.parametrize(
-    "asked", ["correlation income, income", "sd income by sex", "median income by sex", "mean income by sex"]
-)
+@pytest.mark.parametrize("asked", ["correlation income, income", "sd income by sex", "median income by sex"])
 def test_nobody_errs_more_than_the_middle_of_what_is_possible(asked):
     plan = dx.plan(asked, BY_TEN_THOUSAND, rows=50)
     for answer, error, ours in zip(plan.workload.answers, plan.baselines.strict, plan.errors, strict=True):
