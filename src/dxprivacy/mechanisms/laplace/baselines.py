@@ -162,17 +162,21 @@ def _cut(ours: Ours, alone: _Alone, errors: Sequence[ErrorOf]) -> list[ErrorOf]:
 
     Quantiles and spreads have ends, whose middle errs by half their distance at most.
     """
-    return [
-        _at_most(error, max(answer.recipe.guess((), ours.records) + error.hidden, ours.errors[k].half_width))
-        if isinstance(answer.recipe, (Inverse, Spread))
-        else error
-        for k, answer, error in zip(alone.answers, alone.workload.answers, errors, strict=True)
-    ]
+    out = []
+    for k, answer, error in zip(alone.answers, alone.workload.answers, errors, strict=True):
+        recipe, mine = answer.recipe, ours.errors[k].half_width
+        match recipe:
+            case Inverse():  # of numbers as they are counted, from which records may differ
+                out.append(_at_most(error, max(recipe.guess((), ours.records) + error.hidden, mine)))
+            case Spread():
+                out.append(_at_most(error, max(recipe.guess((), ours.records), mine)))
+            case _:
+                out.append(error)
+    return out
 
 
 def _at_most(error: ErrorOf, most: float) -> ErrorOf:
-    rmse, typical, half_width = (min(x, most) for x in (error.rmse, error.typical, error.half_width))
-    return ErrorOf(rmse, typical, half_width, error.hidden)
+    return ErrorOf(*(min(x, most) for x in (error.rmse, error.typical, error.half_width, error.hidden)))
 
 
 def _gain(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], best: Sequence[ErrorOf]) -> float:

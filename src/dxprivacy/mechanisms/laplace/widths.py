@@ -75,6 +75,8 @@ def _of_quantiles(question: Quantiles, metric: Metric, shares: tuple[Fraction, F
     """
     line = question.line(metric.universe)
     widths = [steps for steps in _widths(line.steps) if steps <= 2 or -(-line.steps // steps) >= _LEAST_RAMPS]
+    narrow = sum(steps * line.tick <= line.gap for steps in widths)
+    widths = widths[max(narrow - 1, 0) :]  # ramps between two neighbours say no more, and are many
     few = [steps for steps in widths if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES] or widths[-1:]
     tried = [replace(question, width=steps * line.tick) for steps in few]
     noises = [(one, *_least_noise(one, metric, Fraction(1))) for one in tried]

@@ -62,6 +62,14 @@ def test_an_automatic_width_is_at_most_a_tenth_of_the_range(share):
     assert width_of(planned("median income by verified", share=share)) <= 50_000
 
 
+def test_ramps_are_not_narrower_than_what_lies_between_neighbours():
+    """Middles of a grid are rounded: they lie 0.009 apart, and in ticks of 0.0001."""
+    grid = 'coordinates = ["a", "b"]\ngrid = "1 km"\nbox = [44.885, -93.335, 45.055, -93.3]\n'
+    policy = dx.Policy.parse(f'title = "t"\ndataset = "t"\n[attributes.place]\n{grid}epsilon = 1.0\nper = "2 km"\n')
+    plan = dx.plan("median place.latitude", policy.metric, rows=50_000)
+    assert width_of(plan) >= F("0.005")
+
+
 def test_other_questions_narrow_a_share_only_where_they_touch_the_same_attribute():
     alone = width_of(planned("median income", share="10%"))
     assert width_of(planned("median income", *["count by bad"] * 6, share="10%")) == alone
