@@ -3,10 +3,14 @@
 Truth is worked out from the records themselves, by numpy.  `make soak` draws 2,000 releases of each.
 """
 
+from fractions import Fraction as F
+
 import numpy as np
 import pytest
 
 import dxprivacy as dx
+from dxprivacy.mechanisms.laplace.laws import Laplace
+from dxprivacy.model.recipes import Inverse, Ramps
 
 PEOPLE = 3_000
 UNIVERSE = dx.Universe(
@@ -77,6 +81,8 @@ CASES = {
     "correlation age, income where sex=F": lambda d: [np.corrcoef(d["age"][women(d)], d["income"][women(d)])[0, 1]],
     "median age": lambda d: [at(d["age"], 0.5)],
     "median age width 0": lambda d: [at(d["age"], 0.5)],
+    "median age width 10": lambda d: [at(d["age"], 0.5)],
+    "quantile 0.1, 0.9 of age width 20": lambda d: [at(d["age"], q) for q in (0.1, 0.9)],
     "median age by sex": lambda d: [at(d["age"][d["sex"] == s], 0.5) for s in "FM"],
     "quantile 0.1, 0.5, 0.9 of income": lambda d: [at(d["income"], q) for q in (0.1, 0.5, 0.9)],
     "quantile 0.25, 0.75 of age where sex=F": lambda d: [at(d["age"][women(d)], q) for q in (0.25, 0.75)],
@@ -101,6 +107,38 @@ def covered(asked, shape, runs):
 def test_intervals_hold(asked):
     shape = "clumps" if "median" in asked else "smooth"
     assert covered(asked, shape, 60) >= 0.85  # at 95 %, less than that is seen once in 10,000
+
+
+@pytest.mark.parametrize(
+    ("shape", "least", "most"), [("smooth", 4.5, 7.5), ("one place", 0.0, 1.0)], ids=["smooth", "one place"]
+)
+def test_an_interval_is_narrower_than_the_ramps_where_these_tell_more(shape, least, most):
+    """Ramps of 10 alone would make it 10 wide on either side, whatever the noise."""
+    _, counts = survey(shape)
+    plan = dx.plan("median age width 10", POLICY, rows=PEOPLE, share="50%")
+    found = [plan.by_hand(counts).answers[0] for _ in range(30)]
+    assert least <= np.mean([(row.high - row.low) / 2 for row in found]) <= most
+
+
+@pytest.mark.parametrize("less", [F(0), F(1, 2)])
+@pytest.mark.parametrize("rise", [1, 3, 7])
+def test_without_noise_the_interval_holds_any_numbers_at_all(rise, less):
+    """Of rows that are counted exactly, whatever lies where: the quantile itself is never outside."""
+    rng = np.random.default_rng(rise)
+    exact = Laplace(0.0)
+    for _ in range(400):
+        size, people = int(rng.integers(rise + 1, 30)), int(rng.integers(1, 12))
+        numbers = np.sort(rng.choice(rng.integers(0, size, int(rng.integers(1, 5))), people))
+        number = -(-(size - 1) // rise)
+        ramps = Ramps(F(0), F(rise), number, rise, F(size - 1))
+        parts = [np.clip((k + 1) * rise - numbers, 0, rise).sum() for k in range(number)]
+        rows = [int(part * less.denominator - rise * less.numerator * people) for part in parts]
+        share = F(int(rng.integers(1, 8)), 8)
+        if less and share != less:
+            rows.append(people)
+        recipe = Inverse(0, ramps, share, less, (F(0), F(0)), number if len(rows) > number else None)
+        _, low, high = recipe.interval(rows, [exact] * len(rows), people, 0.0)
+        assert low <= numbers[-(-share * people // 1) - 1] <= high
 
 
 @pytest.mark.soak

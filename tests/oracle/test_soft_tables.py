@@ -54,6 +54,25 @@ def test_soft_tables_are_their_matrices(rng):
     check_workload(random_soft(rng, metric.universe))
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_widest_pair_of_a_soft_table_is_that_of_all_pairs(rng):
+    universe = random_metric(rng, axes=rng.randint(1, 3)).universe
+    workload = random_soft(rng, universe)
+    (block,) = workload.blocks
+    absent = universe.absent is not None
+    weights = np.full(block.rows, 0.5)
+    found = block.widest(weights, absent=absent)
+    if found is None:  # one group, or groups that weigh differently: nobody says
+        return
+    cells = np.arange(universe.size, dtype=np.int64)
+    i, j = (side.ravel() for side in np.meshgrid(cells, cells))
+    assert block.loads(*found, weights).max() == block.loads(i, j, weights).max()
+    if block.rows > 1:
+        weights[0] = 1.0
+        assert block.widest(weights, absent=absent) is None
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_questions_of_several_rows_are_their_matrices(rng):

@@ -367,6 +367,14 @@ class Attribute(OneLine, ABC):
         """What a number counts as in sums, where that is not the number itself."""
         return ""
 
+    def counts_as_in_sums(self, fact: Property | None = None) -> str:  # noqa: ARG002
+        """The same of the attribute or of a property; of a series, of its entries."""
+        return self.each_entry.counts_as
+
+    def stands_for(self, fact: Property) -> str:  # noqa: ARG002
+        """What a property is about, where its name says something else: not what stands in the data."""
+        return ""
+
     @property
     def counts_more(self) -> bool:
         """Whether a condition counts more than it says, so that it is better told by the next two."""

@@ -18,6 +18,7 @@ import numpy as np
 from dxprivacy.attributes.base import OTHER, Property
 from dxprivacy.attributes.codecs import NumbersInCells
 from dxprivacy.attributes.numbers import Numbers
+from dxprivacy.attributes.order import Scale, SideOfGrid, rough_text
 from dxprivacy.attributes.points import Points
 from dxprivacy.errors import PolicyError, QuestionError
 from dxprivacy.exact.arrays import Floats
@@ -25,6 +26,8 @@ from dxprivacy.exact.numbers import exact, number_text, written_fraction
 
 MOST_CELLS = 250_000
 """How many cells a grid may have: its middles are places, and plans look at pairs of them."""
+HALF, ROUNDED = Fraction(1, 2), Fraction(1, 40)
+"""How far from its middle a cell reaches, and how far its middle may be rounded, in steps."""
 COORDINATE_NAMES = {True: ("latitude", "longitude"), False: ("x", "y")}
 """What the two numbers of a place are called in questions: on the Earth, and in a plane."""
 
@@ -154,6 +157,32 @@ class Grid(Points):
             names[0]: Property(names[0], tuple(text for text in first for _ in second)),
             names[1]: Property(names[1], second * len(first)),
         }
+
+    def _side(self, fact: Property) -> int:
+        """Along which side of the box a property goes."""
+        return COORDINATE_NAMES[self.earth].index(fact.name)
+
+    def order(self, fact: Property | None = None) -> Scale | None:
+        """The steps of a side: as of numbers in cells, nothing may cut one."""
+        if fact is None:
+            return super().order(fact)
+        which, (rows, columns) = self._side(fact), self.cells
+        side = self.entries_read[which]
+        places = [k for k in range(rows) for _ in range(columns)] if which == 0 else list(range(columns)) * rows
+        starts = [side.start(k) for k in range(side.listed)]
+        return SideOfGrid(f"{self.name}.{fact.name}", [starts[k] for k in places], step=side.step)
+
+    def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:
+        """From the middle as it is called, which may be rounded by a fortieth of a step, to the ends of the step."""
+        if fact is None:
+            return super().hides(fact)
+        most = self.entries_read[self._side(fact)].step * (HALF + ROUNDED)
+        return most, most
+
+    def counts_as_in_sums(self, fact: Property | None = None) -> str:
+        if fact is None:
+            return ""
+        return f"the middle of its step of {rough_text(self.entries_read[self._side(fact)].step)}"
 
     @property
     def declared(self) -> Sequence[Property]:

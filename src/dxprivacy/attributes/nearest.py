@@ -121,6 +121,13 @@ class Nearest(Points):
         own = {name: Property(name, tuple(map(as_text, axis.along))) for name, axis in named}
         return own | {fact.name: fact for fact in self.facts}
 
+    def stands_for(self, fact: Property) -> str:
+        """Its coordinates are those of the list: how far a row lies from its place nobody counts."""
+        if fact.name not in COORDINATE_NAMES[self.earth] or fact in self.facts:
+            return ""
+        far = "" if self.reach is None else f", at most {number_text(self.reach)}{' km' * self.earth} away"
+        return f"that of the nearest listed place{far}"
+
     @property
     def needed(self) -> str:
         where = "a latitude and a longitude" if self.earth else "two numbers"

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
@@ -25,6 +26,7 @@ from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.evenly import Evenly, ends_of
 from dxprivacy.exact.numbers import exact, number_text
+from dxprivacy.wording import digits
 
 Places: TypeAlias = Sequence[int] | Ints
 """A whole number for each listed value: its group."""
@@ -81,6 +83,10 @@ class Scale(ABC):
     def require_end(self, edge: Fraction) -> None:  # noqa: B027 - points cannot be cut
         """Refuse an edge that would cut a value in two."""
 
+    def range_words(self, low: End, high: End) -> str | None:  # noqa: ARG002
+        """A range in the words of what it counts, where that is not what it says and nobody else has words for it."""
+        return None
+
     def places(self, edges: Sequence[Fraction]) -> Places:
         """Between which edges each value lies; -1 is before the first."""
         for edge in edges:
@@ -113,7 +119,8 @@ class Singles(Scale):
         return Fraction(exact(written, what=f"an edge of {self.name}"))
 
     @cached_property
-    def _whole(self) -> bool:
+    def whole(self) -> bool:
+        """Whether all are whole numbers, so that groups of them are called by the first and the last."""
         if isinstance(self.starts, Evenly):
             return self.starts.first.denominator == self.starts.step.denominator == 1
         return all(v.denominator == 1 for v in self.starts)
@@ -126,7 +133,7 @@ class Singles(Scale):
         """`0–9` for whole numbers, otherwise `0 to 10`; the last one is open."""
         if high is None:
             return f"{number_text(low)}+"
-        if self._whole and low.denominator == high.denominator == 1:
+        if self.whole and low.denominator == high.denominator == 1:
             first, last = max(low, self._ends[0]), min(high - 1, self._ends[1])
             return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
         return f"{number_text(low)} to {number_text(high)}"
@@ -181,10 +188,15 @@ class Cells(Singles):
         if self.cuts(edge):
             below = low + (edge - low) // self.step * self.step
             raise QuestionError(
-                f"{number_text(edge)} lies inside a step of {self.name}",
-                details=[f"The policy knows {self.name} in steps of {number_text(self.step)} only."],
-                hints=[number_text(below), number_text(below + self.step)],
+                f"{self._shown(edge)} lies inside a step of {self.name}",
+                details=[f"The policy knows {self.name} in steps of {self.size} only."],
+                hints=[self._shown(below), self._shown(below + self.step)],
             )
+
+    @property
+    def size(self) -> str:
+        """How wide a cell is, in words."""
+        return number_text(self.step)
 
     def cuts(self, edge: Fraction) -> bool:
         """Whether an edge lies inside a cell."""
@@ -214,9 +226,7 @@ class Cells(Singles):
             whole = [">=" if upwards else "<=" if x == high and self.closed else "<" for x in near]
             raise QuestionError(
                 f"{self.name}{sign}{self._shown(at)} lies inside a step of {self.name}",
-                details=[
-                    f"The policy knows {self.name} in steps of {number_text(self.step)} only, each with its lower end."
-                ],
+                details=[f"The policy knows {self.name} in steps of {self.size} only, each with its lower end."],
                 hints=[f"{self.name}{says}{self._shown(x)}" for says, x in zip(whole, near, strict=True)],
             )
         if upwards:
@@ -261,6 +271,56 @@ class ColumnOfCells(Cells):
 
     def places(self, edges: Sequence[Fraction]) -> Places:
         return _between(edges, self.middles)
+
+
+@dataclass(frozen=True)
+class SideOfGrid(Cells):
+    """The steps of one side of a grid, in which several cells lie each.
+
+    Their ends need not be decimal numbers.  Coordinates are compared with them in float64, so that a number which is
+    the same as an end there says exactly what the end says, and is how people write it.
+
+    >>> side = SideOfGrid("home.latitude", [Fraction(k, 3) for k in (0, 0, 1, 1, 2, 2)], step=Fraction(1, 3))
+    >>> side.compared(">=", "0.6666666666666666"), side.range_words("0.3333333333333333", Fraction(1))
+    ([4, 5], '0.3333333333333333 to 1')
+    """
+
+    def read(self, written: End) -> Fraction:
+        at, low = super().read(written), self.starts[0]
+        end = low + round((at - low) / self.step) * self.step
+        return end if float(end) == float(at) else at
+
+    @property
+    def size(self) -> str:
+        return rough_text(self.step)
+
+    def _shown(self, at: Fraction) -> str:
+        return float_text(at)
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        return f"{float_text(low)}+" if high is None else f"{float_text(low)} to {float_text(high)}"
+
+    def range_words(self, low: End, high: End) -> str:
+        """Half open, but for the end of the box."""
+        first, last = self.starts[0], self.starts[-1] + self.step
+        at, to = (max(min(self.read(end), last), first) for end in (low, high))
+        return f"{float_text(at)} to {'' if to == last else 'below '}{float_text(to)}"
+
+
+def float_text(at: Fraction) -> str:
+    """A number, or the fewest digits that are the same in float64.
+
+    >>> float_text(Fraction(1, 4)), float_text(Fraction(2, 3))
+    ('0.25', '0.6666666666666666')
+    """
+    text = number_text(at)
+    return format(Decimal(repr(float(at))), "f") if "/" in text else text
+
+
+def rough_text(size: Fraction) -> str:
+    """A number, or three digits of it."""
+    text = number_text(size)
+    return digits(float(size)) if "/" in text else text
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dxprivacy.metrics import Metric
     from dxprivacy.policy import Policy
 
+_PATIENCE = 2.0  # seconds without a word, where there is no terminal to turn on
+
 
 @click.command("plan")
 @click.argument("policy", type=click.Path(path_type=Path))
@@ -129,7 +131,7 @@ def command(
     read = command_files(policy, ledger=ledger, more=more_files)
     require_places(plot, out, as_page=as_page, read=read)
     if compare:
-        with working("comparing"):
+        with working("comparing", in_files=_PATIENCE):
             loaded, asked, spent = _gathered(policy, questions, files, queries, ledger)
             rows = reckoned_rows(loaded.universe, rows, people)
             _, task = prepare(asked, loaded.metric, rows=rows, share=share, spent=spent, watch=Watch(seconds))
@@ -142,7 +144,7 @@ def command(
         best = next(line.method for line in compared if line.best)
         show([head, "", *compare_lines(compared), next_step("dxp plan …", "--method", best)])
         return
-    with working("planning") as tell:
+    with working("planning", in_files=_PATIENCE) as tell:
         loaded, asked, spent = _gathered(policy, questions, files, queries, ledger)
         rows = reckoned_rows(loaded.universe, rows, people)
         read = command_files(policy, loaded, ledger=ledger, more=more_files)

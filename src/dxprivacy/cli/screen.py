@@ -94,10 +94,30 @@ def show_error(error: DxError, *, as_json: bool) -> None:
 
 
 @contextmanager
-def working(what: str, *, after: float = 1.0) -> Iterator[Callable[[float | str], None]]:
-    """A sign of life on stderr for work over a second; silent without a terminal, and never about data.
+def _told_once(what: str, after: float | None, done: threading.Event) -> Iterator[None]:
+    """One plain line if something takes so long; never where nobody says how long."""
 
-    Gives a function that shows what it is told: words, or a gap, how far a plan's error is above the best at most.
+    def tell() -> None:
+        if not done.wait(after):
+            click.echo(f"{what} …", err=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    if after is not None:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if after is not None:
+            thread.join()
+
+
+@contextmanager
+def working(what: str, *, after: float = 1.0, in_files: float | None = None) -> Iterator[Callable[[float | str], None]]:
+    """A sign of life on stderr for work over a second, and never about data.
+
+    Without a terminal it is silent, or for work that sees no data one line after `in_files` seconds.  Gives a function
+    that shows what it is told: words, or a gap, how far a plan's error is above the best at most.
     """
     shown = [what]
 
@@ -107,10 +127,11 @@ def working(what: str, *, after: float = 1.0) -> Iterator[Callable[[float | str]
         elif math.isfinite(news):
             shown[0] = f"{what} · error at most {digits(100 * news)} % above the best plan"
 
-    if not sys.stderr.isatty():
-        yield tell
-        return
     done = threading.Event()
+    if not sys.stderr.isatty():
+        with _told_once(what, in_files, done):
+            yield tell
+        return
 
     def turn() -> None:
         if done.wait(after):

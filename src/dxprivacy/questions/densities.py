@@ -84,11 +84,14 @@ class Density(Question):
         if (places := self.places(universe)) is not None:
             return [*places.left_out_of(self.called), self._on_map(self.map(universe))]
         line = self.line(universe)
-        wide = f"{number_text(STRETCH * self._width(line))} {line.ref.unit}".rstrip()
+        width = self._width(line)
+        wide = f"{number_text(STRETCH * width)} {line.ref.unit}".rstrip()
+        cells = self._labels(line, self._edges(line, self.every or width / 2))
+        beyond = f"; what would lie beyond counts in the first cell ({cells[0]}) and in the last ({cells[-1]})"
         return [
             *line.ref.left_out_of(self.called),
             f"{self.called}: every record counts evenly over {wide} around its {line.ref.name}, so that borders are "
-            "soft; intervals are for these counts",
+            f"soft; intervals are for these counts{beyond if len(cells) > 1 else ''}",
         ]
 
     def _on_map(self, found: Map) -> str:
@@ -174,8 +177,10 @@ class Density(Question):
 def _parts(line: Line, edges: list[Fraction], width: Fraction, size: int) -> tuple[Ints, int]:
     """How much of each value lies in each cell; what lies beyond the ends belongs to the cells there."""
     scale = line.ref.attribute.order(line.ref.fact)
-    before = Fraction(0) if isinstance(scale, Cells) else line.tick / 2  # a whole number lies half a step from its edge
-    inner = [edge - before for edge in edges[1:-1]]
+    # Cells that are called by whole numbers, 7 or 5–9, hold these: their edges lie between whole numbers.
+    assert isinstance(scale, Singles)
+    by_whole = not isinstance(scale, Cells) and scale.whole and all(edge.denominator == 1 for edge in edges)
+    inner = [edge - Fraction(int(by_whole), 2) for edge in edges[1:-1]]
     if not inner:
         return np.ones((1, size), dtype=np.int64), 1
     heights, whole = line.below(inner, STRETCH * width, size)

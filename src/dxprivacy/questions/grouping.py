@@ -13,11 +13,12 @@ import numpy as np
 
 from dxprivacy.attributes.base import Attribute, Property
 from dxprivacy.attributes.ends import Name
-from dxprivacy.attributes.order import Places, Scale
+from dxprivacy.attributes.order import Places, Scale, SideOfGrid, rough_text
 from dxprivacy.attributes.ranks import from_to
 from dxprivacy.errors import Hint, QuestionError, did_you_mean
 from dxprivacy.exact.arrays import Bools, Ints
 from dxprivacy.exact.evenly import ends_of
+from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.conditions import AllOf, AnyOf, Compared, Condition, Not, Plain, is_range
 from dxprivacy.questions.written import end_text, named_condition, write_condition
@@ -65,6 +66,26 @@ class Reference:
         """How far below and above its number a valid entry may lie."""
         return self.attribute.hides(self.fact)
 
+    @property
+    def counts_as(self) -> str:
+        """What its numbers count as in sums, where that is not the number itself."""
+        return self.attribute.counts_as_in_sums(self.fact)
+
+    @property
+    def counts_more(self) -> bool:
+        """Whether a range or a value counts more than it says: cells, or ends that hold all beyond them."""
+        return self.entry.counts_more if self.entry is not None else self._on_a_side
+
+    @property
+    def _on_a_side(self) -> bool:
+        return isinstance(self.attribute.order(self.fact), SideOfGrid)
+
+    @property
+    def most_hidden(self) -> str:
+        """The most that cells hide of its number, in words."""
+        most = max(self.hides)
+        return rough_text(most) if self._on_a_side else number_text(most)
+
     def ends(self, besides: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
         """Between which numbers a mean lies: of valid entries, and of what else counts."""
         below, above = self.hides
@@ -77,9 +98,10 @@ class Reference:
         out = []
         if attribute.has_other and not attribute.complete:
             out.append(f"records whose {attribute.name} is missing or invalid are left out of “{called}”")
-        if counts_as := attribute.each_entry.counts_as:
+        if self.counts_as:
             out.append(
-                f"{self.name} counts as {counts_as}{unit}: what this can hide of “{called}” is in errors and intervals"
+                f"{self.name} counts as {self.counts_as}{unit}: what this can hide of “{called}” is in errors and "
+                "intervals"
             )
         return out
 
@@ -257,6 +279,8 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
 def _counted(ref: Reference, name: str, wanted: Plain) -> str | None:
     """Values or a range in the words of what they count, where that is more than they say."""
     cells = ref.entry
+    if cells is None and is_range(wanted):
+        return _scale(ref, name, wanted).range_words(wanted[0], wanted[1])
     if cells is None or not cells.counts_more:
         return None
     if is_range(wanted):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,6 +58,13 @@ class Line:
             return numbers.step if len(numbers) > 1 else Fraction(0)
         apart = [x - least for x in numbers if x != least]
         return common_tick(apart) if apart else Fraction(0)
+
+    @cached_property
+    def gap(self) -> Fraction:
+        """How far the two closest numbers are apart."""
+        if isinstance(self.numbers, Evenly):
+            return self.tick
+        return min((b - a for a, b in pairwise(sorted(set(self.numbers)))), default=Fraction(0))
 
     @property
     def steps(self) -> int:

@@ -231,6 +231,8 @@ def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells
     scale = ref.attribute.order(ref.fact)
     if isinstance(scale, ColumnOfCells):
         return scale.strict()
+    if isinstance(scale, Cells):  # refuses by itself what cuts it
+        return None
     raise QuestionError(
         f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
         where=f"question “{question}”",

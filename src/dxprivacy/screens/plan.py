@@ -16,7 +16,7 @@ from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.remedies import reaches
 from dxprivacy.metrics import Capped, Metric, Places, WithOther, all_pairs, present
 from dxprivacy.model.people import People
-from dxprivacy.model.recipes import ErrorOf
+from dxprivacy.model.recipes import ErrorOf, Inverse
 from dxprivacy.model.workload import Answer
 from dxprivacy.release.names import names
 from dxprivacy.screens.headings import under_headings
@@ -459,7 +459,9 @@ def baseline_words(plan: Plan) -> str:
         "which it gets the part that ours gets; ε, ± and how many times ours."
     )
     if any(question.by_table for question in both.questions):
-        text += " Questions of very many answers are taken as they are asked, with one scale for each table."
+        text += " Questions of very many answers or records are taken as they are asked, with one scale for each table."
+    if any(isinstance(plan.workload.answers[k].recipe, Inverse) for k in known):
+        text += " Quantiles are chosen there, by the exponential mechanism."
     fewer = sum(float(plan.improvement[k]) < 0.995 for k in known)
     if fewer:
         text += f" {plural(fewer, 'answer')} came out wider than that: errors are made small together, not each."

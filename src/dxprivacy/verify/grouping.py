@@ -54,10 +54,18 @@ class Named:
             return None
         return self.attribute.places(self.fact.name)
 
+    def told(self, name: str, wanted: Condition, where: str) -> str | None:
+        """A condition by what is really counted; None where that is what it says."""
+        if self.entry is not None:
+            return self.entry.told(name, wanted, where)
+        return None if self.fact is None else self.attribute.told_of(self.fact.name, name, wanted, where)
+
     def order(self, where: str, edition: int) -> Order:
         """Where its values stand; in edition 2 those of a series in cells stood at the cells' middles."""
         if self.fact is None:
             return self.attribute.order(where)
+        if (steps := self.attribute.order_of(self.fact.name, where)) is not None:
+            return steps
         places, cells = self.places, self.attribute.cells
         if places is not None and cells is not None and edition > 2:
             return ColumnOrder(where, [cells.low + (k + Fraction(1, 2)) * cells.step for k in places], cells.step)

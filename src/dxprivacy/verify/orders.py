@@ -11,7 +11,7 @@ from itertools import pairwise
 from dxprivacy.verify import days
 from dxprivacy.verify.periods import Periods, span
 from dxprivacy.verify.reading import decimal, refuse
-from dxprivacy.verify.words import clock, clock_text, number_text
+from dxprivacy.verify.words import clock, clock_text, float_text, number_text
 
 End = Fraction | date | str
 Condition = list[str] | tuple[End, End]
@@ -127,6 +127,32 @@ class CellOrder(PointOrder):
 
     def extents(self) -> Iterable[tuple[Fraction, Fraction, bool]]:
         return ((x, x + self.step, self.last_is_closed and x + self.step == self.high) for x in self.starts)
+
+
+class SideOrder(CellOrder):
+    """The steps of one side of a grid; each cell of the grid lies in one of them."""
+
+    def __init__(self, name: str, side: tuple[Fraction, Fraction, int], places: Sequence[int], where: str) -> None:
+        low, high, steps = side
+        super().__init__(where, name, low, high, (high - low) / steps)
+        self.starts = [low + k * self.step for k in places]
+
+    def read(self, written: str | End) -> Fraction:
+        """A number that is the same as an end in float64 means that end."""
+        at = PointOrder.read(self, written)
+        near = self.low + round((at - self.low) / self.step) * self.step
+        if float(near) == float(at):
+            return near
+        self.require_end(at)
+        return at
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        return f"{float_text(low)}+" if high is None else f"{float_text(low)} to {float_text(high)}"
+
+    def told(self, low: End, high: End) -> str:
+        """From one end to below another, or to the end of the box."""
+        first, last = (min(max(self.read(x), self.low), self.high) for x in (low, high))
+        return f"{float_text(first)} to {'' if last == self.high else 'below '}{float_text(last)}"
 
 
 class ClockOrder(CellOrder):

@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 
@@ -37,6 +38,22 @@ def three_digits(x: float) -> str:
         return f"{x:.2e}"
     text = f"{x:,.{max(0, 2 - math.floor(math.log10(abs(x))))}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def float_text(x: Fraction) -> str:
+    """A decimal where there is a finite one; otherwise the shortest that is the same in float64.
+
+    >>> float_text(Fraction(1, 4)), float_text(Fraction(1, 30000))
+    ('0.25', '0.000033333333333333335')
+    """
+    text = number_text(x)
+    return format(Decimal(repr(float(x))), "f") if "/" in text else text
+
+
+def rough_text(x: Fraction) -> str:
+    """A decimal where there is a finite one; otherwise three digits."""
+    text = number_text(x)
+    return three_digits(float(x)) if "/" in text else text
 
 
 def clock(written: str) -> Fraction | None:

@@ -76,6 +76,14 @@ def test_progress_shows_on_a_terminal_only_for_long_work(monkeypatch):
     assert piped.getvalue() == ""
 
 
+def test_a_long_plan_says_so_in_one_line_where_there_is_no_terminal(monkeypatch):
+    for pause, said in ((0.0, ""), (0.5, "planning …\n")):
+        monkeypatch.setattr(sys, "stderr", piped := io.StringIO())
+        with working("planning", in_files=0.1):
+            time.sleep(pause)
+        assert piped.getvalue() == said
+
+
 def test_names_from_files_cannot_steer_a_terminal(town, dxp):
     text = (town / "places.csv").read_text().replace("Hoboken", "\x1b]0;owned\x07Hob\x1b[2Joken")
     (town / "places.csv").write_text(text)

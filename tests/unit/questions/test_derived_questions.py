@@ -1,8 +1,10 @@
 """Shares, ratios, spreads, quantiles, densities and soft borders: their words, files, rows, and what is refused."""
 
+import json
 from fractions import Fraction as F
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dxprivacy as dx
@@ -10,6 +12,7 @@ from dxprivacy.errors import DxError, QuestionError, TooLarge
 from dxprivacy.policy.asks import AskFile, read_questions
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.stored import from_dict
+from dxprivacy.verify import verify_data
 
 UNIVERSE = dx.Universe(
     [
@@ -193,6 +196,52 @@ def test_a_density_changes_by_no_more_than_its_width_allows():
         for i in range(20):
             for j in range(i):
                 assert sum(abs(columns[:, i] - columns[:, j])) <= F(2 * 5 * (i - j), 35)
+
+
+def middle_of(label):
+    """Of a cell of numbers: 7 and 5–9 hold whole ones, 5 to 5.5 all between its ends."""
+    first, _, last = label.replace(" to ", "–").partition("–")
+    return (F(first) + F(last or first)) / 2
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "density age width 1",
+        "density age width 3",
+        "density age width 2 every 1",
+        "density age width 4 every 5",
+        "density age width 2 every 0.25",
+        "density income width 10 every 5",
+    ],
+)
+def test_a_density_lies_around_the_numbers_that_records_have(asked):
+    """All records at 50 lie around 50, whether cells are called by whole numbers or by fractions of them."""
+    rows = parse(asked).on(UNIVERSE)
+    income = "income" in asked
+    shape = [attribute.size for attribute in UNIVERSE.attributes]
+    record = [0] * len(shape)
+    record[2 if income else 1] = 10 if income else 50
+    cell = int(np.ravel_multi_index(record, shape))
+    parts = [F(int(x)) * answer.recipe.factor for x, answer in zip(rows.dense()[:, cell], rows.answers, strict=True)]
+    centre = sum(part * middle_of(answer.label) for part, answer in zip(parts, rows.answers, strict=True))
+    assert sum(parts) == 1
+    assert abs(centre - (F(105, 2) if income else 50)) < F(1, 20)  # coarse cells have their middles elsewhere
+
+
+def test_plans_and_files_say_what_the_ends_of_a_density_hold(tmp_path):
+    people = pd.DataFrame({"age": [0, 50, 99] * 40})
+    universe = dx.Universe([dx.Integers(name="age", low=0, high=99)])
+    policy = dx.Policy.parse('title="t"\ndataset="t"\n[attributes.age]\nintegers=[0,99]\nepsilon=1\nper=10\n')
+    assert policy.universe == universe
+    with dx.Session(policy, people, ledger=tmp_path / "ledger.db") as session:
+        plan = session.plan("density age width 5 every 5", share="50%")
+        release = session.release(plan)
+    said = "what would lie beyond counts in the first cell (0–4) and in the last (95–99)"
+    assert said in " ".join(str(plan).split())
+    notes = json.loads(release.to_json())["notes"]
+    assert any(said in note for note in notes)
+    assert list(verify_data(json.loads(release.to_json())))
 
 
 def test_a_plan_chooses_widths_from_public_numbers_and_says_so():

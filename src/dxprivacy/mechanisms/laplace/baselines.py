@@ -8,7 +8,8 @@ Both are made by the same planner, for each question alone; large questions as t
 each table.  Plain DP has to share its epsilon among the questions as our plan does: of its least distance a question
 gets the part that our plan spends on it, the largest `L_q(i, j) / d(i, j)`; a question that reached its target, and so
 took no more than it needed, is granted the whole share.  Of our worst case each question gets the part that its own
-worst case has in the sum of all.
+worst case has in the sum of all.  Quantiles are not planned so: plain DP chooses them, which errs far less than noise
+on ramps that all change at once, and takes no time.
 
 Why the first gain of a question is not below 1.  Let e be the least distance that question q tells apart.  Whatever
 keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j) there: plain
@@ -38,15 +39,18 @@ from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.mechanisms.laplace.plain import plain_metric
+from dxprivacy.mechanisms.laplace.plain_choice import chosen_quantile
 from dxprivacy.mechanisms.laplace.task import Candidate, Noisy, Task
 from dxprivacy.metrics import Metric
-from dxprivacy.model.recipes import ErrorOf, Law
+from dxprivacy.model.blocks import SoftTable
+from dxprivacy.model.recipes import ErrorOf, Inverse, Law, Spread
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
 
 MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that each table has one scale
 MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each table has one scale
 MOST_QUESTIONS = 40  # likewise
+MOST_RECORDS = 300  # different ones, of a spread or with soft borders, any two of which plain DP tells apart
 
 
 @dataclass(frozen=True)
@@ -133,19 +137,54 @@ def baselines(ours: Ours) -> Baselines:
         epsilon = near.distance * part * ours.metric.universe.rows_each
         if not 0 < epsilon < math.inf:
             continue
-        plain = _Plain(ours, a, epsilon, quick=quick)
-        for k, error in zip(a.answers, plain.errors(1.0), strict=True):
+        loose = ours.worst_epsilon * losses[a.number] / together if 0 < together < math.inf else 0.0
+        if all(isinstance(answer.recipe, Inverse) for answer in a.workload.answers):
+            plain: _Chosen | _Plain = _Chosen(ours, a, epsilon)
+        else:
+            plain = _Plain(ours, a, epsilon, quick=quick)
+        on_rows = plain.errors(1.0)
+        best = _cut(ours, a, on_rows)
+        for k, error in zip(a.answers, best, strict=True):
             mine = ours.errors[k]
             # Good enough is good enough for plain DP too.
             strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
-        if 0 < together < math.inf:
-            loose = ours.worst_epsilon * losses[a.number] / together
-            for k, error in zip(a.answers, plain.errors(loose / plain.epsilon), strict=True):
+        if loose:
+            for k, error in zip(a.answers, _cut(ours, a, plain.errors(loose / plain.epsilon)), strict=True):
                 worst[k] = error
-        scales = plain.found.scales if plain.found.measured.as_asked else ()
-        found[a.number] = PlainQuestion(plain.epsilon, near.pair, plain.gain, tuple(a.rows), scales, plain.large)
+        gain = min(plain.gain, _gain(ours, a, on_rows, best))
+        found[a.number] = PlainQuestion(plain.epsilon, near.pair, gain, tuple(a.rows), plain.scales, plain.large)
     nothing = PlainQuestion(math.inf, None, math.inf)
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
+
+
+def _cut(ours: Ours, alone: _Alone, errors: Sequence[ErrorOf]) -> list[ErrorOf]:
+    """Nobody needs to err more than a constant, nor more than we do.
+
+    Quantiles and spreads have ends, whose middle errs by half their distance at most.
+    """
+    out = []
+    for k, answer, error in zip(alone.answers, alone.workload.answers, errors, strict=True):
+        recipe, mine = answer.recipe, ours.errors[k].half_width
+        match recipe:
+            case Inverse():  # of numbers as they are counted, from which records may differ
+                out.append(_at_most(error, max(recipe.guess((), ours.records) + error.hidden, mine)))
+            case Spread():
+                out.append(_at_most(error, max(recipe.guess((), ours.records), mine)))
+            case _:
+                out.append(error)
+    return out
+
+
+def _at_most(error: ErrorOf, most: float) -> ErrorOf:
+    return ErrorOf(*(min(x, most) for x in (error.rmse, error.typical, error.half_width, error.hidden)))
+
+
+def _gain(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], best: Sequence[ErrorOf]) -> float:
+    """How many times more plain DP errs in a question's answers, where that is not what its noisy rows say."""
+    if list(noisy) == list(best):
+        return math.inf
+    mine = math.hypot(*(ours.errors[k].rmse for k in alone.answers))
+    return max(math.hypot(*(error.rmse for error in best)) / mine, 1.0) if mine else math.inf
 
 
 def _of_whole(
@@ -237,6 +276,44 @@ class _Counted:
         return _Counted(tuple(s * factor for s in self.scales), self.measured)
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """Quantiles under plain DP: numbers chosen one by one, which share the epsilon (`plain_choice`)."""
+
+    ours: Ours
+    alone: _Alone
+    epsilon: float
+    scales: tuple[float, ...] = ()
+    large: bool = False
+
+    def errors(self, times: float) -> tuple[ErrorOf, ...]:
+        """Of its answers, with so many times the epsilon."""
+        recipes = [answer.recipe for answer in self.alone.workload.answers]
+        several = len({recipe.which for recipe in recipes})
+        each, grouped = self.epsilon * times / several, len(recipes) > several
+        known = {
+            recipe.which: chosen_quantile(recipe, each, self.ours.records, grouped=grouped)
+            for recipe in recipes
+            if isinstance(recipe, Inverse)
+        }
+        return tuple(known[recipe.which] for recipe in recipes)
+
+    @property
+    def gain(self) -> float:
+        """How many times more plain DP errs."""
+        mine = math.hypot(*(self.ours.errors[k].rmse for k in self.alone.answers))
+        return max(math.hypot(*(error.rmse for error in self.errors(1.0))) / mine, 1.0) if mine else math.inf
+
+
+def _has_many_pairs(workload: Workload) -> bool:
+    """Whether a spread, or a count with soft borders, tells more pairs apart than can be looked at for a comparison."""
+    soft = any(isinstance(block, SoftTable) for block in workload.blocks)
+    if not soft and not any(isinstance(answer.recipe, Spread) for answer in workload.answers):
+        return False
+    used = {axis for block in workload.blocks for axis in block.axes}
+    return math.prod(workload.universe.shape[axis] for axis in used) > MOST_RECORDS
+
+
 class _Plain:
     """A question alone, planned under one epsilon for all pairs.
 
@@ -247,11 +324,16 @@ class _Plain:
         self.ours, self.alone = ours, alone
         metric = plain_metric(alone.workload.universe, Fraction(epsilon))
         self.task = Task(alone.workload, metric, Fraction(1), ours.records)
-        self.large = quick or alone.workload.rows > MOST_ROWS
+        self.large = quick or alone.workload.rows > MOST_ROWS or _has_many_pairs(alone.workload)
         found = self._table_by_table(epsilon) if self.large else self._planned()
         ratio = math.sqrt(self._loss(found) / self._our_loss) if self._our_loss else math.inf
         self.gain, fair = max(ratio, 1.0), min(ratio, 1.0) or self._as_little(found)
         self.found, self.epsilon = found.times(1 / fair), epsilon * fair
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Of the rows asked for; none where plain DP counts others."""
+        return self.found.scales if self.found.measured.as_asked else ()
 
     def _as_little(self, found: _Counted) -> float:
         """The part of the epsilon at which both err alike, where noise so small is never there to be measured."""
@@ -281,7 +363,8 @@ class _Plain:
     def _table_by_table(self, epsilon: float) -> _Counted:
         """The asked rows, or where our plan counts others for this question alone, the better of both."""
         ours = self.ours
-        system = constraints_by_block(self.alone.workload, self.task.metric, self.task.share)
+        few = not _has_many_pairs(self.alone.workload)
+        system = constraints_by_block(self.alone.workload, self.task.metric, self.task.share) if few else None
         self.task.keep(None if system is None or system.count > MOST_ROWS else system)
         best = best_of_own_rows(self.task)[0]
         own = _Counted(best.scales, best.measured)

@@ -21,6 +21,7 @@ def notes(plan: PlanFacts) -> list[str]:
         if isinstance(asked, OfNumbers):
             found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
         found |= dict.fromkeys(asked.remarks(plan.metric.universe))
+        found |= dict.fromkeys(_of_places(plan, asked))
         found |= dict.fromkeys(_clamped(plan, asked))
         if asked.by:
             found |= dict.fromkeys(_left_out(plan, asked))
@@ -111,14 +112,25 @@ def _imputed(plan: PlanFacts, asked: OfNumbers) -> list[str]:
 
 def _in_cells(ref: Reference) -> list[str]:
     """What cells hide."""
-    counts_as = ref.attribute.each_entry.counts_as
-    if not counts_as:
+    if not ref.counts_as:
         return []
     unit = f" {ref.unit}" if ref.unit else ""
-    most = f"{number_text(max(ref.hides))}{unit}"
+    most = f"{ref.most_hidden}{unit}"
     return [
-        f"{ref.name} counts as {counts_as}{unit}: "
+        f"{ref.name} counts as {ref.counts_as}{unit}: "
         f"errors and intervals include the most that this can hide, {most} of a mean, that much per record of a sum"
+    ]
+
+
+def _of_places(plan: PlanFacts, asked: Asked) -> list[str]:
+    """Coordinates that are those of a list, and not of the records."""
+    universe = plan.metric.universe
+    refs = (resolve(name, universe) for name in asked.names(universe))
+    about = ((ref.name, ref.attribute.stands_for(ref.fact)) for ref in refs if ref.fact is not None)
+    return [
+        f"{name} is {what}: answers and intervals are about it, not about where records lie"
+        for name, what in about
+        if what
     ]
 
 

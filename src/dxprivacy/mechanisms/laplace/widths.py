@@ -1,9 +1,14 @@
 """How far to smooth a question that leaves it open: from public numbers alone, so that it is known before spending.
 
-A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … that one is taken for a quantile whose noise, as if
-numbers lay evenly over half of their range, a twelfth of whose width and a tenth of whose interval together are least;
-for a density the smallest one whose noise is a tenth of what a cell then holds; for a map one whose noise is twice what
-a cell would hold if records lay evenly over it: they never do, and cells with many are those that people look at.
+A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … up to a tenth of the range that one is taken for a
+quantile whose noise, as if numbers lay evenly over half of their range, a twelfth of whose width (what smoothing does
+where it is narrow; errors are stated for wide ramps, which do more) and a tenth of whose interval together are least;
+with a target, among those that meet it if any does.  How much of the policy a question will get is guessed: as much as
+every other one that touches the same attribute.
+
+For a density it is the smallest one whose noise is a tenth of what a cell then holds; for a map one whose noise is
+twice what a cell would hold if records lay evenly over it: they never do, and cells with many are those that people
+look at.
 """
 
 import math
@@ -15,22 +20,23 @@ import numpy as np
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.normal import SLOPE
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.distances import RADIUS_KM
-from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Asked, Stack
 from dxprivacy.questions.counts import Count
 from dxprivacy.questions.densities import MOST_CELLS, Density
 from dxprivacy.questions.further import KM
 from dxprivacy.questions.grouped import Grouped
-from dxprivacy.questions.grouping import Reference
+from dxprivacy.questions.grouping import Reference, resolve
 from dxprivacy.questions.maps import MOST_CELLS as MOST_ON_MAP
 from dxprivacy.questions.quantiles import MOST_RAMPS, Quantiles
 
-_BIAS = 12  # a ramp moves a quantile by less than this part of its width, where numbers lie smoothly
+_LEAST_RAMPS = 10  # over the range: wider ones leave little of an answer
+_BIAS = 12  # a narrow ramp moves a quantile by less than this part of its width, where numbers lie smoothly
 _INTERVAL = 10  # a part of how wide its interval is, so that this counts too
 _MOST_ENTRIES = 2_000_000  # ramps or cells times values: what is worked out for each width that is tried
 _LESS = 0.5  # a cell of a map would hold this part of its noise, if records lay evenly
@@ -40,15 +46,65 @@ _FEW = 1_000  # records that it is chosen for, where nobody says how many there 
 def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | None) -> Stack:
     """The same questions, each with its width."""
     mine = share / len(asked.questions)
-    return Stack(tuple(_with_width(question, metric, mine, records or _FEW) for question in asked.questions))
+    rivals = _rivals(asked.questions, metric)
+    return Stack(
+        tuple(
+            _of_quantiles(question, metric, (share / many, share), records or _FEW)
+            if isinstance(question, Quantiles) and question.width is None
+            else _with_width(question, metric, mine, records or _FEW)
+            for question, many in zip(asked.questions, rivals, strict=True)
+        )
+    )
+
+
+def _rivals(questions: Sequence[Asked], metric: Metric) -> list[int]:
+    """Per question how many touch an attribute that it touches, itself included.
+
+    Where distances add up, two records that differ in one attribute are told apart by questions about it alone.
+    """
+    universe = metric.universe
+    everything = frozenset(range(len(universe.attributes)))
+    if metric.by_attribute is None:
+        return [len(questions)] * len(questions)
+    touched = [frozenset(resolve(name, universe).axis for name in q.names(universe)) or everything for q in questions]
+    return [max(sum(axis in other for other in touched) for axis in mine) for mine in touched]
+
+
+def _of_quantiles(question: Quantiles, metric: Metric, shares: tuple[Fraction, Fraction], records: int) -> Quantiles:
+    """The least error at the part of the policy that it will get; with a target, among those that meet it.
+
+    `shares`: that part, and the whole share, of which it gets more if other questions need less.
+    """
+    line = question.line(metric.universe)
+    widths = [steps for steps in _widths(line.steps) if steps <= 2 or -(-line.steps // steps) >= _LEAST_RAMPS]
+    narrow = sum(steps * line.tick <= line.gap for steps in widths)
+    widths = widths[max(narrow - 1, 0) :]  # ramps between two neighbours say no more, and are many
+    few = [steps for steps in widths if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES] or widths[-1:]
+    tried = [replace(question, width=steps * line.tick) for steps in few]
+    noises = [(one, *_least_noise(one, metric, Fraction(1))) for one in tried]
+    rated = [(_rated(one, workload, unit, shares, records), one) for one, unit, workload in noises]
+    return min(rated, key=lambda each: each[0], default=((0, 0.0), question))[1]
+
+
+def _rated(
+    question: Quantiles, workload: Workload, scales: Floats | None, shares: tuple[Fraction, Fraction], records: int
+) -> tuple[int, float]:
+    """Whether it misses its target, at the part that it will get and with all of it; then its squared error."""
+    if scales is None:
+        return len(shares) + 1, math.inf
+    misses, found = 0, list[float]()
+    for share in shares:
+        laws = laplace_laws((scales / float(share)).tolist())
+        errors = [answer.recipe.expected(laws, records, 0.0) for answer in workload.answers]
+        both = zip(errors, workload.answers, strict=True)
+        noise = max((e.rmse - e.hidden) ** 2 - answer.recipe.smoothing**2 for e, answer in both)
+        wide = max(e.noise_half_width for e in errors)
+        found.append(noise + (float(question.width or 0) / _BIAS) ** 2 + (wide / _INTERVAL) ** 2)
+        misses += question.within is not None and not all(e.good_enough(question.within) for e in errors)
+    return misses, found[0]
 
 
 def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) -> Asked:
-    if isinstance(question, Quantiles) and question.width is None:
-        line = question.line(metric.universe)
-        few = [steps for steps in _widths(line.steps) if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES]
-        tried = [replace(question, width=steps * line.tick) for steps in few]
-        return min(tried, key=lambda one: _error(one, metric, share, records), default=question)
     if isinstance(question, Count) and (places := question.places(metric.universe)) is not None:
         return replace(question, lengths=_lengths(places, metric, question.lengths))
     if isinstance(question, Density) and question.places(metric.universe) is not None:
@@ -106,8 +162,8 @@ def _one_two_five(x: float) -> Fraction:
 
 def _clear(question: Density, metric: Metric, share: Fraction, records: int) -> bool:
     """Whether the noise of a cell is at most a tenth of what it holds, as if numbers lay evenly over half a range."""
-    noisy, workload = _least_noise(question, metric, share)
-    if noisy is None:
+    scales, workload = _least_noise(question, metric, share)
+    if scales is None:
         return True  # refused later, with its reason
     span, width = _span(question, metric), float(question.width or 0)
     held = (
@@ -116,7 +172,7 @@ def _clear(question: Density, metric: Metric, share: Fraction, records: int) -> 
         * float(question.every or width / 2)
         / (span / 2)
     )
-    return math.sqrt(noisy[0].variance) * float(workload.units[0]) <= held / 10
+    return math.sqrt(laplace_laws(scales[:1].tolist())[0].variance) * float(workload.units[0]) <= held / 10
 
 
 def _span(question: Density, metric: Metric) -> float:
@@ -130,19 +186,9 @@ def _widths(steps: int) -> list[int]:
     return [width for width in series if width <= max(steps // 2, 1) and -(-steps // width) <= MOST_RAMPS]
 
 
-def _error(question: Quantiles, metric: Metric, share: Fraction, records: int) -> float:
-    """The squared error of noise and bias; infinite where no noise is enough."""
-    noisy, workload = _least_noise(question, metric, share)
-    if noisy is None:
-        return math.inf
-    errors = [answer.recipe.expected(noisy, records, 0.0) for answer in workload.answers]
-    worst, wide = max(e.rmse for e in errors), max(e.noise_half_width for e in errors)
-    return worst**2 + (float(question.width or 0) / _BIAS) ** 2 + (wide / _INTERVAL) ** 2
-
-
-def _least_noise(question: Asked, metric: Metric, share: Fraction) -> tuple[Sequence[Law] | None, Workload]:
-    """The least noise that is the same, in records, for all rows; None where no noise is enough."""
+def _least_noise(question: Asked, metric: Metric, share: Fraction) -> tuple[Floats | None, Workload]:
+    """The least scales that are the same, in records, for all rows; None where no noise is enough."""
     workload = question.on(metric.universe)
-    scales = np.array([1 / float(unit) for unit in workload.units])
+    scales: Floats = np.array([1 / float(unit) for unit in workload.units])
     bound = max_ratio(LaplaceCost(workload, scales), metric).upper
-    return (None if bound == math.inf else laplace_laws((scales * float(bound / share)).tolist())), workload
+    return (None if bound == math.inf else scales * float(bound / share)), workload

@@ -108,6 +108,29 @@ class SoftTable(Block):
             return np.zeros(len(total), dtype=np.int64), np.asarray(total, dtype=np.int64)
         return self.context(axis, uniform=uniform), np.asarray(total > 0, dtype=np.int64)
 
+    def widest(self, weights: Floats, *, absent: bool) -> tuple[Ints, Ints] | None:
+        """Two records with the largest column, in different groups: each shows all of it.
+
+        No two columns differ by more than both of them hold.  Not known beside one group alone, nor where rows weigh
+        differently.
+        """
+        if not len(weights) or not (weights == weights[0]).all():
+            return None
+        places = self.beside.ends(absent=absent)
+        sizes = np.stack([self._beside_at(cells) for cells in places])
+        cells, counted = np.where(sizes[0] > sizes[1], *places), sizes.max(axis=0)
+        groups = np.flatnonzero(counted == counted.max(initial=0))
+        if len(groups) < 2 or not counted[groups[0]]:
+            return None
+        value = np.abs(self.matrix).sum(axis=0).argmax()
+        ends = cells[groups[:2]] + self.universe.offsets(self.axis, np.array([value], dtype=np.int64))
+        return ends[:1], ends[1:]
+
+    def _beside_at(self, cells: Ints) -> Ints:
+        """How much a cell of its own counts in each group of the other attributes; 0 where it is in another one."""
+        row, amount = self.beside.place(cells)
+        return np.abs(np.where(row == np.arange(self.beside.rows), amount, 0))
+
     def lines(self, axis: int) -> tuple[Ints, Ints | None]:
         """A column is that of the value, times what stands beside it."""
         return super().lines(axis) if axis == self.axis else self.beside.lines(axis)

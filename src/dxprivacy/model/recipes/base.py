@@ -103,6 +103,11 @@ class Recipe(ABC):
         return ""
 
     @property
+    def smoothing(self) -> float:
+        """How far an answer is moved on purpose, so that less noise is needed: what errors hold of that."""
+        return 0.0
+
+    @property
     def part(self) -> Fraction | None:
         """The part of all records that it is about, where that had to be assumed."""
         return None

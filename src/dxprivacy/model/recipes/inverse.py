@@ -3,8 +3,10 @@
 Row k counts every record whose number lies below the k-th ramp, and a part of those on it, less a share of all records:
 ramps of one width lie side by side, from the least number to the largest.  So what row k counts lies between the number
 of records up to where ramp k starts and the number of those before it ends, and both ends of the interval follow from
-single rows: the first that may have reached the share, and the last that may not have passed it.  Each of the two is
-wrong only if one certain row, the same whatever the noise, is (docs/theorems.md).
+single rows: the first that may have reached the share, and the last that may not have passed it.  How far inside of a
+ramp an end lies follows from the row of that ramp and the one beyond it, since what lies before and behind the quantile
+counts no more than these.  Each end is wrong only if one of three certain rows, the same whatever the noise, is
+(docs/theorems.md).
 """
 
 import math
@@ -19,6 +21,7 @@ from dxprivacy.model.recipes.worked_out import WorkedOut
 
 _OF_COUNT = 0.98  # that the number of records is within its width, where it is private
 _OF_END = 0.97  # two-sided, so that one end is wrong with half of the rest: 2 % + 1.5 % + 1.5 %
+_OF_RAMP = 10  # of what an end may be wrong by, the part that each of two rows inside of a ramp gets
 
 
 class Ramps(NamedTuple):
@@ -116,18 +119,39 @@ class Inverse(WorkedOut):
         """How much wider ramps make an interval, on either side, on average; single steps make it no wider."""
         return float(self.ramps.width) if self.ramps.steps > 1 else 0.0
 
+    @property
+    def smoothing(self) -> float:
+        """How far smoothing moves the answer: as it does skewed numbers and bells, on average over where ramps lie.
+
+        An eighth of a width for a median, up to a quarter of it far from the middle, where ramps are as wide as a tenth
+        of the range; narrower ones do less (docs/known-limitations.md).
+        """
+        return self._blurred() * (1 + 2 * abs(float(self.at) - 1 / 2)) / 8
+
+    @property
+    def _of_row(self) -> float:
+        """How often the row that decides about an end stays within its width, two-sided."""
+        both = COVERAGE if self.count is None else _OF_END
+        return both if self.ramps.steps == 1 else 1 - (1 - both) * (1 - 2 / _OF_RAMP)
+
+    @property
+    def _of_inner(self) -> float:
+        """The same of each of the two rows that tell where inside of a ramp the end lies."""
+        return 1 - (1 - (COVERAGE if self.count is None else _OF_END)) / _OF_RAMP
+
     def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
-        """Errors of ranks, as if numbers lay evenly over half of their range."""
+        """Errors of ranks, as if numbers lay evenly over half of their range; and what smoothing does."""
         unit, slope, hidden = 1 / self._steps, self._per_rank(records), self.hidden(records)
         law = laws[self.first + self.ramps.number // 2]
         squared, typical = law.variance * unit**2, law.mean_absolute * unit
-        wide = float(law.half_width(COVERAGE if self.count is None else _OF_END)) * unit
+        wide = float(law.half_width(self._of_row)) * unit
         if self.count is not None:
             other, times = laws[self.count], abs(float(self.at - self.less))
             squared += other.variance * times**2
             typical += other.mean_absolute * times
             wide += float(other.half_width(_OF_COUNT)) * times
-        found = (math.sqrt(squared) * slope, typical * slope, wide * slope + self._blurred())
+        moved = self.smoothing
+        found = (math.hypot(math.sqrt(squared) * slope, moved), typical * slope + moved, wide * slope + self._blurred())
         rmse, mean, half = (min(x, 2 * self.reach) + hidden for x in found)
         return ErrorOf(rmse, mean, half, hidden)
 
@@ -136,8 +160,8 @@ class Inverse(WorkedOut):
         slope = self._per_rank(records)
         room = (within - self._blurred()) / slope if slope else math.inf
         if self.count is None:
-            return dict.fromkeys(self.rows, (room * self._steps, COVERAGE))
-        found = dict.fromkeys(self.rows, (room / 2 * self._steps, _OF_END))
+            return dict.fromkeys(self.rows, (room * self._steps, self._of_row))
+        found = dict.fromkeys(self.rows, (room / 2 * self._steps, self._of_row))
         return found | {self.count: (room / 2 / abs(float(self.at - self.less)), _OF_COUNT)}
 
     def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:  # noqa: ARG002
@@ -148,17 +172,16 @@ class Inverse(WorkedOut):
         value = min(max(self.value(z, records), whole[0]), whole[1])
         if sizes[0] < 1:
             return value, *whole
-        each = COVERAGE if self.count is None else _OF_END
         wanted = sorted(self._beyond * size for size in sizes)
         low, high = ramps.number, -1
         for k in range(ramps.number):
-            row, wide = Fraction(z[self.first + k]), laws[self.first + k].half_width(each)
+            row, wide = Fraction(z[self.first + k]), laws[self.first + k].half_width(self._of_row)
             if low == ramps.number and row + wide >= wanted[0]:
                 low = k
             if row - wide < wanted[1]:
                 high = k
-        step = Fraction(1, ramps.steps)
-        ends = ramps.at(low - 1 + step) - self.hides[0], ramps.at(high + 2 - step) + self.hides[1]
+        inner = _Inner(self, z, laws, sizes[1])
+        ends = inner.least(low - 1, wanted[0]) - self.hides[0], inner.most(high + 1, wanted[1]) + self.hides[1]
         return value, min(max(float(ends[0]), whole[0]), value), max(min(float(ends[1]), whole[1]), value)
 
     def value(self, rows: Sequence[Number], records: float) -> float:
@@ -196,6 +219,37 @@ class Inverse(WorkedOut):
     def vague(self, low: float, high: float) -> bool:
         """Where the interval is the whole range."""
         return low <= float(self.ramps.start) and high >= float(self.ramps.end)
+
+
+class _Inner:
+    """Where inside of a ramp a quantile lies at least and at most, if it lies on that ramp."""
+
+    def __init__(self, recipe: Inverse, z: Sequence[Number], laws: Sequence[Law], most: Fraction) -> None:
+        self.recipe, self.z, self.laws = recipe, z, laws
+        steps = recipe._steps
+        self.bottom, self.top = -recipe.less * most * steps, (1 - recipe.less) * most * steps  # of any row
+
+    def _row(self, k: int, side: int) -> Fraction:
+        """The least (-1) or the most (1) that a row counts; beyond the ramps nobody, or everybody."""
+        if not 0 <= k < self.recipe.ramps.number:
+            return self.bottom if k < 0 else self.top
+        at = self.recipe.first + k
+        found = Fraction(self.z[at]) + side * self.laws[at].half_width(self.recipe._of_inner)
+        return min(max(found, self.bottom), self.top)
+
+    def least(self, k: int, wanted: Fraction) -> Fraction:
+        """Before it no less is counted than by the ramp before, behind it no less than wanted."""
+        ramps = self.recipe.ramps
+        mine, before = self._row(k, 1), self._row(k - 1, -1)
+        part = (wanted - mine) / (wanted - before) if before <= mine < wanted else Fraction(0)
+        return ramps.at(k + max(Fraction(math.ceil(part * ramps.steps), ramps.steps), Fraction(1, ramps.steps)))
+
+    def most(self, k: int, wanted: Fraction) -> Fraction:
+        """Before it less is counted than wanted, behind it no more than by the ramp behind."""
+        ramps = self.recipe.ramps
+        mine, behind = self._row(k, -1), self._row(k + 1, 1)
+        part = (behind - mine) / (behind - wanted) if wanted < mine <= behind else Fraction(1)
+        return ramps.at(k + Fraction(min(math.floor(part * ramps.steps), ramps.steps - 1), ramps.steps))
 
 
 def _crossing(points: Sequence[Fraction], k: int, height: Fraction) -> Fraction:

@@ -119,7 +119,7 @@ class Where:
         name, ref = self.columns.reference(_bare(node.this))
         low, high = _bare(node.args["low"]), _bare(node.args["high"])
         ends = self.columns.constant(low), self.columns.constant(high)
-        if ref.entry is not None and ref.entry.counts_more:
+        if ref.counts_more:
             first = self._checked(low, name, ref, self._compared(low, ">=", ends[0]))
             return first + self._checked(high, name, ref, self._compared(high, "<=", ends[1]))
         try:

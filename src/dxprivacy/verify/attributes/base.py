@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from dxprivacy.verify import reading
 from dxprivacy.verify.orders import Condition, Order, PointOrder
 from dxprivacy.verify.reading import decimal, refuse
+from dxprivacy.verify.words import number_text
 
 OTHER = "other"
 _COMMON = ("kind", "name", "column", "other", "other_value")
@@ -126,6 +127,25 @@ class Attribute(ABC):
     def cells(self) -> Cells | None:
         """What it, or an entry of it, is cut into."""
         return None
+
+    def counts_as(self, name: str) -> tuple[str, str, str] | None:
+        """What of a cell a number of it or of a property counts as, how wide that is, and how much it hides at most."""
+        if (cells := self.cells) is None:
+            return None
+        end = {"low": "lower end", "middle": "middle", "high": "upper end"}[cells.cell_value]
+        return end, number_text(cells.step), number_text(max(self.hides(name)))
+
+    def order_of(self, fact: str, where: str) -> Order | None:  # noqa: ARG002
+        """Where its values stand by a property, if these are cells."""
+        return None
+
+    def told_of(self, fact: str, name: str, condition: Condition, where: str) -> str | None:  # noqa: ARG002
+        """A condition on a property by what is really counted; None where that is what it says."""
+        return None
+
+    def stands_for(self, fact: str) -> str:  # noqa: ARG002
+        """What a property is about, where that is not what its name says."""
+        return ""
 
     @property
     def range(self) -> str | None:

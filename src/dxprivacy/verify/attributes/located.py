@@ -9,9 +9,9 @@ from typing import Any
 from dxprivacy.verify import reading
 from dxprivacy.verify.attributes.base import Attribute, Property
 from dxprivacy.verify.attributes.points import Points
-from dxprivacy.verify.orders import Condition
+from dxprivacy.verify.orders import Condition, SideOrder
 from dxprivacy.verify.reading import decimal, refuse
-from dxprivacy.verify.words import number_text
+from dxprivacy.verify.words import number_text, rough_text
 
 _MOST_CELLS = 250_000
 _EXACT = 1 << 100
@@ -35,14 +35,21 @@ class Nearest(Points):
             raise refuse("does not say how places are found", where)
         _two_columns(spec, where)
         self.earth = earth = reading.flag(spec["earth"], f"{where} earth")
-        if spec["reach"] is not None:
-            reading.positive(spec["reach"], f"{where} reach")
+        self.reach = None if spec["reach"] is None else reading.positive(spec["reach"], f"{where} reach")
         rows = reading.coordinates(spec["coordinates"], where)
         if len(rows[0]) != 2:
             raise refuse("has places that are not found by two numbers", where)
         named = {fact.name for fact in self.properties}
         own = [Property(name, [_shortest(row[k]) for row in rows]) for k, name in enumerate(_NAMES[earth])]
-        self.properties = [*(fact for fact in own if fact.name not in named), *self.properties]
+        self._own = {fact.name for fact in own} - named
+        self.properties = [*(fact for fact in own if fact.name in self._own), *self.properties]
+
+    def stands_for(self, fact: str) -> str:
+        """Coordinates are those of the list."""
+        if fact not in self._own:
+            return ""
+        far = "" if self.reach is None else f", at most {number_text(self.reach)}{' km' if self.earth else ''} away"
+        return f"that of the nearest listed place{far}"
 
 
 def _shortest(number: Any) -> str:
@@ -104,6 +111,33 @@ class Grid(Attribute):
 
     def unit_of(self, fact: str) -> str:
         return f"{self.name}.{fact}"
+
+    def _side(self, fact: str) -> int:
+        return _NAMES[self.earth].index(fact)
+
+    def order_of(self, fact: str, where: str) -> SideOrder:
+        """The steps of a side, from which nothing cuts a part."""
+        which, columns = self._side(fact), len(self._texts[1])
+        places = [divmod(k, columns)[which] for k in range(self.listed)]
+        return SideOrder(f"{self.name}.{fact}", self._sides[which], places, where)
+
+    def told_of(self, fact: str, name: str, condition: Condition, where: str) -> str | None:
+        """A range from one end of a step to below another."""
+        return f"{name} {self.order_of(fact, where).told(*condition)}" if isinstance(condition, tuple) else None
+
+    def hides(self, name: str) -> tuple[Fraction, Fraction]:
+        """Half a step, and a fortieth, by which a middle may be rounded."""
+        if name not in _NAMES[self.earth]:
+            return super().hides(name)
+        low, high, steps = self._sides[self._side(name)]
+        most = (high - low) / steps * Fraction(21, 40)
+        return most, most
+
+    def counts_as(self, name: str) -> tuple[str, str, str] | None:
+        if name not in _NAMES[self.earth]:
+            return None
+        low, high, steps = self._sides[self._side(name)]
+        return "middle", rough_text((high - low) / steps), rough_text(self.hides(name)[0])
 
 
 def _step(number: float, low: Fraction, high: Fraction, steps: int) -> int | None:

@@ -8,11 +8,16 @@ from dxprivacy.verify.words import number_text
 
 
 def clamped(question: Worded) -> list[str]:
-    """That the ends of a range which clamps hold more than their own."""
+    """That coordinates are those of listed places, and that the ends of a range which clamps hold more than theirs."""
     if question.edition == 2:
         return []
     touched = [resolve(name, question.universe, question.where) for name in question.touched]
+    listed = [(of.name, of.attribute.stands_for(of.fact.name)) for of in touched if of.fact is not None]
     return [
+        f"{name} is {what}: answers and intervals are about it, not about where records lie"
+        for name, what in listed
+        if what
+    ] + [
         f"{named.name} outside its range counts as the nearest end, so its first and last value hold all that lies "
         "beyond: how far that moves an answer is not known"
         for named in touched
@@ -63,31 +68,30 @@ def left_out_of(of: Named, called: str, unit: str) -> list[str]:
     attribute, behind, out = of.attribute, f" {unit}" if unit else "", []
     if attribute.other and not attribute.complete:
         out.append(f"records whose {attribute.name} is missing or invalid are left out of “{called}”")
-    if (cells := attribute.cells) is not None:
-        end = {"low": "lower end", "middle": "middle", "high": "upper end"}[cells.cell_value]
+    if (counts := attribute.counts_as("" if of.fact is None else of.fact.name)) is not None:
+        end, step, _ = counts
         out.append(
-            f"{of.name} counts as the {end} of its step of {number_text(cells.step)}{behind}: what this can hide of "
-            f"“{called}” is in errors and intervals"
+            f"{of.name} counts as the {end} of its step of {step}{behind}: what this can hide of “{called}” is in "
+            "errors and intervals"
         )
     return out
 
 
 def in_cells(of: Named, unit: str, edition: int) -> list[str]:
     """How far what a cell counts as may be from the number."""
-    cells = of.attribute.cells
-    if cells is None:
+    counts, cells = of.attribute.counts_as("" if of.fact is None else of.fact.name), of.attribute.cells
+    if counts is None:
         return []
     behind = f" {unit}" if unit else ""
-    step = f"its step of {number_text(cells.step)}{behind}"
-    if edition == 2:
+    end, size, most = counts
+    step = f"its step of {size}{behind}"
+    if edition == 2 and cells is not None:
         clamped = "; numbers outside the range count as the nearest end" if cells.clamp else ""
         half = number_text(cells.step / 2 * of.attribute.together(of.name))
         return [
             f"{of.name} counts as the middle of {step}: this moves a mean by at most {half}{behind}, a sum by at most "
             f"that much per record{clamped}"
         ]
-    end = {"low": "lower end", "middle": "middle", "high": "upper end"}[cells.cell_value]
-    most = number_text(max(of.attribute.hides(of.name)))
     return [
         f"{of.name} counts as the {end} of {step}: errors and intervals include the most that this can hide, "
         f"{most}{behind} of a mean, that much per record of a sum"

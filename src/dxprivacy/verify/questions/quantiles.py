@@ -61,6 +61,17 @@ class Quantile(WorkedOut):
         return self.ramps.ticks == 1
 
     @property
+    def _each(self) -> Fraction:
+        """How often the row that decides about an end stays within its width; of ramps, some is left for two more."""
+        both = _COVERAGE if self.count is None else _OF_END
+        return both if self.ramps.ticks == 1 else 1 - (1 - both) * Fraction(8, 10)
+
+    @property
+    def _inner(self) -> Fraction:
+        """The same of these two."""
+        return 1 - (1 - (_COVERAGE if self.count is None else _OF_END)) / 10
+
+    @property
     def _steps(self) -> int:
         return self.ramps.ticks * self.less.denominator
 
@@ -74,16 +85,17 @@ class Quantile(WorkedOut):
         blurred = float(self.ramps.width) if self.ramps.ticks > 1 else 0.0
         middle = laws[self.ramps.number // 2]
         squares, sizes = middle.variance * unit**2, middle.mean_absolute * unit
-        widths = [float(h) * unit for h in middle.widths(_COVERAGE if self.count is None else _OF_END)]
+        widths = [float(h) * unit for h in middle.widths(self._each)]
         if self.count is not None:
             times = abs(float(self.at - self.less))
             squares += laws[-1].variance * times**2
             sizes += laws[-1].mean_absolute * times
             widths = [w + float(h) * times for w in widths for h in laws[-1].widths(_OF_COUNT)]
         most = 2 * self._reach
+        moved = blurred * (1 + 2 * abs(float(self.at) - 0.5)) / 8
         return (
-            min(math.sqrt(squares) * slope, most) + hidden,
-            min(sizes * slope, most) + hidden,
+            min(math.sqrt(squares * slope**2 + moved**2), most) + hidden,
+            min(sizes * slope + moved, most) + hidden,
             [min(w * slope + blurred, most) + hidden for w in widths],
         )
 
@@ -106,15 +118,29 @@ class Quantile(WorkedOut):
     def _ends(
         self, rows: Sequence[int | float | Fraction], laws: Sequence[Any], sizes: tuple[Fraction, Fraction]
     ) -> tuple[float, float]:
-        each = _COVERAGE if self.count is None else _OF_END
         wanted = sorted((self.at - self.less) * self._steps * size for size in sizes)
         number = self.ramps.number
-        spans = [(Fraction(rows[k]), laws[k].widths(each)[0]) for k in range(number)]
+        spans = [(Fraction(rows[k]), laws[k].widths(self._each)[0]) for k in range(number)]
         first = next((k for k, (row, wide) in enumerate(spans) if row + wide >= wanted[0]), number)
         last = max((k for k, (row, wide) in enumerate(spans) if row - wide < wanted[1]), default=-1)
-        tick = Fraction(1, self.ramps.ticks)
-        low, high = self.ramps.at(first - 1 + tick) - self.hides[0], self.ramps.at(last + 2 - tick) + self.hides[1]
-        return float(low), float(high)
+        lowest, highest = (share * sizes[1] * self._steps for share in (-self.less, 1 - self.less))
+
+        def counts(k: int, side: int) -> Fraction:
+            """What a row may count, on one side; before the first ramp nobody, behind the last everybody."""
+            if k < 0 or k >= number:
+                return lowest if k < 0 else highest
+            found = Fraction(rows[k]) + side * Fraction(laws[k].widths(self._inner)[0])
+            return min(max(found, lowest), highest)
+
+        ticks, low, high = self.ramps.ticks, 1, self.ramps.ticks - 1
+        here, before = counts(first - 1, 1), counts(first - 2, -1)
+        if before <= here < wanted[0]:
+            low = max(math.ceil(ticks * (wanted[0] - here) / (wanted[0] - before)), low)
+        here, behind = counts(last + 1, -1), counts(last + 2, 1)
+        if wanted[1] < here <= behind:
+            high = min(math.floor(ticks * (behind - here) / (behind - wanted[1])), high)
+        ends = self.ramps.at(first - 1 + Fraction(low, ticks)), self.ramps.at(last + 1 + Fraction(high, ticks))
+        return float(ends[0] - self.hides[0]), float(ends[1] + self.hides[1])
 
     def _value(self, rows: Sequence[int | float | Fraction], records: int) -> float:
         heights = _rising([Fraction(rows[k]) for k in range(self.ramps.number)])

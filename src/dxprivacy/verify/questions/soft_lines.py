@@ -255,14 +255,6 @@ class Density(ByGroups):
             raise refuse("is wider than its range, or by groups of itself", self.where)
         every = self.every or width / 2
         unit = of.unit(self.universe)
-        wide = f"{number_text(STRETCH * width)} {unit}".rstrip()
-        notes = [
-            *left_out_of(of, self.called, unit),
-            f"{self.called}: every record counts evenly over {wide} around its {of.name}, so that borders are soft; "
-            "intervals are for these counts",
-            *clamped(self),
-            *left_out(self),
-        ]
         if of.attribute.other:
             self.leave_out_other(found, axis)
         first, last = (low - line.step / 2) / every, (high + line.step / 2) / every
@@ -270,12 +262,22 @@ class Density(ByGroups):
         if stop - start > _MOST_CELLS:
             raise refuse("has too many cells", self.where)
         edges = [k * every for k in range(start, stop + 1)]
-        before = Fraction(0) if line.step else line.tick / 2
+        named_whole = not line.step and all(x.denominator == 1 for x in (*line.numbers, *edges))
+        before = Fraction(1, 2) if named_whole else Fraction(0)
         parts, whole = parted(line, [edge - before for edge in edges[1:-1]], STRETCH * width, self.where)
         inside = found.groups.get(axis, [0] * self.universe.shape[axis])
         columns = [dict(enumerate(p)) if g >= 0 else {} for p, g in zip(parts, inside, strict=False)]
         columns += [{}] * (self.universe.shape[axis] - len(parts))
         cells = [line.order.label(a, b) for a, b in pairwise(edges)]
+        wide = f"{number_text(STRETCH * width)} {unit}".rstrip()
+        beyond = f"; what would lie beyond counts in the first cell ({cells[0]}) and in the last ({cells[-1]})"
+        notes = [
+            *left_out_of(of, self.called, unit),
+            f"{self.called}: every record counts evenly over {wide} around its {of.name}, so that borders are soft; "
+            f"intervals are for these counts{beyond if len(cells) > 1 else ''}",
+            *clamped(self),
+            *left_out(self),
+        ]
         block = Soft(axis, len(cells), columns, beside(found, axis), Fraction(1, whole), Fraction(0))
         return self._by_cells(found, block, [((of.name, cell),) for cell in cells], notes)
 

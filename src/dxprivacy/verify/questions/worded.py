@@ -79,14 +79,14 @@ class Worded(Question):
         if isinstance(wanted, Comparison):
             return write(name, wanted)
         if isinstance(wanted, (list, tuple)):
-            return (named.entry and named.entry.told(name, wanted, self.where)) or write(name, wanted)
+            return named.told(name, wanted, self.where) or write(name, wanted)
         more = False
 
         def say(part: Condition | Comparison) -> str:
             nonlocal more
             if isinstance(part, Comparison):
                 return compares(part)
-            known = named.entry and named.entry.told("", part, self.where)
+            known = named.told("", part, self.where)
             more = more or bool(known)
             return known[1:] if known else write_plain(part, logic=True)
 

@@ -14,9 +14,11 @@ from dxprivacy.accounting import closest_told_apart
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError
+from dxprivacy.mechanisms.laplace.plain_choice import chosen_quantile
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import WithAbsent, with_absent
 from dxprivacy.model.universe import Universe
+from dxprivacy.questions.grammar import parse
 
 AGE = Integers(name="age", low=0, high=9, has_other=False)
 SEX = Values(name="sex", values=("M", "F"), has_other=False)
@@ -223,3 +225,45 @@ def test_a_gain_beyond_all_measure_is_not_shown_but_the_pair_that_makes_it():
     assert "100,000×" not in shown
     assert "because of 0 – 1, 0.000001" in shown
     assert dx.plots.plan_page(plan).count("because of 0 – 1") == 1
+
+
+INCOMES = dx.Universe(
+    [dx.Numbers(name="income", low=0, high=500_000, step=1000), dx.Values(name="sex", values=("F", "M"))]
+)
+BY_TEN_THOUSAND = dx.metrics.attributes(INCOMES, {"income": {"epsilon": 1, "per": 10_000}, "sex": 1})
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.05, 1.0])
+@pytest.mark.parametrize("at", ["0.5", "0.9"])
+def test_a_quantile_under_plain_dp_errs_as_the_exponential_mechanism_does(epsilon, at):
+    """Its law over all candidates, worked out one by one for numbers that lie evenly over half of the range."""
+    recipe = parse(f"quantile {at} of income").on(INCOMES).answers[0].recipe
+    records, share = 10_000, float(at)
+    places = np.linspace(0, 2 * recipe.reach, 200_001)
+    ranks = np.clip((places - recipe.reach / 2) / recipe.reach, 0, 1) * records
+    law = np.exp(-epsilon / 2 * np.abs(ranks - share * records))
+    law /= law.sum()
+    off = np.abs(places - recipe.reach * (0.5 + share))
+    found = chosen_quantile(recipe, epsilon, records, grouped=False)
+    assert found.typical - found.hidden == pytest.approx(float(law @ off), rel=0.01, abs=5)
+    assert found.rmse - found.hidden == pytest.approx(math.sqrt(float(law @ off**2)), rel=0.01, abs=5)
+    held = float(law[off <= found.noise_half_width].sum())
+    assert held == pytest.approx(0.95, abs=0.01) or found.noise_half_width < 10
+
+
+def test_medians_are_compared_with_a_choice_and_not_with_ramps():
+    """Noise on the same ramps would be ± 499,500 under plain DP, where one chosen number is ± 1,600."""
+    plan = dx.plan("median income", BY_TEN_THOUSAND, rows=10_000)
+    strict = plan.baselines.strict[0]
+    assert strict.half_width < 5_000
+    (question,) = plan.baselines.questions
+    assert 1 <= question.gain < 5
+
+
+@pytest.mark.parametrize("asked", ["correlation income, income", "sd income by sex", "median income by sex"])
+def test_nobody_errs_more_than_the_middle_of_what_is_possible(asked):
+    plan = dx.plan(asked, BY_TEN_THOUSAND, rows=50)
+    for answer, error, ours in zip(plan.workload.answers, plan.baselines.strict, plan.errors, strict=True):
+        hidden = error.hidden if "median" in asked else 0.0
+        most = max(answer.recipe.guess((), 50) + hidden, ours.half_width)
+        assert error.half_width <= most * (1 + 1e-12)

@@ -7,6 +7,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.mechanisms.laplace.matrix_mechanism import _without_offset
+from dxprivacy.model.blocks import SoftTable
 from dxprivacy.optimise.strategies import Problem
 from dxprivacy.optimise.strategies.polish import search
 from dxprivacy.optimise.watch import Watch
@@ -18,6 +19,46 @@ def all_ranges(n):
 
 def total(plan):
     return float((plan.expected_rmse**2).sum())
+
+
+LOANS = dx.Universe(
+    [
+        dx.Numbers(name="income", low=0, high=500_000, step=1000),
+        dx.Values(name="verified", values=("no", "some", "yes")),
+    ]
+)
+LENT = dx.metrics.attributes(LOANS, {"income": {"epsilon": 1, "per": 10_000}, "verified": 1})
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "median income width 0",
+        "median income by verified width 0",
+        "density income by verified",
+        "density income",
+    ],
+)
+def test_plans_and_their_comparisons_look_at_few_pairs(asked, monkeypatch):
+    """Of 500 steps in three groups: the screen of such a plan took minutes, for all pairs of records several times."""
+    looked = []
+    monkeypatch.setattr(SoftTable, "differences", _counting(SoftTable.differences, looked))
+    assert str(dx.plan(asked, LENT, rows=10_000))
+    assert sum(looked) < 1_000_000
+
+
+def test_a_spread_over_many_records_is_compared_table_by_table_and_the_plan_says_so():
+    plan = dx.plan("variance income by verified", LENT, rows=10_000)
+    assert plan.baselines.questions[0].by_table
+    assert "very many answers or records are taken as they are asked" in " ".join(str(plan).split())
+
+
+def _counting(looking, looked):
+    def differences(self, i, j):
+        looked.append(len(i))
+        return looking(self, i, j)
+
+    return differences
 
 
 def test_a_search_leaves_no_offset_behind():
