@@ -18,6 +18,7 @@ from dxprivacy.model.blocks.one_hot import OneHot
 from dxprivacy.model.occupied import Occupied
 
 MOST_ENTRIES = 20_000_000  # parts times values, and groups beside times values
+_AT_ONCE = 2_000_000  # entries of pairs that are compared together
 
 
 class SoftTable(Block):
@@ -146,6 +147,33 @@ class SoftTable(Block):
         return which, row[which] * self.parts_each + self._part[at], weight[which] * self._amount[at]
 
     def differences(self, i: Ints, j: Ints) -> Differences:
+        """Beside the same group neighbours differ in few parts of many: these are found without sorting all others."""
+        (row_i, by_i), (row_j, by_j) = self.beside.place(i), self.beside.place(j)
+        alike = (row_i == row_j) & (by_i == by_j) & (by_i != 0)
+        some, others = np.flatnonzero(alike), np.flatnonzero(~alike)
+        many = max(_AT_ONCE // self.parts_each, 1)
+        found = [self._beside_each_other(i, j, some[a : a + many], row_i, by_i) for a in range(0, len(some), many)]
+        if len(others) or not found:
+            pair, row, amount = self._sorted_out(i[others], j[others])
+            found.append((others[pair], row, amount))
+        pair, row, amount = (np.concatenate([part[side] for part in found]) for side in range(3))
+        order = np.argsort(pair, kind="stable")
+        return pair[order], row[order], amount[order]
+
+    def _beside_each_other(self, i: Ints, j: Ints, pairs: Ints, row: Ints, by: Ints) -> Differences:
+        """Of pairs whose other attributes count alike: where two columns differ."""
+        u, v = (self.universe.along(self.axis, cells[pairs]) for cells in (i, j))
+        apart = np.abs(self._lines[u] - self._lines[v])
+        which, part = np.nonzero(apart)
+        at = pairs[which]
+        return at, row[at] * self.parts_each + part, np.abs(by[at]) * apart[which, part]
+
+    @cached_property
+    def _lines(self) -> Ints:
+        """A value's column in each line."""
+        return read_only(np.ascontiguousarray(self.matrix.T))
+
+    def _sorted_out(self, i: Ints, j: Ints) -> Differences:
         ends = [self._entries(i), self._entries(j)]
         pair, row = (np.concatenate([end[side] for end in ends]) for side in (0, 1))
         amount = np.concatenate([ends[0][2], -ends[1][2]])
