@@ -13,9 +13,12 @@ def only_along(metric: Metric, axes: Container[int]) -> Metric:
     Pairs that differ in one attribute generate a sum over attributes, so that the largest ratio over several of these
     metrics, which have all attributes between them, is that of the whole one.
 
-    >>> from dxprivacy import metrics
-    >>> both = metrics.product([metrics.constant(2, 1), metrics.constant(3, 2)])
-    >>> only_along(both, (1,)).exact(0, 1), only_along(both, (1,)).exact(0, 3)
+    >>> from dxprivacy.attributes.values import Values
+    >>> from dxprivacy.metrics import attributes
+    >>> from dxprivacy.model.universe import Universe
+    >>> two = [Values(name=name, values=("x", "y"), has_other=False) for name in ("a", "b")]
+    >>> both = attributes(Universe(two), {"a": 1, "b": 2})
+    >>> only_along(both, (1,)).exact(0, 1), only_along(both, (1,)).exact(0, 2)
     (Fraction(2, 1), inf)
     """
     base = present(metric)
