@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import tracemalloc
 from fractions import Fraction as F
 
 import numpy as np
@@ -11,13 +12,26 @@ import pytest
 from map_models import random_maps, random_policy
 
 import dxprivacy as dx
+from dxprivacy import metrics
 from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting.costs import SumCost
 from dxprivacy.accounting.only import only_along
 from dxprivacy.accounting.with_wholes import laplace_cost
+from dxprivacy.attributes.base import Property
+from dxprivacy.attributes.points import Points
+from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, TooLarge
+from dxprivacy.exact.normal import below
+from dxprivacy.ledger.leftover import Leftover
 from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.metrics import AttributeSum
+from dxprivacy.metrics.alone import discrete
+from dxprivacy.metrics.points import PLACES, Euclidean
+from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import gather
 from dxprivacy.verify import verify_data
+from dxprivacy.verify.questions import ask
+from dxprivacy.verify.universe import Universe as Read
 
 REFUSED = (QuestionError, SeparatesIdentical, TooLarge)
 
@@ -127,10 +141,6 @@ def test_attributes_beside_a_map_are_looked_at_too():
 
 def test_a_metric_of_other_places_is_refused():
     """Distances must be those of the places that the map shows: a policy cannot pretend that they are far apart."""
-    from dxprivacy.attributes.points import Points
-    from dxprivacy.metrics.points import Euclidean
-    from dxprivacy.model.universe import Universe
-
     shown = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 5.0]])
     universe = Universe([Points(name="home", ids=("a", "b", "c"), coordinates=shown, has_other=False)])
     with pytest.raises(NotCertified, match="needs distances between its places"):
@@ -150,3 +160,82 @@ def test_a_metric_along_some_attributes_asks_nothing_about_others():
         for j in range(i):
             finite = [part.exact(i, j) for part in parts if part.exact(i, j) < math.inf]
             assert all(d == metric.exact(i, j) for d in finite)
+
+
+def places_alone(rows, per="1", kind="euclidean", **how):
+    coordinates = np.array(rows, dtype=np.float64)
+    ids = tuple(f"p{k}" for k in range(len(rows)))
+    home = Points(name="home", ids=ids, coordinates=coordinates, has_other=False, **how)
+    return PLACES[kind](Universe([home]), coordinates, F(per))
+
+
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e15])
+@pytest.mark.parametrize("edge", [0.0, 1.0])
+def test_a_map_far_larger_than_its_width_counts_what_lies_near_an_edge(far, edge):
+    """Beside places that are far away, differences of coordinates must not be lost in floats."""
+    near = [[edge + 0.06249, 0.0], [edge + 0.06251, 0.0]]
+    metric = places_alone([[-far, 0.0], [far, 0.0], *near])
+    plan = make_plan(gather(f"density home width 1 every {far / 10:.0f}"), metric, rows=100)
+    for _, _, allowed, loss in losses(plan):
+        assert loss <= allowed
+    columns = plan.counted.columns(np.array([2, 3]))
+    moved = [below(F(x)) for x, _ in near]  # 0 is an edge
+    assert abs(int(np.abs(columns[:, 0] - columns[:, 1]).sum()) - 2 * abs(moved[0] - moved[1])) <= 4 or edge
+    assert [c.name for c in verify_data(json.loads(json.dumps(plan.to_dict())))][-1] == "worst case"
+
+
+def test_steps_are_exact_on_maps_a_million_widths_wide():
+    rng = random.Random(5)
+    rows = [[F(rng.randint(-(10**6), 10**6)) + F(rng.randint(-9, 9), 10**7) for _ in range(2)] for _ in range(60)]
+    rows = [[float(x) for x in row] for row in rows]
+    metric = places_alone([[-1e6, -1e6], [1e6, 1e6], *rows])
+    asked = gather("density home width 1 every 20000")
+    universe = Read(json.loads(json.dumps(metric.universe.to_dict())))
+    (theirs,) = ask(json.loads(json.dumps(asked.to_dict())), universe).blocks
+    (mine,) = asked.on(metric.universe).blocks
+    assert [part.tolist() for part in mine.parts()] == [list(part) for part in theirs.arrays()]
+
+
+def test_wide_bells_over_many_cells_take_no_memory():
+    metric = places_alone([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0], [100.0, 100.0], [50.0, 50.0]], per="1/100")
+    tracemalloc.start()
+    plan = make_plan(gather("density home width 50 every 0.8"), metric, rows=1000)
+    _ = plan.errors, plan.worst_epsilon
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert plan.workload.rows == 15_625
+    assert peak < 200_000_000
+
+
+def test_one_spot_in_the_map_and_out_of_it_is_refused():
+    side = Property("side", ("A", "B", "A", "B"))
+    metric = places_alone([[0.0, 0.0], [0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], per="1/100", facts=(side,))
+    with pytest.raises(SeparatesIdentical):
+        make_plan(gather("density home where side=A width 20"), metric, rows=1000)
+
+
+OPPOSITE, LINE = [[0.0, 0.0], [1e-7, 179.9]], [[0.0, 0.01 * k] for k in range(40)]
+
+
+@pytest.mark.parametrize("rows", [OPPOSITE, LINE, [[b, 7.0] for _, b in LINE]])
+def test_places_in_a_line_or_opposite_each_other_are_verified(rows):
+    plan = make_plan(gather("density home width 10"), places_alone(rows, "1/100", "great-circle"), rows=100)
+    assert [c.name for c in verify_data(json.loads(json.dumps(plan.to_dict())))][-1] == "worst case"
+
+
+def test_a_single_place_with_one_distance_costs_nothing_along_it():
+    home = Points(name="home", ids=("p",), coordinates=np.zeros((1, 2)), has_other=False)
+    sex = Values(name="sex", values=("x", "y"), has_other=False)
+    parts = [discrete(Universe([home]), F(1)), discrete(Universe([sex]), F(1))]
+    plan = make_plan(gather("density home by sex width 1"), AttributeSum(Universe([home, sex]), parts), rows=10)
+    assert [c.name for c in verify_data(json.loads(json.dumps(plan.to_dict())))][-1] == "worst case"
+
+
+def test_what_is_left_beside_a_map_is_not_more_than_along_its_neighbours(tmp_path):
+    """Where records may be absent, no way over neighbours may be forgotten."""
+    rows = [[0.2 * k, 0.0] for k in range(30)]
+    metric = metrics.with_absent(places_alone(rows), F(29, 10), max_records=1000)
+    plan = make_plan(gather("density home width 0.5"), metric, rows=100, share=F(9, 10))
+    left = Leftover(SumCost(metric.universe, [plan.cost]), metric)
+    steps = [float(metric.exact(k, k + 1)) - float(plan.cost.exact(k, k + 1)) for k in range(29)]
+    assert left.between(0, 29).left <= sum(steps) * (1 + 1e-9)

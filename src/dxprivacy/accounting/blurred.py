@@ -66,6 +66,8 @@ def _of_places(block: Blurred, metric: Metric) -> Exact:
     axes = metric.by_attribute
     along = present(metric) if axes is None else axes[block.axis]
     if isinstance(along, Constant):  # any two records may differ by two
+        if along.universe.size < 2:
+            return Fraction(0)
         return Fraction(2 * block.most) / along.epsilon if along.epsilon else math.inf
     space = along.embedding if axes is not None else None
     if space is None or not _fits(space, block):

@@ -112,7 +112,7 @@ def _beside_wholes(loss: RowsCost | SumCost, metric: Metric) -> Bound:
         if rows is not None and rows.terms:
             one = _max_ratio(rows, only)
             one = replace(one, rule=f"{one.rule}, and {called}")
-        near = only.closest if part else None
+        near = (only.closest or metric.closest) if part else None
         witness = one.witness or (near.pair if near is not None else None)
         found.append(replace(one, upper=one.upper + part, lower=one.lower + part, witness=witness))
     best = max(found, key=lambda one: one.lower)

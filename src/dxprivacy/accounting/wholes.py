@@ -100,8 +100,8 @@ class _Map(Whole):
         return self.changed / float(least) * (1 + 2.0**-50) if least else math.inf
 
     def proposed(self, metric: Metric) -> Floats:
-        most = blurred.unit_part(self.block, metric).most
-        return np.where(self.block.peak_of_row > 0, float(most), 0.0)
+        most = float(blurred.unit_part(self.block, metric).most)
+        return np.where(self.block.peak_of_row > 0, most if math.isfinite(most) else 1.0, 0.0)
 
     def closest(self, metric: Metric) -> Extreme | None:
         return blurred.closest_places(self.block, metric)

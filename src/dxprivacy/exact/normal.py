@@ -17,6 +17,8 @@ BITS = 30
 STEPS = 1 << BITS
 FARTHEST = 7
 """Standard deviations beyond which nothing is left: there lies less than 2^-39 of the bell, half a step is 2^-31."""
+NEAR = FARTHEST + 1
+"""Standard deviations within which floats are asked at all."""
 SLOPE = Fraction(797884560802865356, 10**18)
 """Not less than sqrt(2 / pi): how fast bells that move apart begin to differ."""
 
@@ -53,8 +55,8 @@ def all_below(z: Floats, exactly: Callable[[int, int], Fraction]) -> Ints:
     near: Floats = ndtr(z) * STEPS
     out = np.floor(near + 0.5).astype(np.int64)
     unsure = np.abs(near + 0.5 - np.rint(near + 0.5)) <= _UNSURE * STEPS
-    unsure &= np.abs(z) < FARTHEST + 1
-    out = np.where(np.abs(z) >= FARTHEST + 1, np.where(z < 0, 0, STEPS), out)
+    unsure &= np.abs(z) < NEAR
+    out = np.where(np.abs(z) >= NEAR, np.where(z < 0, 0, STEPS), out)
     for line, place in np.argwhere(unsure).tolist():
         out[line, place] = below(exactly(line, place))
     return np.asarray(out, dtype=np.int64)

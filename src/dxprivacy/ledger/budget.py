@@ -90,7 +90,7 @@ def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
     """By how much the new cost would have to shrink to fit, on the covering pairs."""
     factor = 1.0
     plan = cover(SumCost(metric.universe, [*before.costs, new]), metric, walks=True)
-    if plan.walks:
+    if plan.walks or new.flat:  # what takes the same part of all distances has no pairs of its own
         return _fitting_by_walks(before, new, metric)
     for i, j in plan.pairs():
         d, used, wanted = metric.pairwise(i, j), before.pairwise(i, j), new.pairwise(i, j)

@@ -267,6 +267,8 @@ class Leftover:
         n = len(alike)
         everything = np.arange(n, dtype=np.int64)
         parts = sum(len(term.parts) for term in terms) or 1
+        if self._flat.along and self.universe.absent is not None:  # a way over the absent one is cut off differently
+            return everything
         if contexts is None or n * n * len(contexts) > min(_MATRIX, _WORK // parts):
             return everything
         u, v = np.divmod(np.arange(n * n, dtype=np.int64), n)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -18,8 +18,8 @@ import numpy as np
 from dxprivacy.attributes.grid import COORDINATE_NAMES, Grid
 from dxprivacy.attributes.points import Points
 from dxprivacy.errors import QuestionError, TooLarge
-from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.normal import BITS, STEPS, all_below
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.normal import BITS, NEAR, STEPS, all_below
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.blocks.blurred import Bell
 from dxprivacy.model.plane import Plane
@@ -188,42 +188,51 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """How much of each place lies between the edges along one side: a run of steps for each different coordinate."""
+    """How much of each place lies between the edges along one side: a run of steps for each different coordinate.
+
+    `cells` are those in which the runs begin.
+    """
 
     which: Ints
     steps: Ints
+    cells: Ints
     firsts: Ints
     lengths: Ints
 
     @classmethod
     def of(cls, found: Map, side: int) -> "_Side":
+        """All of a bell lies within `NEAR` widths: only edges there are looked at.
+
+        How far the first of them is from a place is rounded once; further ones are whole multiples of a step behind
+        it.  So what is handed to `all_below` is off by less than 2^-48, however large the map is.
+        """
         numbers, which = np.unique(found.plane.coordinates[:, side], return_inverse=True)
-        unit, inner = found.plane.lengths[side], found.edges[side][1:-1]
-        start = found.box[side][0]
-        places = [Fraction(x) * unit - start for x in numbers.tolist()]
-        ends = [edge - start for edge in inner]
-        z = _floats(ends)[None, :] / float(found.width) - (_floats(places) / float(found.width))[:, None]
-        heights = all_below(z, partial(_z, places, ends, found.width))
-        none, whole = np.zeros((len(places), 1), dtype=np.int64), np.full((len(places), 1), STEPS, dtype=np.int64)
-        steps = np.diff(np.hstack([none, heights, whole]), axis=1)
+        unit, edges, width = found.plane.lengths[side], found.edges[side], found.width
+        step, last = edges[1] - edges[0], len(edges) - 1
+        places = [Fraction(x) * unit for x in numbers.tolist()]
+        begins = [min(max(math.ceil((x - NEAR * width - edges[0]) / step), 1), last) for x in places]
+        many = min(math.floor(2 * NEAR * width / step) + 2, last)
+        first = np.array([float((edges[k] - x) / width) for k, x in zip(begins, places, strict=True)])
+        z = first[:, None] + np.arange(many) * float(step / width)
+        begin = np.array(begins, dtype=np.int64)
+        beyond = begin[:, None] + np.arange(many) >= last
+        z[beyond] = math.inf
+
+        def exactly(line: int, place: int) -> Fraction:
+            return (edges[begins[line] + place] - places[line]) / width
+
+        heights = all_below(z, exactly)
+        steps = np.diff(np.hstack([np.zeros((len(places), 1), dtype=np.int64), heights]), axis=1)
         there = steps > 0
         firsts = there.argmax(axis=1)
-        lengths = steps.shape[1] - there[:, ::-1].argmax(axis=1) - firsts
-        return cls(which.reshape(-1), steps, firsts, lengths)
+        lengths = many - there[:, ::-1].argmax(axis=1) - firsts
+        return cls(which.reshape(-1), steps, begin - 1, firsts, lengths)
 
     def column(self, place: int) -> tuple[int, Ints]:
-        """Where the run of a place begins, and the run."""
+        """In which cell the run of a place begins, and the run."""
         at = int(self.which[place])
         first = int(self.firsts[at])
-        return first, self.steps[at, first : first + int(self.lengths[at])]
-
-
-def _z(places: Sequence[Fraction], ends: Sequence[Fraction], width: Fraction, k: int, edge: int) -> Fraction:
-    return (ends[edge] - places[k]) / width
-
-
-def _floats(numbers: Sequence[Fraction]) -> Floats:
-    return np.array([float(x) for x in numbers], dtype=np.float64)
+        return int(self.cells[at]) + first, self.steps[at, first : first + int(self.lengths[at])]
 
 
 def _degrees(edges: Sequence[Fraction], step: Fraction) -> list[str]:

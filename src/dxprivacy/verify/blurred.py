@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dxprivacy.verify import sphere
 from dxprivacy.verify.bells import STEPS, apart
 from dxprivacy.verify.blocks import Block, Column, Table
 from dxprivacy.verify.combined import Joined, Product, Scaled, WithAbsent, WithOther
@@ -187,6 +188,8 @@ def of_places(block: Blurred, metric: Distance) -> Exact:
 
 def _of_constant(block: Blurred, metric: Constant) -> Exact:
     """Any two records may differ by two."""
+    if metric.size < 2:
+        return Fraction(0)
     return (
         Fraction(2 * block.most) / Fraction(metric.epsilon) if 0 < metric.epsilon < math.inf else _at_the_ends(metric)
     )
@@ -230,20 +233,36 @@ def _same(found: _Length, block: Blurred) -> bool:
 
 
 def _least(found: _Length) -> Fraction | None:
-    """Not more than the least length between different places; None where there are no two."""
+    """Not more than the least length between different places; None where there are no two.
+
+    In the order of one coordinate (on the Earth, of points of a sphere), the widest spread one, as far as a difference
+    there is not longer than the least length so far.
+    """
     import numpy as np
 
-    rows = np.unique(np.array([_one_way(row, found.p is None) for row in found.rows], dtype=np.float64), axis=0)
-    best, far = math.inf, math.radians(1) if found.p is None else 1.0
+    arc = found.p is None
+    rows = np.unique(np.array([_one_way(row, arc) for row in found.rows], dtype=np.float64), axis=0)
+    spots = rows
+    if arc:
+        phi, lam = np.radians(rows.T)
+        spots = np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=1)
+    widest = max(range(spots.shape[1]), key=lambda k: len(np.unique(spots[:, k].round(9) if arc else spots[:, k])))
+    order = np.argsort(spots[:, widest], kind="stable")
+    rows, along = rows[order], spots[order, widest]
+    best, pair = math.inf, (0, 0)
     for shift in range(1, len(rows)):
-        a, b = rows[:-shift], rows[shift:]
-        if float((b[:, 0] - a[:, 0]).min()) * far * 0.99 > best:
+        if float((along[shift:] - along[:-shift]).min()) * 0.99 - 1e-14 * arc > best:
             break
-        best = min(best, float(_lengths(a, b, found.p).min()))
+        lengths = _lengths(rows[:-shift], rows[shift:], found.p)
+        at = int(lengths.argmin())
+        if lengths[at] < best:
+            best, pair = float(lengths[at]), (at, at + shift)
     if best == math.inf:
         return None
-    length = Fraction(best) * (1 - _CLOSELY)
-    return length * _RADIUS if found.p is None else length
+    if not arc:
+        return Fraction(best) * (1 - _CLOSELY)
+    a, b = (tuple(rows[k].tolist()) for k in pair)
+    return sphere.angle_between((a[0], a[1]), (b[0], b[1]))[0] * (1 - _CLOSELY) * _RADIUS
 
 
 def _one_way(row: Sequence[float], earth: bool) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
-from dxprivacy.model.blocks import Block, PeopleTable
+from dxprivacy.model.blocks import Block, Blurred, PeopleTable
 from dxprivacy.model.workload import Workload
 
 
@@ -37,6 +37,8 @@ def _spreads(block: Block) -> Floats:
     """
     if isinstance(block, PeopleTable):
         return np.asarray(block.peak_of_row / block.universe.rows_each, dtype=np.float64)
+    if isinstance(block, Blurred):
+        return block.spreads(absent=True).astype(np.float64)
     found = block.ends(absent=True)
     if found is None:
         return np.asarray(2.0 * block.peak_of_row, dtype=np.float64)

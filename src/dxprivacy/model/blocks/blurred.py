@@ -63,12 +63,18 @@ class Blurred(SoftTable):
         ends = np.concatenate([[0], np.cumsum(self._amount)])
         return int((ends[self._starts[1:]] - ends[self._starts[:-1]]).max(initial=0)) * self.beside.largest
 
-    @cached_property
+    @property
     def tells_nothing(self) -> bool:
         """Whether all records count alike: on a map of one cell, for instance."""
-        least, most = self.ends(absent=self.universe.absent is not None)
-        rows = np.arange(self.rows)
-        return bool((self._at(least, rows) == self._at(most, rows)).all())
+        return not self.spreads(absent=self.universe.absent is not None).any()
+
+    def spreads(self, *, absent: bool) -> Ints:
+        """The largest less the smallest number of each row: nothing here is negative."""
+        low, high = (self._beside_entry(cells) for cells in self.beside.ends(absent=absent))
+        return np.asarray((np.outer(high, self._tops[3]) - np.outer(low, self._tops[1])).ravel(), dtype=np.int64)
+
+    def spans(self) -> Floats:
+        return self.spreads(absent=False).astype(np.float64)
 
     @cached_property
     def _classes(self) -> Ints:
