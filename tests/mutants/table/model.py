@@ -65,8 +65,8 @@ MODEL = (
     ),
     Mutant(
         "model/recipes/inverse.py",
-        "low - 1 + step",
-        "low + step",
+        "ends = inner.least(low - 1, wanted[0])",
+        "ends = inner.least(low, wanted[0])",
         "tests/oracle/test_simulated_intervals.py",
         "test_intervals_hold",
     ),

@@ -34,7 +34,7 @@ QUESTIONS = (
     ),
     Mutant(
         "questions/sql/where.py",
-        "if ref.entry is not None and ref.entry.counts_more:",
+        "if ref.counts_more:",
         "if False:",
         "tests/unit/questions/test_sql.py",
         "test_what_is_not_understood_is_refused_with_a_word_or_a_remedy",
