@@ -17,6 +17,8 @@ from dxprivacy.exact.normal import STEPS
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.soft_regions import nearest_places, region_map
 from dxprivacy.questions.stored import from_dict
+from dxprivacy.release.map_cells import clear_cells
+from dxprivacy.release.tables import tables_of
 from dxprivacy.verify import verify, verify_data
 from dxprivacy.verify.blurred import of_places
 from dxprivacy.verify.certificate import tightest
@@ -371,3 +373,31 @@ def test_forged_maps_are_refused(earth):
     assert far != spec
     with pytest.raises(DxError, match="no distances between the places"):
         of_places(block, distance(far, earth.universe.size))
+
+
+def test_cells_are_said_where_they_are_not_half_a_width(folder):
+    (folder / "far.csv").write_text("id,x,y,side\na,0,0,A\nb,1000,1000,A\n")
+    (folder / "far.toml").write_text(PLANE.replace("places.csv", "far.csv"))
+    policy = dx.Policy.load(folder / "far.toml")
+    (asked,) = dx.plan("density home width 2", policy.metric, rows=100).questions.questions
+    assert str(asked) == "density home width 2 every 8"
+
+
+def test_questions_about_places_in_files(earth, tmp_path):
+    """Whether lengths are kilometres only the policy's distances say."""
+    text = '[[ask]]\ncount = true\nby = ["state"]\nblur = 10\n[[ask]]\ndensity = "home"\nwidth = 20\n'
+    (tmp_path / "q.toml").write_text(text)
+    asked = dx.load_questions(tmp_path / "q.toml", earth.universe)
+    plan = dx.plan(asked, earth.metric, rows=100)
+    assert [str(q) for q in plan.questions.questions] == ["count by state blur 10 km", "density home width 20 km"]
+
+
+def test_no_cell_stands_out_by_chance(plane, tmp_path):
+    """Of a map without anybody hardly any cell is drawn or listed."""
+    data = pd.DataFrame({"home": ["p0-0"] * 5, "sex": ["F"] * 5})
+    with dx.Session(plane, data, ledger=tmp_path / "l.db") as session:
+        release = session.release(session.plan("density home width 10 every 10", share="100%"))
+    (table,) = tables_of(release.answers)
+    assert clear_cells(table) <= 2
+    said = str(release)
+    assert clear_cells(table) or "no cell stands out of the noise of all 1,600" in said

@@ -1,8 +1,9 @@
 """A released map: the darker a cell, the more it holds; cells that are mostly noise are grey."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from dxprivacy.plots.layers import bordered, heading, layer, mark, view
 from dxprivacy.plots.plane import WIDE
 from dxprivacy.plots.ramp import Ramp
 from dxprivacy.plots.style import GREY, INK, PALE, clean
-from dxprivacy.release.map_cells import DEGREES, between, is_map
+from dxprivacy.release.map_cells import DEGREES, between, is_clear, is_map
 from dxprivacy.release.release import Row
 from dxprivacy.screens.release import number
 
@@ -35,6 +36,11 @@ class Cells:
     earth: bool
     ends: Floats  # first low, first high, second low, second high
     rows: tuple[Row, ...]
+
+    @cached_property
+    def clear(self) -> tuple[bool, ...]:
+        """Which cells stand out of the noise."""
+        return tuple(is_clear(row, len(self.rows)) for row in self.rows)
 
     @property
     def upright(self) -> int:
@@ -82,7 +88,7 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
     wide, tall = float(high[across] - low[across]) * shrink, float(high[up] - low[up])
     scale = min(WIDE / wide, _TALLEST / tall)
     size = (max(scale * wide, 120.0), max(scale * tall, 80.0))
-    ramp = _ramp(cells.rows)
+    ramp = _ramp(cells)
     names = COORDINATE_NAMES[cells.earth]
     axis = {"grid": False, "tickCount": 5, "format": ",~r"}
     x = quantitative(
@@ -90,7 +96,7 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
     )
     y = quantitative(axis={**axis, "title": names[up]}, scale=span(float(low[up]), float(high[up]), zero=False))
     values = []
-    for ends, row in zip(cells.ends.tolist(), cells.rows, strict=True):
+    for ends, row, clear in zip(cells.ends.tolist(), cells.rows, cells.clear, strict=True):
         if row.exact and row.value == 0:
             continue  # nobody can be near
         values.append(
@@ -99,7 +105,7 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
                 "x2": ends[2 * across + 1],
                 "y": ends[2 * up],
                 "y2": ends[2 * up + 1],
-                "c": ramp.shade(row.value if _clear(row) else _BELOW),
+                "c": ramp.shade(row.value if clear else _BELOW),
                 "v": number(row.value, row.low, row.high),
                 "interval": f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}",
             }
@@ -122,19 +128,15 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
     ]
     title = clean(", ".join(part for part in (name, cells.name) if part), 100)
     drawn = {**(heading(title, 8) if title else {}), **view(*size, layers), "view": {"stroke": PALE}}
-    key = ramp.key([row.value if _clear(row) else _BELOW for row in cells.rows if not row.exact or row.value])
+    both = zip(cells.rows, cells.clear, strict=True)
+    key = ramp.key([row.value if clear else _BELOW for row, clear in both if not row.exact or row.value])
     return drawn if key is None else {"vconcat": [drawn, key], "spacing": 6}
 
 
-def _clear(row: Row) -> bool:
-    """Whether an answer is at least twice as far from nothing as its interval reaches: few cells are so by chance."""
-    return row.value > 0 and row.value >= 2 * (row.value - row.low)
-
-
-def _ramp(rows: Sequence[Row]) -> Ramp:
+def _ramp(cells: Cells) -> Ramp:
     """Classes that double or more from one to the next, up to the largest answer; what reaches down to 0 is noise."""
-    clear = [row.value for row in rows if _clear(row)] or [1.0]
-    least, top = min(clear), max(clear)
+    shown = [row.value for row, clear in zip(cells.rows, cells.clear, strict=True) if clear] or [1.0]
+    least, top = min(shown), max(shown)
     ends = (math.floor(math.log10(x)) for x in (least, top))
     steps = [f * 10.0**e for e in range(next(ends), next(ends) + 1) for f in (1, 2, 5) if least < f * 10.0**e < top]
     limits = steps[-(len(_SHADES) - 1) :] or [top]
@@ -155,7 +157,7 @@ def _named(cells: Cells, places: Mapping[str, Floats], size: tuple[float, float]
     wide = (cells.ends[:, [1, 3]] - cells.ends[:, [0, 2]]).max(axis=0)
     taken: list[tuple[float, float, float]] = []
     out: list[Spec] = []
-    order = sorted((k for k, row in enumerate(cells.rows) if _clear(row)), key=lambda k: -cells.rows[k].value)
+    order = sorted((k for k, clear in enumerate(cells.clear) if clear), key=lambda k: -cells.rows[k].value)
     for k in order[:_LOOKED_AT]:
         middle = np.array([cells.ends[k, :2].mean(), cells.ends[k, 2:].mean()])
         around = np.flatnonzero((np.abs(spots - middle) <= 1.5 * wide).all(axis=1))

@@ -8,7 +8,7 @@ from dxprivacy.plots.answer_panels import AnswerPanel, panels_of
 from dxprivacy.plots.density_map import maps_of
 from dxprivacy.plots.page import ROWS, drawn, escaped, subsection, table, wide, words
 from dxprivacy.plots.released_answers import along_a_line, panel_pictures
-from dxprivacy.release.map_cells import fullest_first, is_map
+from dxprivacy.release.map_cells import clear_cells, fullest_first, is_map
 from dxprivacy.release.release import TOO_FEW, Release, Row
 from dxprivacy.screens.release import number, widths
 from dxprivacy.wording import plural
@@ -41,7 +41,9 @@ def _listed(panel: AnswerPanel, most: int, rest: str) -> str:
     """A line for each answer; of questions for one number, its label; of a map the fullest cells."""
     if panel.table is not None and is_map(panel.table):
         fullest = fullest_first(panel.table)
-        panel, most = replace(panel, table=fullest, rows=fullest.answers), min(most, _FULLEST)
+        panel, most = replace(panel, table=fullest, rows=fullest.answers), min(most, _FULLEST, clear_cells(fullest))
+        if not most:
+            return words(f"No cell stands out of the noise of all of them; they are {rest}.", "note")
     columns = ("question",) if panel.table is None else panel.table.columns
     groups: Sequence[tuple[str, ...]]
     groups = [(label,) for label in panel.labels] if panel.table is None else panel.table.groups

@@ -208,7 +208,9 @@ def _why(plan: Plan, limit: list[Limit]) -> str:
     """The pairs that limit the answers, the tightest first, each told once."""
     found: dict[str, str] = {}
     for each in sorted((x for x in limit if x.pair is not None), key=lambda x: -x.used):
-        found.setdefault(pair_words(plan.metric, each.pair), because(plan, each))
+        pair = pair_words(plan.metric, each.pair)
+        if pair not in found:  # thousands of cells of a map have one
+            found[pair] = because(plan, each)
         if len(found) == BINDING:
             break
     told = [f"{pair}: {why}" for pair, why in found.items()]

@@ -30,6 +30,8 @@ from dxprivacy.policy.toml_file import UNPRINTABLE, TomlFile
 from dxprivacy.questions.asked import Stack, importance
 from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.conditions import Condition, condition, written_condition
+from dxprivacy.questions.counts import Count
+from dxprivacy.questions.densities import Density
 from dxprivacy.questions.grammar import parse, parse_conditions, read_target
 from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
@@ -144,7 +146,8 @@ class _Ask:
         question = self._placed(kind, lambda: build(kind, title))
         if universe is not None:
             self._placed(kind, lambda: question.require_honest(universe))
-            self._placed(kind, lambda: question.on(universe))
+            if not _awaits_lengths(question, universe):
+                self._placed(kind, lambda: question.on(universe))
         return question
 
     def _placed(self, key: str, action: Callable[[], T]) -> T:
@@ -267,3 +270,8 @@ class _Ask:
         if not isinstance(title, str) or UNPRINTABLE.search(title) or len(title) > _LONGEST_TITLE:
             raise self.wrong("title", f"a title is one line of at most {_LONGEST_TITLE} characters")
         return title.strip()
+
+
+def _awaits_lengths(question: Question, universe: Universe) -> bool:
+    """Whether the plan has to say what its lengths are: kilometres, if distances between places are so."""
+    return isinstance(question, Count | Density) and not question.lengths and question.places(universe) is not None

@@ -393,8 +393,9 @@ def because(plan: Plan, limit: Limit) -> str:
     share = ", so they must share it" if moved > 1 else ""
     full = "" if limit.used >= 0.98 * float(plan.share) else f" This plan uses {percent(limit.used)} of it."
     rows = f" with all their rows (at most {universe.rows_each:,})" if universe.rows_each > 1 else ""
+    changes = f"changes {plural(moved, 'answer')}" if moved else "changes many cells of a map, all by a little"
     return (
-        f"Moving one person{rows} from {a} to {b} changes {plural(moved, 'answer')}. The policy lets that move show by "
+        f"Moving one person{rows} from {a} to {b} {changes}. The policy lets that move show by "
         f"ε {digits(allowed)} in total{share}.{full}"
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from dxprivacy.release.map_cells import fullest_first, is_map
+from dxprivacy.release.map_cells import clear_cells, fullest_first, is_map
 from dxprivacy.release.names import names
 from dxprivacy.release.processed import Processed
 from dxprivacy.release.release import TOO_FEW, Release, Row
@@ -107,7 +107,11 @@ def _numbers(tables: Sequence[AnswerTable[Row]], *, everything: bool) -> tuple[l
 def _listed(table: AnswerTable[Row], most: int) -> tuple[list[str], int]:
     """A line for each of the first answers, their groups in columns; how many are left out.  Of a map the fullest."""
     some_are_left = len(table) > most + 2
-    table = fullest_first(table) if some_are_left and is_map(table) else table
+    if some_are_left and is_map(table):
+        table = fullest_first(table)
+        most = min(most, clear_cells(table))
+        if not most:
+            return [tag("dim", f"    no cell stands out of the noise of all {len(table):,}")], len(table)
     pairs = list(zip(table.groups, table.answers, strict=True))
     if len(pairs) <= most + 2:  # what is left out is worth the line that says so
         most = len(pairs)

@@ -128,7 +128,7 @@ def _of_map(question: Density, metric: Metric, share: Fraction, records: int) ->
         return question  # refused later, with its reason
     question = replace(question, lengths=_lengths(ref, metric, question.lengths))
     if question.width is not None:
-        return question
+        return _with_cells(question, metric)
     drawn = question.map(metric.universe)
     sides = sorted(float(b - a) for a, b in drawn.box)
     groups = max(math.prod(Grouped.of(question, metric.universe).sizes.values()), 1)
@@ -140,7 +140,15 @@ def _of_map(question: Density, metric: Metric, share: Fraction, records: int) ->
     every = None if question.every is None else float(question.every)
     wide = math.cbrt(4 * noise) if every is None else noise / every**2
     least = 1.6 * math.sqrt(area / MOST_ON_MAP)  # so that cells of one width fit, also after rounding
-    return replace(question, width=_one_two_five(min(max(wide, least), sides[1] / 10)))
+    return _with_cells(replace(question, width=_one_two_five(min(max(wide, least), sides[1] / 10))), metric)
+
+
+def _with_cells(question: Density, metric: Metric) -> Density:
+    """With the size of its cells, where it is not half a width."""
+    if question.every is not None:
+        return question
+    drawn = question.map(metric.universe)
+    return question if 2 * drawn.every == drawn.width else replace(question, every=drawn.every)
 
 
 def _lengths(places: Reference, metric: Metric, said: str) -> str:
