@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.attributes import codecs, order
+from dxprivacy.attributes import codecs, order, order_of_days
 from dxprivacy.attributes.base import OTHER, Attribute, Property, Shared
 from dxprivacy.attributes.calendar import DAY, Periods, Step
 from dxprivacy.attributes.neighbours import calendar_starts, days_words
@@ -200,7 +200,7 @@ class Dates(Attribute):
         }
 
     def order(self, fact: Property | None = None) -> order.Scale | None:
-        return order.Days(self.name, self._periods) if fact is None else super().order(fact)
+        return order_of_days.Days(self.name, self._periods) if fact is None else super().order(fact)
 
     @property
     def needed(self) -> str:

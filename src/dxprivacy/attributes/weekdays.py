@@ -7,7 +7,7 @@ from typing import Any
 
 from dxprivacy.attributes import codecs
 from dxprivacy.attributes.base import OTHER, Attribute
-from dxprivacy.attributes.order import WEEKDAYS
+from dxprivacy.attributes.order_of_days import WEEKDAYS
 from dxprivacy.attributes.text_formats import DateFormat
 from dxprivacy.attributes.time_zones import require_zone
 

@@ -40,7 +40,7 @@ def planned_with_wholes(task: Task, choose: Callable[[Task], Candidate]) -> Cand
     apart = _scales(task, wholes, 0.0)
     apart[~workload.in_wholes] = first.scales
     shared = _scales(task, wholes, math.cbrt(rows.loss_of(first.scales) * float(task.share) ** 2))
-    left = task.share - max(Fraction(0), *_most(task, shared))
+    left = task.share - _taken(task, shared)
     rest = _as_asked(replace(rows, share=max(left, task.share * _LEAST)), choose)
     shared[~workload.in_wholes] = rest.scales
     found = [_certified(task, shared, rest.method, rest.about), _certified(task, apart, first.method, first.about)]
@@ -61,10 +61,10 @@ def _scales(task: Task, wholes: "list[_Whole]", beside: float) -> Floats:
     return scales
 
 
-def _most(task: Task, scales: Floats) -> list[Fraction]:
-    """The parts of the policy that all wholes together take, at most."""
+def _taken(task: Task, scales: Floats) -> Fraction:
+    """The part of the policy that all wholes together take, at most."""
     parts = [whole_of(b).part(scales[start : start + b.rows], task.metric) for b, start in task.workload.wholes]
-    return [Fraction(sum(parts, Flat()).most)]
+    return Fraction(sum(parts, Flat()).most)
 
 
 def _certified(task: Task, scales: Floats, method: str, about: str = "") -> Candidate:
