@@ -18,7 +18,7 @@ import pytest
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.engines import apart, open_source
-from dxprivacy.engines.duck_database import Database
+from dxprivacy.engines.duck.database import Database
 from dxprivacy.errors import DataError
 from dxprivacy.model.universe import Universe
 
@@ -173,8 +173,8 @@ def test_generated_columns_of_a_table_are_refused_as_views_are(tmp_path):
 
 def test_an_engine_that_failed_once_says_so_in_our_words_ever_after(tmp_path):
     """A SET stood outside the guard: the engine's own error came through, and it may quote a record."""
-    from dxprivacy.engines.duck import DuckSource
-    from dxprivacy.engines.duck_tables import ParquetTable
+    from dxprivacy.engines.duck.source import DuckSource
+    from dxprivacy.engines.duck.tables import ParquetTable
 
     pq.write_table(TABLE, tmp_path / "people.parquet")
     database = Database()

@@ -19,7 +19,7 @@ from dxprivacy.attributes.times import Times
 from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines import placement
-from dxprivacy.engines.duck_dialect import sql
+from dxprivacy.engines.duck.dialect import DUCKDB
 from dxprivacy.engines.entries import clean_text, entry_reader
 from dxprivacy.engines.opening import open_source
 from dxprivacy.engines.source import Column, Kind
@@ -143,6 +143,8 @@ def holds(condition, given):
             return len(inner.encode("utf-8", errors="replace")) <= most
         case ex.Matches(_, pattern):
             return re.fullmatch(pattern, inner, re.ASCII) is not None
+        case ex.IsUnicode():
+            return not re.search("[\ud800-\udfff]", inner)
         case ex.IsFinite():
             return math.isfinite(inner)
         case ex.IsWhole():
@@ -301,7 +303,7 @@ def test_an_offset_at_a_nanosecond_is_that_of_its_microsecond(first, last):
     table = tuple((start, 3600 + k) for k, start in enumerate(starts))
     at = [second * start + d for start in starts for d in (-1000, -999, -1, 0, 1, 999, 1000)]
     at = [0, -1, 1, 2**63 - 2, 2 - 2**63, *(moment for moment in at if abs(moment) < 2**63 - 1)]
-    asked = f"SELECT {sql(ex.OffsetAt(ex.Input('TIMESTAMP_NS'), table), 'x')} FROM rows"
+    asked = f"SELECT {DUCKDB.sql(ex.OffsetAt(ex.Input('TIMESTAMP_NS'), table), 'x')} FROM rows"
     with duckdb.connect() as con:
         con.execute("CREATE TABLE rows AS SELECT make_timestamp_ns(unnest($at::BIGINT[])) AS x", {"at": at})
         found = [offset for (offset,) in con.execute(asked).fetchall()]
@@ -313,9 +315,9 @@ def test_a_dialect_refuses_an_expression_that_it_does_not_know():
         pass
 
     with pytest.raises(AssertionError):
-        sql(Guess(), "v0")
+        DUCKDB.sql(Guess(), "v0")
     with pytest.raises(AssertionError):
-        sql(ex.When(Guess(), ex.Input()), "v0")
+        DUCKDB.sql(ex.When(Guess(), ex.Input()), "v0")
 
 
 def test_expressions_are_values_in_no_engines_words():

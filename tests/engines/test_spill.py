@@ -14,9 +14,9 @@ import pytest
 
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.engines import apart, open_source, spill
-from dxprivacy.engines.duck import DuckSource
-from dxprivacy.engines.duck_database import Database
-from dxprivacy.engines.duck_tables import ParquetTable
+from dxprivacy.engines.duck.database import Database
+from dxprivacy.engines.duck.source import DuckSource
+from dxprivacy.engines.duck.tables import ParquetTable
 from dxprivacy.errors import DataError
 from dxprivacy.model.universe import Universe
 
@@ -24,9 +24,9 @@ CELLS = 1 << 22
 COUNT = f"""
 import sys
 from pathlib import Path
-from dxprivacy.engines.duck import DuckSource
-from dxprivacy.engines.duck_database import Database
-from dxprivacy.engines.duck_tables import ParquetTable
+from dxprivacy.engines.duck.source import DuckSource
+from dxprivacy.engines.duck.database import Database
+from dxprivacy.engines.duck.tables import ParquetTable
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.model.universe import Universe
 source = DuckSource(ParquetTable(Path(sys.argv[1])), Database(memory="50MB"))

@@ -15,9 +15,9 @@ import numpy as np
 
 from dxprivacy.engines import arrow, spill
 from dxprivacy.engines.apart import HEAD
-from dxprivacy.engines.duck import DuckSource
-from dxprivacy.engines.duck_database import Database
-from dxprivacy.engines.duck_tables import DatabaseTable, FrameTable, ParquetTable, Table
+from dxprivacy.engines.duck.database import Database
+from dxprivacy.engines.duck.source import DuckSource
+from dxprivacy.engines.duck.tables import DatabaseTable, FrameTable, ParquetTable, Table
 from dxprivacy.engines.packing import Packing
 from dxprivacy.errors import DataError
 from dxprivacy.exact.arrays import Ints

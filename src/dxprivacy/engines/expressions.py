@@ -1,7 +1,8 @@
 """How an entry becomes a cell, as a value: the few kinds of expressions from which every engine's query is made.
 
-`placement` writes them, once for each way of reading and each type of column; a dialect (`duck_dialect`) renders them.
-So they say what is meant, in no engine's words, and what every rendering has to keep:
+`placement` writes them, once for each way of reading and each type of column; a dialect renders them (`duck.dialect`,
+`postgres.dialect`, `spark.dialect`).  So they say what is meant, in no engine's words, and what every rendering has to
+keep:
 
 - nothing fails: where an operand is nothing (NULL), or an operation has no result, the result is nothing;
 - whole numbers are exact (64 bits, where `wide` at least 81); `Real` numbers are float64, and each operation on them is
@@ -316,6 +317,13 @@ class Matches:
 
 
 @dataclass(frozen=True)
+class IsUnicode:
+    """Whether a text is sound UTF-8: bytes can be anything."""
+
+    text: "Value"
+
+
+@dataclass(frozen=True)
 class IsFinite:
     """Whether a real is neither infinite nor NaN."""
 
@@ -366,7 +374,7 @@ class Both:
     second: "Condition"
 
 
-Condition: TypeAlias = NoLonger | Matches | IsFinite | IsWhole | Compared | Between | InDays | Both
+Condition: TypeAlias = NoLonger | Matches | IsUnicode | IsFinite | IsWhole | Compared | Between | InDays | Both
 Value: TypeAlias = (
     Input
     | Nothing

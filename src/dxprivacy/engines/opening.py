@@ -15,7 +15,7 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.wording import quoted
 
 if TYPE_CHECKING:
-    from dxprivacy.engines.duck_database import Database
+    from dxprivacy.engines.duck.database import Database
 
 _KNOWN = [
     "Data is a path to a .parquet, .csv, .tsv, .txt, .jsonl, .arrow or .xlsx file (lines also as .gz, .bz2 or .xz),",
@@ -45,7 +45,7 @@ def open_source(data: object, *, file: FileFormat = PLAIN, spill: bool = True) -
     `file` says how files of lines are written, and whether these and sheets have a header.
     `spill=False` keeps rows that do not fit into memory off the disk; counting them then fails.
     """
-    from dxprivacy.engines.duck_database import Database
+    from dxprivacy.engines.duck.database import Database
 
     together = _Together(Database(spill=spill, only_frames=True), next(_groups), spill, file)
     source = _open(data, together)
@@ -72,8 +72,12 @@ def _open(data: object, together: _Together) -> Source:
         return _open_path(os.fsdecode(data), together)
     if isinstance(data, (list, tuple)):
         return _open_several(list(_leaves(data)), together)
-    from dxprivacy.engines.duck import DuckSource
-    from dxprivacy.engines.duck_tables import FrameTable
+    if type(data).__module__.startswith("pyspark.sql.") and type(data).__name__ == "DataFrame":
+        from dxprivacy.engines.spark.source import SparkSource
+
+        return SparkSource(data, "Spark DataFrame")
+    from dxprivacy.engines.duck.source import DuckSource
+    from dxprivacy.engines.duck.tables import FrameTable
     from dxprivacy.engines.frames import as_frame
 
     frame = as_frame(data)
@@ -83,10 +87,13 @@ def _open(data: object, together: _Together) -> Source:
 
 
 def _open_path(given: str, together: _Together) -> Source:
-    """One file, one table of a file, or all files of a pattern; a file of exactly this name comes first."""
+    """One file, one table of a file or a server, or all files of a pattern; a file of exactly this name comes first."""
     from dxprivacy.engines import sheets
 
     if not _is_file(given):
+        served = _open_served(given, rows_are_records=together.file.rows_are_records)
+        if served is not None:
+            return served
         file, sign, part = given.rpartition(_TABLE)
         if sign and Path(file).suffix.lower() in (*_DATABASES, *sheets.ENDINGS):
             return _open_file(Path(file), part, together)
@@ -96,6 +103,24 @@ def _open_path(given: str, together: _Together) -> Source:
                 raise DataError("no file matches", where=given, hints=[f"looked from {Path.cwd()}"])
             return _open_several(found, together, name=given)
     return _open_file(Path(given), "", together)
+
+
+def _open_served(given: str, *, rows_are_records: bool) -> Source | None:
+    """A table that a server or a cluster counts, if a text is the address of one."""
+    from dxprivacy.engines.postgres import address as of_postgres
+    from dxprivacy.engines.spark import address as of_spark
+
+    if of_postgres.is_address(given):
+        from dxprivacy.engines.postgres.source import PostgresSource
+
+        return PostgresSource(of_postgres.address(given), rows_are_records=rows_are_records)
+    if of_spark.is_address(given):
+        from dxprivacy.engines.spark.session import opened
+        from dxprivacy.engines.spark.source import SparkSource
+
+        at = of_spark.address(given)
+        return SparkSource(opened(at, rows_are_records=rows_are_records), at.name)
+    return None
 
 
 def _open_several(given: Sequence[object], together: _Together, name: str = "") -> Source:

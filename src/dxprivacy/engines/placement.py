@@ -43,6 +43,7 @@ from dxprivacy.engines.expressions import (
     InDays,
     Input,
     IsFinite,
+    IsUnicode,
     IsWhole,
     Matches,
     Microseconds,
@@ -78,7 +79,6 @@ NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
 _DECIMALS = r"(-?[0-9]+\.[0-9]*[1-9])0*"
-_UNICODE = r"[\x00-" + "\ud7ff\ue000-\U0010ffff]*"  # every character, and no half of a pair
 _MOST_WHOLE = 10**24 - 1  # as many digits as a whole number may have
 
 
@@ -136,7 +136,7 @@ def _listed(column: Column, codec: ListedTexts) -> Value:
     if not spelling.changes_entries:
         return When(NoLonger(entry, longest(codec.places)), text_of(column))
     # Nothing before, not a condition around: the engine itself stops where it takes apart text that is not Unicode.
-    text: Value = When(Both(NoLonger(entry, LONGEST_TEXT), Matches(entry, _UNICODE)), entry)
+    text: Value = When(Both(NoLonger(entry, LONGEST_TEXT), IsUnicode(entry)), entry)
     if spelling.trim:
         text = Stripped(text, BLANKS)
     old, new = spelling.variants(codec.places)

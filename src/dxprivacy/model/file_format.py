@@ -27,12 +27,12 @@ CODECS = {
 """The encodings that a policy may name, and what Python calls them.  In all of them a line feed is never a part of
 another character, so that no bad byte reaches the next row."""
 
-_KEYS = {"kind", "delimiter", "encoding", "columns", "quoted_line_breaks"}
+_KEYS = {"kind", "delimiter", "encoding", "columns", "quoted_line_breaks", "rows_are_records"}
 
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a policy's `[file]` says.
+    """What a policy's `[file]` says, and whether views count as tables.
 
     >>> str(FileFormat(";", "latin-1")), bool(FileFormat())
     ('“;” between fields, latin-1', False)
@@ -42,6 +42,7 @@ class FileFormat:
     encoding: str = "utf-8"
     columns: tuple[str, ...] = ()  # the names of columns where no header names them
     quoted_line_breaks: bool = False
+    rows_are_records: bool = False  # also of views and foreign tables of a server, each row comes from one record
 
     def __post_init__(self) -> None:
         if self.encoding not in CODECS or len(self.delimiter) > 1 or len(set(self.columns)) < len(self.columns):
@@ -54,7 +55,8 @@ class FileFormat:
         told = [f"“{self.delimiter}” between fields".replace("\t", "tab")] if self.delimiter else []
         told += [self.encoding] if self.encoding != PLAIN.encoding else []
         told += [f"no header: {', '.join(self.columns)}"] if self.columns else []
-        return ", ".join([*told, *(["line breaks in quotes"] if self.quoted_line_breaks else [])])
+        told += ["line breaks in quotes"] if self.quoted_line_breaks else []
+        return ", ".join([*told, *(["rows of views are records"] if self.rows_are_records else [])])
 
     @property
     def has_header(self) -> bool:
@@ -78,6 +80,7 @@ class FileFormat:
             "encoding": "" if self.encoding == PLAIN.encoding else self.encoding,
             "columns": list(self.columns),
             "quoted_line_breaks": self.quoted_line_breaks,
+            "rows_are_records": self.rows_are_records,
         }
         return [{"kind": KIND} | {key: value for key, value in told.items() if value}] if self else []
 
@@ -86,14 +89,14 @@ class FileFormat:
         """The inverse of `spec`; what does not come back as it was is refused.
 
         >>> FileFormat.from_spec({"kind": "file", "delimiter": ";"})
-        FileFormat(delimiter=';', encoding='utf-8', columns=(), quoted_line_breaks=False)
+        FileFormat(delimiter=';', encoding='utf-8', columns=(), quoted_line_breaks=False, rows_are_records=False)
         """
         try:
             if not set(spec) <= _KEYS:
                 raise ValueError
             columns = tuple(str(name) for name in spec.get("columns", ()))
-            breaks = spec.get("quoted_line_breaks", False)
-            made = cls(spec.get("delimiter", ""), spec.get("encoding", PLAIN.encoding), columns, breaks)
+            breaks, declared = (spec.get(key, False) for key in ("quoted_line_breaks", "rows_are_records"))
+            made = cls(spec.get("delimiter", ""), spec.get("encoding", PLAIN.encoding), columns, breaks, declared)
             if made.spec() != [dict(spec)]:
                 raise ValueError
         except (ValueError, TypeError, PolicyError):

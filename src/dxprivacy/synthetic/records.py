@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dxprivacy.engines.csv_records import require_csv, write_csv
-from dxprivacy.engines.duck_records import require_parquet, write_parquet_records
+from dxprivacy.engines.duck.records import require_parquet, write_parquet_records
 from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints

@@ -5,7 +5,7 @@ from mutants.planting import Mutant
 ENGINES = (
     # what is checked, read and rounded
     Mutant(
-        "engines/duck_dialect.py",
+        "engines/duck/dialect.py",
         "return f\"TRY_CAST({_inner(inner, name)} AS {'HUGEINT' if wide else 'BIGINT'})\"",
         "return f\"CAST({_inner(inner, name)} AS {'HUGEINT' if wide else 'BIGINT'})\"",
         "tests/engines/test_expressions.py",
@@ -49,7 +49,7 @@ ENGINES = (
         "test_the_person_without_a_key_is_counted_even_if_there_is_none",
     ),
     Mutant(
-        "engines/duck_people.py",
+        "engines/duck/people.py",
         "md5({told}), {people.at_most})",
         "{cell}, {people.at_most})",
         "tests/people/test_kept_rows.py",
@@ -85,14 +85,14 @@ ENGINES = (
         "test_one_place_alone_and_a_lattice_of_ties",
     ),
     Mutant(
-        "engines/duck_query.py",
+        "engines/duck/query.py",
         " AND {d}.second = {_name('x', b)}",
         " AND {d}.second IS NOT NULL AND {_name('x', b)} IS NOT NULL",
         "tests/engines/test_coordinates.py",
         "test_every_source_finds_the_same_places",
     ),
     Mutant(
-        "engines/duck_query.py",
+        "engines/duck/query.py",
         "* {read.codec.listed} +",
         "* {reads[0].codec.listed} +",
         "tests/engines/test_coordinates.py",

@@ -223,8 +223,8 @@ def test_no_other_file_of_the_software_opens_one_for_writing():
         "ledger/journal.py",  # the ledger itself: made once, exclusively, and then SQLite's
         "ledger/witness.py",  # appended to under its lock
         "engines/parquet.py",  # engines write by name, into a private folder
-        "engines/duck_records.py",
-        "engines/duck_database.py",
+        "engines/duck/records.py",
+        "engines/duck/database.py",
         "engines/apart_reader.py",  # the pipe through which it answers
     }
     found = []

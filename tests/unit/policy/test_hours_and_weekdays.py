@@ -166,7 +166,7 @@ def test_times_of_day_are_refused_in_parquet_and_read_from_arrow(tmp_path):
 def test_records_that_are_written_as_parquet_are_read_back(lines, tmp_path):
     import numpy as np
 
-    from dxprivacy.engines.duck_records import write_parquet_records
+    from dxprivacy.engines.duck.records import write_parquet_records
     from dxprivacy.engines.fields import fields_of
     from dxprivacy.engines.opening import open_source
 

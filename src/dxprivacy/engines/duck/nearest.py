@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dxprivacy.attributes.codecs import Surroundings
-from dxprivacy.engines.duck_query import pairs_sql, places_table
+from dxprivacy.engines.duck.query import DuckCounting
 from dxprivacy.engines.nearest import BLOCK, Locator
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Kind
+from dxprivacy.engines.sql.query import domain
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -22,11 +23,11 @@ def make_places(
     con: "Connection", surroundings: Surroundings, rows: str, first: Read, second: Read, parameters: dict[str, Any]
 ) -> None:
     """The table (first, second, position) of all pairs in the rows that have a place."""
-    locator, table = Locator(surroundings), places_table(first)
+    locator, table = Locator(surroundings), domain(first)
     pairs = f"pairs_of_{table}"
     # What is nothing is left out of the stored pairs only: a condition here would reach into the file, before the steps
     # that keep the engine from casting what cannot be cast.
-    con.execute(f"CREATE OR REPLACE TEMP TABLE {pairs} AS {pairs_sql(rows, first, second)}", parameters)
+    con.execute(f"CREATE OR REPLACE TEMP TABLE {pairs} AS {DuckCounting().pairs(rows, first, second)}", parameters)
     kinds = [_stored(read) for read in (first, second)]
     con.execute(f"CREATE OR REPLACE TEMP TABLE {table} (first {kinds[0]}, second {kinds[1]}, position UINTEGER)")
     row = con.execute(f"SELECT count(*) FROM {pairs}").fetchone()

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
-from dxprivacy.engines.duck_database import Database
-from dxprivacy.engines.duck_nearest import make_places
-from dxprivacy.engines.duck_people import PERSON, kept_sql, keyed_sql, people_sql, with_person
-from dxprivacy.engines.duck_query import count_sql, distinct_sql, domains, others_sql
-from dxprivacy.engines.duck_tables import Table, Wanted
+from dxprivacy.engines.duck.database import Database
+from dxprivacy.engines.duck.dialect import DUCKDB
+from dxprivacy.engines.duck.nearest import make_places
+from dxprivacy.engines.duck.query import DuckCounting
+from dxprivacy.engines.duck.tables import Table, Wanted
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.engines.fit import check_keys, check_kinds, find_columns, find_keys
 from dxprivacy.engines.keeping import KeptRows, KeyedRows, required
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Entry, Kind, Others
+from dxprivacy.engines.sql.people import PERSON, Keeping
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.people import People
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 T = TypeVar("T")
+_COUNTING, _KEEPING = DuckCounting(), Keeping(DUCKDB)
 
 
 class DuckSource:
@@ -112,7 +114,7 @@ class DuckSource:
         _make_domains(con, reads)
         self._find_places(con, universe, wanted, reads)
         packing = Packing(universe)
-        sql = count_sql(self._table.select(con, wanted), packing, reads)
+        sql = _COUNTING.cells(self._table.select(con, wanted), packing, reads)
         found = con.execute(sql, self._table.parameters).fetchnumpy()
         numbers = [np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(packing.numbers))]
         return packing.histogram(numbers, np.asarray(found["n"], dtype=np.int64))
@@ -138,8 +140,8 @@ class DuckSource:
 
     def _people(self, con: "Connection", people: People) -> int:
         wanted, columns = self._keys(con, people)
-        rows = with_person(self._table.select(con, wanted), columns, [f"r{k}" for k in range(len(wanted))])
-        row = con.execute(people_sql(rows, people), self._table.parameters).fetchone()
+        rows = _KEEPING.with_person(self._table.select(con, wanted), columns, [f"r{k}" for k in range(len(wanted))])
+        row = con.execute(_KEEPING.people(rows, people), self._table.parameters).fetchone()
         return int(row[0]) if row else 0
 
     def _by_person(self, con: "Connection", universe: Universe, people: People) -> str:
@@ -149,13 +151,13 @@ class DuckSource:
         _make_domains(con, reads)
         names = [f"r{len(wanted) + k}" for k in range(len(keys))]
         self._find_places(con, universe, wanted, reads)
-        rows = with_person(self._table.select(con, [*wanted, *keys]), columns, names)
-        return count_sql(rows, Packing(universe), reads, [PERSON])
+        rows = _KEEPING.with_person(self._table.select(con, [*wanted, *keys]), columns, names)
+        return _COUNTING.cells(rows, Packing(universe), reads, [PERSON])
 
     def _keyed(self, con: "Connection", universe: Universe) -> KeyedRows:
         packing = Packing(universe)
         groups = self._by_person(con, universe, required(universe))
-        found = con.execute(keyed_sql(groups, packing), self._table.parameters).fetchnumpy()
+        found = con.execute(_KEEPING.keyed(groups, packing), self._table.parameters).fetchnumpy()
         digests, person = np.unique(np.asarray(found["digest"], dtype="U64"), return_inverse=True)
         cells = tuple(np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(packing.numbers)))
         place = person.reshape(-1).astype(np.int64)
@@ -164,7 +166,7 @@ class DuckSource:
     def _kept(self, con: "Connection", universe: Universe, axes: Sequence[int], by_person: bool) -> KeptRows:
         people, asked = required(universe), Packing(universe.onto(axes))
         groups = self._by_person(con, universe, people)
-        sql = kept_sql(groups, people, Packing(universe), asked, axes, by_person)
+        sql = _KEEPING.kept(groups, people, Packing(universe), asked, axes, by_person)
         found = con.execute(sql, self._table.parameters).fetchnumpy()
         cells = tuple(np.asarray(found[f"c{k}"], dtype=np.int64) for k in range(len(asked.numbers)))
         counts = np.asarray(found["n"], dtype=np.int64)
@@ -172,7 +174,7 @@ class DuckSource:
 
     def _distinct(self, con: "Connection", column: str, at_most: int) -> set[str] | None:
         position = self._table.names(con).index(column)
-        sql = distinct_sql(self._table.select(con, [Wanted(position)]), self._column(con, position), at_most)
+        sql = _COUNTING.distinct(self._table.select(con, [Wanted(position)]), self._column(con, position), at_most)
         found = {_decoded(text) for (text,) in con.execute(sql, self._table.parameters).fetchall()}
         texts = {text for text in found if text is not None}
         return texts if len(texts) <= at_most else None
@@ -184,7 +186,7 @@ class DuckSource:
         # Objects are placed before they get here: their texts are the same columns once more, without a reader.
         names = [f"r{len(wanted) + k}" if w.reader else "" for k, w in enumerate(wanted)]
         select = self._table.select(con, [*wanted, *(Wanted(w.position) for w in wanted)])
-        sql = others_sql(select, reads[0], names)
+        sql = _COUNTING.others(select, reads[0], names)
         found: Counter[Entry] = Counter()
         for *texts, rows in con.execute(sql, self._table.parameters).fetchall():
             found[tuple(_decoded(text) for text in texts)] += int(rows)
@@ -220,7 +222,7 @@ class DuckSource:
 
 def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
     """The listed texts with their positions; as bytes, since text in the data need not be UTF-8."""
-    for name, key, listed in domains(reads):
+    for name, key, listed in _COUNTING.domains(reads):
         texts, places = list(listed), list(listed.values())
         small = "UTINYINT" if len(texts) < 1 << 8 else "USMALLINT" if len(texts) < 1 << 16 else "UINTEGER"
         position = f"CAST(unnest($places::UINTEGER[]) AS {small}) AS position"  # what is grouped by had better be small

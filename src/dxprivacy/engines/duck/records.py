@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dxprivacy.attributes.codecs import Coordinate, ListedTexts
-from dxprivacy.engines.duck_dialect import quoted, sql
+from dxprivacy.engines.duck.dialect import DUCKDB
 from dxprivacy.engines.fields import Field, whole_texts
 from dxprivacy.engines.placement import entry_at
 from dxprivacy.errors import UsageError
@@ -59,7 +59,7 @@ def write_parquet_records(path: Path, fields: Sequence[Field], cells: Ints, coun
             con.register("counted", {"cell": cell, "n": n})
             columns = ", ".join(f"{_column(con, field, k)} AS {_name(field.name)}" for k, field in enumerate(fields))
             rows = f"SELECT {columns} FROM (SELECT cell, unnest(range(n)) FROM counted)"
-            target = quoted(str(path.absolute()))
+            target = DUCKDB.quoted(str(path.absolute()))
             con.execute(f"COPY ({rows}) TO {target} (FORMAT parquet, COMPRESSION zstd)")
     except duckdb.Error as error:
         raise OSError(None, "the engine could not write the file") from error
@@ -74,7 +74,11 @@ def _column(con: "Connection", field: Field, k: int) -> str:
     if isinstance(codec, Coordinate):
         value = _looked_up(con, "DOUBLE", codec.along, place, k)
     else:
-        value = _listed(con, field, place, k) if isinstance(codec, ListedTexts) else f"({sql(entry_at(codec), place)})"
+        value = (
+            _listed(con, field, place, k)
+            if isinstance(codec, ListedTexts)
+            else f"({DUCKDB.sql(entry_at(codec), place)})"
+        )
     return f"CASE WHEN {whole} <> {field.other} THEN {value} END"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dxprivacy.engines.duck_dialect import quoted
+from dxprivacy.engines.duck.dialect import DUCKDB
 from dxprivacy.engines.entries import Reader
 from dxprivacy.engines.frame import Frame
 from dxprivacy.engines.source import Column, Kind
@@ -201,7 +201,7 @@ class DatabaseTable:
     def names(self, con: "Connection") -> list[str]:
         """The names of the columns."""
         if not self._rows:
-            at = quoted(str(self._path.absolute()))
+            at = DUCKDB.quoted(str(self._path.absolute()))
             con.execute(f"ATTACH IF NOT EXISTS {at} AS {self._alias} (TYPE duckdb, READ_ONLY)")
             schema, table = self._find(con)
             sql = """SELECT column_name, is_generated = 'ALWAYS' FROM information_schema.columns

@@ -1,0 +1,1 @@
+"""DuckDB: Parquet files, data frames and its own databases."""

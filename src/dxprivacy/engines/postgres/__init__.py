@@ -1,0 +1,1 @@
+"""PostgreSQL: one table of a server, counted where it is."""

@@ -1,0 +1,90 @@
+"""One look at the server: a read-only transaction with settings of its own, and errors that are ours.
+
+What the server says may quote a row (of a generated column, of a function in a view), and is never shown: every failure
+is a fixed text, raised outside of the `except` block so that the original is not attached to it.  Ctrl-C cancels the
+query on the server, too.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dxprivacy.engines.postgres.address import Address
+from dxprivacy.engines.postgres.failures import WITHHELD, refusal
+from dxprivacy.errors import DataError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+T = TypeVar("T")
+OLDEST = 16
+_PATIENCE = "10"  # seconds until a server that does not answer is given up, unless the address says how many
+_LONGEST = "1h"  # of one statement, unless the server or the user has a limit of its own
+
+# What a query means must not depend on who runs it: names are those of the system, texts of days and numbers are ours.
+_SETTINGS = {
+    "search_path": "pg_catalog",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "client_min_messages": "error",  # warnings could quote rows
+}
+
+
+def connected(address: Address, action: "Callable[[Connection[Any]], T]") -> T:
+    """What an action finds in one transaction that sees one state of the table, and changes nothing."""
+    psycopg = _package(address)
+    refused: DataError | None = None
+    try:
+        with _open(address) as con:
+            _begin(con, address)
+            return action(con)
+    except DataError:
+        raise
+    except psycopg.Error as error:
+        refused = refusal(error, address)
+    except Exception:
+        refused = DataError("the server's answer is not understood", where=address.name, details=[WITHHELD])
+    raise refused
+
+
+def _package(address: Address) -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        hints = [('pip install "dxprivacy[postgres]"', "brings psycopg")]
+        raise DataError("PostgreSQL needs psycopg, which is not installed", where=address.name, hints=hints) from None
+    return psycopg
+
+
+def _open(address: Address) -> "Connection[Any]":
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    told = conninfo_to_dict(address.server)
+    usual = {"connect_timeout": _PATIENCE, "fallback_application_name": "dxprivacy", "client_encoding": "UTF8"}
+    options: dict[str, Any] = {key: value for key, value in usual.items() if key not in told}
+    return psycopg.connect(address.server, autocommit=True, **options, cursor_factory=psycopg.RawCursor)
+
+
+def _begin(con: "Connection[Any]", address: Address) -> None:
+    if con.info.server_version < OLDEST * 10_000:
+        what = f"the server is PostgreSQL {con.info.server_version // 10_000}; {OLDEST} and later are read"
+        raise DataError(what, where=address.name)
+    encoding = con.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        what = f"the database stores text as {encoding}; databases in UTF8 are read"
+        raise DataError(what, where=address.name, hints=["copy the table into a database in UTF8"])
+    con.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+
+def settle(con: "Connection[Any]", *, all_rows: bool) -> None:
+    """Our settings, for the rest of the transaction; names that the user's own settings find are found before."""
+    # What would hide rows from this user stops the query instead.
+    for name, value in (_SETTINGS | ({"row_security": "off"} if all_rows else {})).items():
+        con.execute("SELECT pg_catalog.set_config($1, $2, true)", [name, value])
+    con.execute(
+        "SELECT pg_catalog.set_config('statement_timeout', $1, true) "
+        "WHERE pg_catalog.current_setting('statement_timeout') = '0'",
+        [_LONGEST],
+    )

@@ -1,0 +1,1 @@
+"""Spark: a DataFrame, a table of the catalogue or files, counted by the cluster that holds them."""

@@ -1,0 +1,67 @@
+"""Where Spark finds a table, as a text.
+
+    spark:catalog.schema.people              a table of the catalogue, on the session that is configured here
+    spark:/data/people.parquet               files, on the same session; a directory stands for all files in it
+    sc://host:15002/::catalog.schema.people  the same of a Spark Connect server
+
+No password or token: addresses stand in lists of processes.  Spark takes them from its own configuration.
+"""
+
+import re
+from dataclasses import dataclass
+
+from dxprivacy.errors import DataError
+
+_REMOTE = "sc://"
+_LOCAL = "spark:"
+_SECRETS = re.compile(r"[;/?&](token|password|secret)[^=;]*=", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SparkAddress:
+    """A table or files; `remote` is the server of Spark Connect, if there is one."""
+
+    remote: str
+    table: str
+
+    @property
+    def name(self) -> str:
+        """What messages call it: never with the server's address."""
+        return f"{_LOCAL}{self.table}"
+
+    @property
+    def is_path(self) -> bool:
+        """Whether files are meant: a table's name has no slash."""
+        return "/" in self.table
+
+
+def is_address(text: str) -> bool:
+    """Whether a text names something of Spark's, and no file here.
+
+    >>> [is_address(x) for x in ("spark:survey.people", "sc://host/::people", "spark.csv")]
+    [True, True, False]
+    """
+    return text.startswith((_REMOTE, _LOCAL))
+
+
+def address(text: str) -> SparkAddress:
+    """The parts of a text that names a table or files.
+
+    >>> address("sc://host:15002/;use_ssl=true::survey.people")
+    SparkAddress(remote='sc://host:15002/;use_ssl=true', table='survey.people')
+    """
+    if text.startswith(_LOCAL):
+        found = SparkAddress("", text.removeprefix(_LOCAL))
+    else:
+        server, sign, table = text.rpartition("::")
+        found = SparkAddress(server, table) if sign and "]" not in table else SparkAddress(text, "")
+    if _SECRETS.search(found.remote):
+        raise DataError(
+            "an address with a token in it is not taken: lists of processes and histories show it",
+            where="--data",
+            hints=[("SPARK_REMOTE", "holds the whole address, for spark:catalog.schema.table")],
+        )
+    if not found.table:
+        hints = [("spark:catalog.schema.table", "a table of the catalogue"), ("spark:/data/people.parquet", "files")]
+        raise DataError("which table?", where="spark", hints=hints)
+    return found

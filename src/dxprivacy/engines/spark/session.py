@@ -1,0 +1,156 @@
+"""A Spark session, and frames of its tables and files; errors are ours.
+
+What Spark says quotes rows, and is never shown: every failure is a fixed text, raised outside of the `except` block so
+that the original is not attached to it.  Ctrl-C cancels the job on the cluster, too.
+"""
+
+import contextlib
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from dxprivacy.engines.spark.address import SparkAddress
+from dxprivacy.errors import DataError, Hint
+
+T = TypeVar("T")
+OLDEST = 4
+_WITHHELD = "Spark's own message is withheld: it may quote a record."
+# What stores typed rows, each by itself.  Of CSV and JSON, types and rows are guessed or repaired by the reader.
+_STORED = ("parquet", "orc", "delta", "iceberg", "hive")
+_VIEWS = ("VIEW", "TEMPORARY", "METRIC_VIEW", "MATERIALIZED_VIEW")
+_LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_NAMES = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
+
+
+def quietly(name: str, action: Callable[[], T], session: Any = None) -> T:
+    """What an action finds; whatever Spark says when it fails is replaced.  Interrupted, its job is cancelled."""
+    tag = f"dxprivacy-{uuid.uuid4().hex}"
+    try:
+        with _silence():
+            if session is not None:
+                session.addTag(tag)
+            return action()
+    except DataError:
+        raise
+    except Exception as error:
+        refused = _refusal(error, name)
+    except BaseException:
+        if session is not None:
+            with contextlib.suppress(Exception):
+                session.interruptTag(tag)
+        raise
+    finally:
+        if session is not None:
+            with contextlib.suppress(Exception):
+                session.removeTag(tag)
+    raise refused
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """pyspark logs what goes wrong on the screen, with all that Spark says of it."""
+    from pyspark.logger import PySparkLogger
+
+    loud = [PySparkLogger.getLogger(name) for name in _LOUD]
+    before = [logger.disabled for logger in loud]
+    for logger in loud:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loud, before, strict=True):
+            logger.disabled = disabled
+
+
+def _refusal(error: Exception, name: str) -> DataError:
+    """By the class of an error, which is public."""
+    found = _condition(error)
+    if found in ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "SCHEMA_NOT_FOUND"):
+        return DataError("there is no such table" if "PATH" not in found else "there is no such file", where=name)
+    if "CANCEL" in found or "cancel" in type(error).__name__.lower():
+        return DataError("the job was cancelled on the cluster", where=name, hints=["try again"])
+    if type(error).__name__ in (
+        "Py4JNetworkError",
+        "SparkConnectGrpcException",
+        "ConnectionRefusedError",
+        "_InactiveRpcError",
+    ):
+        hints: list[Hint | str] = ["is the server there, and can it be reached from here?"]
+        return DataError("the connection to Spark failed", where=name, details=[_WITHHELD], hints=hints)
+    return DataError("Spark could not answer", where=name, details=[_WITHHELD], hints=["its own log says why"])
+
+
+def _condition(error: Exception) -> str:
+    with contextlib.suppress(Exception):
+        return str(error.getCondition() or "")  # type: ignore[attr-defined]
+    return ""
+
+
+def package(name: str) -> Any:
+    """pyspark, of a version that we know."""
+    try:
+        import pyspark
+    except ImportError:
+        hints = [('pip install "dxprivacy[spark]"', "brings pyspark")]
+        raise DataError("Spark needs pyspark, which is not installed", where=name, hints=hints) from None
+    if int(pyspark.__version__.split(".")[0]) < OLDEST:
+        raise DataError(f"pyspark {pyspark.__version__} is too old; {OLDEST} and later are read", where=name)
+    return pyspark
+
+
+def opened(address: SparkAddress, *, rows_are_records: bool) -> Any:
+    """The frame of an address, on the session that is configured, or on a server of Spark Connect."""
+    package(address.name)
+    session = quietly(address.name, lambda: _session(address))
+    if address.is_path:
+        return quietly(address.name, lambda: _files(session, address), session)
+    return quietly(address.name, lambda: _table(session, address, rows_are_records), session)
+
+
+def _session(address: SparkAddress) -> Any:
+    from pyspark.sql import SparkSession
+
+    if address.remote:
+        return SparkSession.builder.remote(address.remote).getOrCreate()
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    session = SparkSession.builder.appName("dxprivacy").getOrCreate()
+    with contextlib.suppress(Exception):  # of our own session; its log would quote rows on the screen
+        session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def _files(session: Any, address: SparkAddress) -> Any:
+    """All files below a path, and no columns made of the names of directories, whose types would be guessed."""
+    ending = "orc" if address.table.rstrip("/").endswith(".orc") else "parquet"
+    if re.search(r"\.(csv|tsv|txt|json|jsonl|ndjson|avro|xml)(\.[a-z0-9]+)?/?$", address.table, re.IGNORECASE):
+        hints = [("convert it to Parquet", ""), ("people.csv", "without spark: reads the file here")]
+        raise DataError("of files, Spark is asked for Parquet and ORC only", where=address.name, hints=hints)
+    return session.read.option("recursiveFileLookup", "true").format(ending).load(address.table)
+
+
+def _table(session: Any, address: SparkAddress, rows_are_records: bool) -> Any:
+    parts = _NAMES.findall(address.table)
+    if ".".join(parts) != address.table:
+        hints = [("spark:catalog.schema.table", "quote odd names like `this one`")]
+        raise DataError("the name of the table is not understood", where=address.name, hints=hints)
+    if not rows_are_records:
+        _require_table(session, address)
+    return session.table(address.table)
+
+
+def _require_table(session: Any, address: SparkAddress) -> None:
+    """Refuse what may compute its rows from several records, or guess them."""
+    hint = ("rows_are_records = true", "in the policy, if each of its rows comes from one record, and from it alone")
+    found = session.catalog.getTable(address.table)
+    if found.isTemporary or found.tableType in _VIEWS:
+        why = "A view may compute across rows: then changing one record is more than changing one row."
+        raise DataError(f"“{address.table}” is a view, not a table", where=address.name, details=[why], hints=[hint])
+    told = session.sql(f"DESCRIBE TABLE EXTENDED {address.table}").collect()
+    provider = next((str(row[1]).lower() for row in told if row[0] == "Provider"), "")
+    if provider not in _STORED:
+        what = f"“{address.table}” is a table of {provider or 'an unknown format'}"
+        why = f"Of tables that are stored as {', '.join(_STORED)}, every row is read by itself."
+        raise DataError(what, where=address.name, details=[why], hints=[hint])

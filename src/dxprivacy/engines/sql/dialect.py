@@ -1,0 +1,195 @@
+"""What the SQL of an engine has of its own; everything else is written once, here and in `query` and `people`.
+
+A dialect renders every expression so that **nothing fails**: one row must never stop a query.  Where an engine's cast
+stops at what it cannot cast, the cast stands behind a condition that lets through only what it can.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import assert_never
+
+from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.engines import expressions as ex
+from dxprivacy.engines.placement import Read
+from dxprivacy.engines.source import Column
+
+
+class Dialect(ABC):
+    """One engine's SQL."""
+
+    # -- queries -------------------------------------------------------------------------------------------------------
+
+    stored = "AS"
+    """How a query is named that is to be run once, however often its rows are used."""
+
+    def relation(self, name: str) -> str:
+        """How a query names a table that we gave it."""
+        return name
+
+    def fence(self, reads: Sequence[Read]) -> str:  # noqa: ARG002
+        """What stands behind a SELECT whose columns are to be worked out once, however often they are used."""
+        return ""
+
+    @abstractmethod
+    def is_late(self, read: Read) -> bool:
+        """Whether rows are grouped by what is written, and placed afterwards."""
+
+    @abstractmethod
+    def quoted(self, text: str) -> str:
+        """A text literal."""
+
+    @abstractmethod
+    def divided(self, number: str, by: int) -> str:
+        """How often a positive whole number goes into one that is not negative."""
+
+    @abstractmethod
+    def shown(self, column: Column, name: str) -> str:
+        """An entry as a curator wants to see it, as text; for eyes, not for counting."""
+
+    @abstractmethod
+    def as_shown(self, text: str) -> str:
+        """Such an entry as it travels: text, or its bytes where it need not be Unicode."""
+
+    @abstractmethod
+    def listed_key(self, read: Read, codec: ListedTexts) -> str:
+        """What a listed `text` is compared by, as the engine itself would write the number that it is."""
+
+    # -- people --------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def length(self, key: str) -> str:
+        """How many bytes there are in what `AsBytes` made of a text."""
+
+    @abstractmethod
+    def measured(self, part: str) -> str:
+        """A part of a key behind its length in bytes and a colon."""
+
+    @abstractmethod
+    def digest(self, person: str) -> str:
+        """The SHA-256 digest of a key, in hexadecimal digits."""
+
+    nobody: str
+    """The key of rows that have none."""
+
+    @abstractmethod
+    def numbered(self, theirs: str, cells: Sequence[str]) -> str:
+        """Each row of people with too many of them, as (person, digest, cells, time): the first, the second, ... of
+        its kind; `theirs` has them as (person, digest, cells, n).
+        """
+
+    @abstractmethod
+    def md5(self, text: str) -> str:
+        """The MD5 digest of a text in hexadecimal digits, which are ordered as bytes are."""
+
+    def chosen(self, told: str, cells: Sequence[str], at_most: int) -> str:
+        """Of the rows `numbered` those of each person with the least digests, as (person, cells, n)."""
+        here = ", ".join(cells)
+        order = f"row_number() OVER (PARTITION BY person ORDER BY {self.md5(told)})"
+        return f"""SELECT person, {here}, 1 AS n
+            FROM (SELECT person, {here}, {order} AS place FROM numbered) AS in_order WHERE place <= {at_most}"""
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def sql(self, value: ex.Value, name: str) -> str:
+        """A value; its input is the column of that name."""
+        match value:
+            case ex.Input():
+                return name
+            case ex.Whole(number, wide):
+                return self.wide(number) if wide else f"{number}" if number >= 0 else f"({number})"
+            case ex.Arithmetic():
+                return self.arithmetic(value, name)
+            case ex.Replaced(text, old, new):
+                return f"replace({self.inner(text, name)}, {self.quoted(old)}, {self.quoted(new)})"
+            case ex.Folded(text, old, new):
+                return f"translate({self.inner(text, name)}, {self.quoted(old)}, {self.quoted(new)})"
+            case ex.Quotient(number, by):
+                return self.divided(self.inner(number, name), by)
+            case ex.Remainder(number, by):
+                return f"(({self.inner(number, name)}) % {by})"
+            case ex.Clamped(number, low, high):
+                return f"greatest({self.sql(low, name)}, least({self.sql(high, name)}, {self.inner(number, name)}))"
+            case ex.OneIf(condition):
+                return self.one_if(self.condition(condition, name))
+            case ex.Unless(number, excluded):
+                return f"nullif({self.inner(number, name)}, {excluded})"
+            case ex.Otherwise(first, second):
+                return f"coalesce({self.inner(first, name)}, {self.inner(second, name)})"
+            case ex.When(condition, inner):
+                return f"CASE WHEN {self.condition(condition, name)} THEN {self.sql(inner, name)} END"
+            case _:
+                return self.own(value, name)
+
+    @abstractmethod
+    def own(self, value: ex.Value, name: str) -> str:
+        """All values that every engine writes in its own way; what is none of them is refused."""
+
+    def one_if(self, condition: str) -> str:
+        """1 where a condition holds, else 0."""
+        return f"(CASE WHEN {condition} THEN 1 ELSE 0 END)"
+
+    @abstractmethod
+    def wide(self, number: int) -> str:
+        """A whole number that may need more than 64 bits."""
+
+    def inner(self, value: ex.Value, name: str) -> str:
+        """An operand."""
+        return f"({self.sql(value, name)})" if isinstance(value, ex.When) else self.sql(value, name)
+
+    def arithmetic(self, value: ex.Arithmetic, name: str) -> str:
+        """A sum, a difference, a product or a quotient."""
+        left, right = (
+            f"({self.sql(part, name)})" if isinstance(part, (ex.Arithmetic, ex.When)) else self.sql(part, name)
+            for part in (value.left, value.right)
+        )
+        if isinstance(value.left, ex.Day):  # days are added as 32 bits
+            right = f"CAST({right} AS INTEGER)"
+        return f"{left} {value.sign} {right}"
+
+    def condition(self, condition: ex.Condition, name: str) -> str:
+        """A condition; its input is the column of that name."""
+        match condition:
+            case ex.NoLonger(text, most):
+                return f"{self.text_length(self.inner(text, name))} <= {most}"
+            case ex.Compared(left, sign, right):
+                return f"{self.inner(left, name)} {sign} {self.inner(right, name)}"
+            case ex.Between(value, low, high):
+                return f"{self.inner(value, name)} BETWEEN {self.sql(low, name)} AND {self.sql(high, name)}"
+            case ex.Both(first, second):
+                return f"{self.condition(first, name)} AND {self.condition(second, name)}"
+            case ex.IsWhole(number):
+                return self.is_whole(self.inner(number, name))
+            case ex.IsFinite(number):
+                return self.is_finite(self.inner(number, name))
+            case ex.IsUnicode(text):
+                return self.is_unicode(self.inner(text, name))
+            case ex.Matches(text, pattern):
+                return self.matches(self.inner(text, name), pattern)
+            case ex.InDays():
+                return self.in_days(condition, name)
+            case _:
+                assert_never(condition)
+
+    def text_length(self, text: str) -> str:
+        """How many bytes a text has in UTF-8."""
+        return f"octet_length({text})"
+
+    def is_whole(self, number: str) -> str:
+        """Whether a real has no fraction."""
+        return f"{number} = trunc({number})"
+
+    @abstractmethod
+    def is_finite(self, number: str) -> str:
+        """Whether a real is neither infinite nor NaN."""
+
+    @abstractmethod
+    def is_unicode(self, text: str) -> str:
+        """Whether a text is sound UTF-8."""
+
+    @abstractmethod
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether the whole of a text matches a pattern."""
+
+    @abstractmethod
+    def in_days(self, condition: ex.InDays, name: str) -> str:
+        """Whether a point in time lies in some days."""
