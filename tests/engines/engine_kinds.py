@@ -24,10 +24,12 @@ from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.values import Values
 from dxprivacy.model.universe import Universe
+from engines.servers import postgres_table, spark_frame
 
 FRAMES = ["pandas", "polars", "arrow", "lazy", "dataset", "stream", "capsule", "batch"]
 FILES = ["parquet", "feather", "duckdb", "pattern"]
-TYPED = [*FRAMES, *FILES]
+SERVERS = ["postgres"]
+TYPED = [*FRAMES, *FILES, *SERVERS]
 KINDS = ["csv", *TYPED]
 EVERY = [*KINDS, "csv.gz", "jsonl"]
 """KINDS have a schema; JSON lines have none."""
@@ -75,7 +77,7 @@ def build(kind: str, columns: Columns, folder: Path) -> object:
     """The table as a file or a frame of this kind."""
     folder = folder / f"data{next(_fresh)}"
     folder.mkdir()
-    if kind not in TYPED:
+    if kind not in (*TYPED, "spark"):
         path = folder / f"people.{kind}"
         rows = zip(*(entries for _, entries in columns.values()), strict=True)
         if kind == "jsonl":
@@ -108,6 +110,10 @@ def from_arrow(kind: str, table: pa.Table, folder: Path) -> object:
                 con.register("table_", table)
                 con.execute("CREATE TABLE people AS SELECT * FROM table_")
             return f"{folder / 'survey.duckdb'}::people"
+        case "postgres":
+            return postgres_table(table)
+        case "spark":
+            return spark_frame(table)
         case "pandas":
             return table.to_pandas()
         case "polars":

@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from people_cases import kept_by_hand
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
 from dxprivacy.engines.keeping import EACH_THEIR_OWN, LONGEST_KEY
 from dxprivacy.errors import DataError, PolicyError
 from engines.engine_kinds import EVERY, build
+from people.people_cases import kept_by_hand
 
 WHO = ["p1", "p2", "p2 ", "P2", "ü9", "17", "", None, "x" * LONGEST_KEY, "x" * (LONGEST_KEY + 1)]
 
@@ -81,7 +81,7 @@ def test_every_source_keeps_the_same_rows(kind, no_key, tmp_path):
         )
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "jsonl", "duckdb"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "jsonl", "duckdb", "postgres"])
 @pytest.mark.parametrize("no_key", ["one", "own"])
 def test_people_are_told_from_one_another_where_that_is_asked(kind, no_key, tmp_path):
     policy, rows = policy_of(2, no_key=no_key), invented(5, 90)

@@ -16,11 +16,14 @@ _OPTIONS = (
     click.option("--no-header", is_flag=True, help="The first line is a record; needs --columns, as no row is read."),
     click.option("--columns", metavar="NAMES", help="What the columns are called, in order: name,age,city."),
     click.option("--line-breaks", is_flag=True, help="Quoted fields may go on in the next line."),
+    click.option("--rows-are-records", is_flag=True, help="Of a view of a server: each row comes from one record."),
 )
 
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--delimiter`, `--encoding`, `--decimal-comma`, `--date-format`, `--no-header`, `--columns`, `--line-breaks`."""
+    """`--delimiter`, `--encoding`, `--decimal-comma`, `--date-format`, `--no-header`, `--columns`, `--line-breaks`,
+    `--rows-are-records`.
+    """
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -35,6 +38,7 @@ def written(
     no_header: bool,
     columns: str | None,
     line_breaks: bool,
+    rows_are_records: bool,
 ) -> "Written":
     """What the options declare."""
     from dxprivacy.attributes.text_formats import DateFormat
@@ -65,5 +69,5 @@ def written(
             DateFormat.of(date_format)
         except PolicyError as error:
             raise UsageError(f"--date-format: {error.what}", hints=['--date-format "%d.%m.%Y"']) from None
-    file = FileFormat(mark, name, names, line_breaks)
+    file = FileFormat(mark, name, names, line_breaks, rows_are_records)
     return Written(file, "1.234,5" if decimal_comma else "", date_format or "")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dxprivacy.cli.file_options import file_options, written
+from dxprivacy.files.addresses import is_address
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _KINDS = {
 
 
 @click.command("init")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("policy.toml"), show_default=True, help="The file."
 )
@@ -50,7 +51,7 @@ _KINDS = {
 @click.option("--overwrite", is_flag=True, help="Replace a policy that dxp init wrote there.")
 @click.option("--json", "as_json", is_flag=True, help="Columns and types for machines; writes nothing.")
 def command(
-    data: Path,
+    data: str,
     out: Path,
     public: tuple[str, ...],
     key: tuple[str, ...],
@@ -74,6 +75,7 @@ def command(
               dxp init visits.parquet --key patient
               dxp init people.csv --delimiter ";" --decimal-comma --encoding cp1252
               dxp init people.csv --no-header --columns name,age,city
+              dxp init "postgresql://anna@db.example.org/survey::people"
               edit policy.toml, then dxp check policy.toml
     """
     from dxprivacy.cli.inputs import command_files
@@ -89,7 +91,7 @@ def command(
     if header and declared["no_header"]:
         raise UsageError("--header and --no-header cannot both be true", hints=["leave one of them out"])
     how = written(**declared)
-    read = command_files(data=[str(data)])
+    read = command_files(data=[data])
     if not as_json:
         require_place(out, POLICY, inputs=read, overwrite=overwrite)
     source = open_source(data, file=how.file)
@@ -106,7 +108,8 @@ def command(
         show_json([{"column": c.name, "type": str(c), **more} for c, more in zip(columns, shown, strict=True)])
         return
     listed = [(c.name, kind_of(c), str(c)) for c in columns]
-    text = skeleton(data.stem, data.stem, listed, values, how, key)
+    called = _called(data)
+    text = skeleton(called, called, listed, values, how, key)
     write_file(out, text, POLICY, inputs=read, overwrite=overwrite)
     looked = "no row was read" if not values else f"rows were read for {', '.join(values)} alone"
     mark = tag("warn", "! declared")
@@ -117,13 +120,18 @@ def command(
     told += [] if key else key_lines([(name, kind) for name, kind, _ in listed], "dxp init … --key")
     show(
         [
-            f"{tag('good', '✓')} written  {out}: {len(columns):,} columns of {data.name}, from its schema; {looked}",
+            f"{tag('good', '✓')} written  {out}: {len(columns):,} columns of {source.name}, from its schema; {looked}",
             *told,
             "  Remove the # before the attributes you want to ask about, and fill in their values and ε.",
             "",
             next_step("dxp check", out),
         ]
     )
+
+
+def _called(data: str) -> str:
+    """A title to begin with: a file's name, or that of a server's table."""
+    return data.rpartition("::")[2].rpartition(":")[2].rpartition("/")[2] if is_address(data) else Path(data).stem
 
 
 def _require_keys(where: str, columns: "list[Column]", key: tuple[str, ...], public: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dxprivacy.files.addresses import is_address
 from dxprivacy.files.writing import ledger_files
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def data_files(data: Iterable[str]) -> list[Path]:
     """
     found: list[Path] = []
     for text in data:
+        if is_address(text) and not Path(text).exists():
+            continue  # a table of a server: no file here
         found += [Path(text), *map(Path, glob.glob(text, recursive=True))]  # noqa: PTH207 - it may be absolute
         database, mark, _ = text.rpartition("::")
         if mark:

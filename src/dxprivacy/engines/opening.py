@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.engines.source import Source
 from dxprivacy.errors import DataError, Hint
+from dxprivacy.files.addresses import is_address, is_postgres, is_spark
 from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.model.universe import Universe
 from dxprivacy.wording import quoted
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 _KNOWN = [
     "Data is a path to a .parquet, .csv, .tsv, .txt, .jsonl, .arrow or .xlsx file (lines also as .gz, .bz2 or .xz),",
     "a pattern such as data/*.parquet, a list of paths, a table of a DuckDB database (survey.duckdb::people),",
-    "a pandas or polars frame, or an Arrow table, dataset or stream.",
+    "of a PostgreSQL server (postgresql://user@host/database::people) or of Spark (spark:catalog.schema.people),",
+    "a pandas, polars or Spark frame, or an Arrow table, dataset or stream.",
 ]
 _DATABASES = (".duckdb", ".db")
 _TABLE = "::"
@@ -107,18 +109,17 @@ def _open_path(given: str, together: _Together) -> Source:
 
 def _open_served(given: str, *, rows_are_records: bool) -> Source | None:
     """A table that a server or a cluster counts, if a text is the address of one."""
-    from dxprivacy.engines.postgres import address as of_postgres
-    from dxprivacy.engines.spark import address as of_spark
-
-    if of_postgres.is_address(given):
+    if is_postgres(given):
+        from dxprivacy.engines.postgres.address import address
         from dxprivacy.engines.postgres.source import PostgresSource
 
-        return PostgresSource(of_postgres.address(given), rows_are_records=rows_are_records)
-    if of_spark.is_address(given):
+        return PostgresSource(address(given), rows_are_records=rows_are_records)
+    if is_spark(given):
+        from dxprivacy.engines.spark.address import address as spark_address
         from dxprivacy.engines.spark.session import opened
         from dxprivacy.engines.spark.source import SparkSource
 
-        at = of_spark.address(given)
+        at = spark_address(given)
         return SparkSource(opened(at, rows_are_records=rows_are_records), at.name)
     return None
 
@@ -141,7 +142,8 @@ def _leaves(given: Sequence[object]) -> Iterator[object]:
             yield from _leaves(part)
         elif isinstance(part, (str, os.PathLike)) and not _is_file(os.fsdecode(part)):
             text = os.fsdecode(part)
-            found = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []  # noqa: PTH207
+            may_match = glob.has_magic(text) and not is_address(text)
+            found = sorted(glob.glob(text, recursive=True)) if may_match else []  # noqa: PTH207
             yield from found or [text]  # a pattern without a match is refused where it is opened
         else:
             yield part
@@ -165,6 +167,8 @@ def _place(part: object) -> tuple[object, str]:
     if not isinstance(part, (str, os.PathLike)):
         return id(part), ""
     text = os.fsdecode(part)
+    if is_address(text) and not _is_file(text):
+        return text, ""
     file, sign, table = text.rpartition(_TABLE)
     at, table = (Path(file), table.lower()) if sign and not _is_file(text) else (Path(text), "")
     if table and "." not in table and at.suffix.lower() in _DATABASES:

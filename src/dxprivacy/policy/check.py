@@ -151,6 +151,8 @@ def check(policy: PolicyFacts) -> Check:
         warnings.append(_kept_notice(policy.universe.people))
     if policy.universe.file.quoted_line_breaks:
         warnings.append(_line_breaks_notice())
+    if policy.universe.file.rows_are_records:
+        warnings.append(_records_notice())
     if len(rows) > 1:
         warnings += _correlation(rows)
     far = whole.farthest
@@ -389,6 +391,14 @@ def _line_breaks_notice() -> Notice:
         "line breaks",
         "quoted_line_breaks: a CSV file that is not quoted properly is refused, and that may depend on one row. It "
         "rests on you that the program which writes it quotes whatever people enter; docs/data.md says how.",
+    )
+
+
+def _records_notice() -> Notice:
+    return Notice(
+        "views",
+        "rows_are_records: rows of views, foreign tables and generated columns are counted as if they were stored. It "
+        "rests on you that each of them comes from one record, and from it alone.",
     )
 
 

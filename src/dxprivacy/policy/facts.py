@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dxprivacy.attributes.matching import Recoding
+from dxprivacy.files.addresses import is_address
 from dxprivacy.metrics import Metric, WithAbsent, scaled
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.toml_file import PolicyFile
@@ -41,13 +42,16 @@ class PolicyFacts(OneLine):
         return WithAbsent(self.universe, scaled(self.metric.base, each), self.metric.radius * each)
 
     @property
-    def people_data(self) -> Path | None:
+    def people_data(self) -> Path | str | None:
         """Where the table of people lies, if the file names one; no part of what the policy promises."""
         table = self.file.tables.get("people", {})
         second = table.get("table", {}) if isinstance(table, dict) else {}
         if "data" not in second:
             return None
-        return (self.file.path.parent if self.file.path else Path()) / str(second["data"])
+        data = str(second["data"])
+        if is_address(data):
+            return data
+        return (self.file.path.parent if self.file.path else Path()) / data
 
     @property
     def declared_public(self) -> tuple[str, ...]:

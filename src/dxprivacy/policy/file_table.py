@@ -63,14 +63,16 @@ def why_no_delimiter(text: str) -> str:
     return "a delimiter can be seen, or is a tab" if text != "\t" and UNPRINTABLE.search(text) else ""
 
 
-def file_format(file: PolicyFile, given: Any) -> FileFormat:
-    """What the table `[file]` says; errors name its line."""
+def file_format(file: PolicyFile, given: Any, rows_are_records: Any = False) -> FileFormat:
+    """What the table `[file]` says, and whether rows of views count as records; errors name their lines."""
+    if not isinstance(rows_are_records, bool):
+        hints = ["rows_are_records = true"]
+        raise file.error("rows_are_records is true or false", key="rows_are_records", hints=hints)
     if not isinstance(given, dict):
         raise file.error("file is a table", key="file", hints=["[file]", 'delimiter = ";"'])
     file.only(given, _KEYS, "file")
-    return FileFormat(
-        _delimiter(file, given), _encoding(file, given), _columns(file, given), _flag(file, given, "quoted_line_breaks")
-    )
+    breaks = _flag(file, given, "quoted_line_breaks")
+    return FileFormat(_delimiter(file, given), _encoding(file, given), _columns(file, given), breaks, rows_are_records)
 
 
 def _delimiter(file: PolicyFile, given: dict[str, Any]) -> str:

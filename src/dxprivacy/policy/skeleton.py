@@ -5,7 +5,7 @@ The exception is a column whose values its curator declares public: they are giv
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.policy.places import LATITUDE, LONGITUDE
@@ -102,6 +102,7 @@ class Written:
 
 
 _AS_USUAL = Written()
+_RECORDS_OF_VIEWS = "rows_are_records = true           # of a view: you declared that each row comes from one record"
 
 
 def skeleton(
@@ -126,7 +127,9 @@ def skeleton(
     unit = _PEOPLE.format(key=_names(key)) if key else _RECORDS
     types = _UNTYPED if untyped else ""
     parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset), types=types, unit=unit)]
-    if written.file:
+    if written.file.rows_are_records:
+        parts[0] = re.sub("(?m)^(dataset = .*)$", rf"\1\n{_RECORDS_OF_VIEWS}", parts[0], count=1)
+    if replace(written.file, rows_are_records=False):
         parts.append(_file_table(written.file))
     for column, kind, words in columns:
         if column in key:

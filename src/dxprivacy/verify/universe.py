@@ -115,12 +115,12 @@ class Universe:
 
 def _require_file(given: dict[str, Any]) -> None:
     """How the data's lines are written: nothing in a file of ours depends on it, but the digest covers it."""
-    optional = ("delimiter", "encoding", "columns", "quoted_line_breaks")
+    optional = ("delimiter", "encoding", "columns", "quoted_line_breaks", "rows_are_records")
     told = reading.members(given, FILE, ("kind",), optional)
     columns = reading.each(told.get("columns", ["-"]), f"{FILE} columns", reading.text)
     one = [len(reading.text(told["delimiter"], f"{FILE} delimiter")) == 1] if "delimiter" in told else []
     named = [bool(reading.text(told["encoding"], f"{FILE} encoding"))] if "encoding" in told else []
-    flag = [reading.flag(told["quoted_line_breaks"], FILE)] if "quoted_line_breaks" in told else []
+    flag = [reading.flag(told[key], FILE) for key in ("quoted_line_breaks", "rows_are_records") if key in told]
     if len(told) < 2 or not columns or len(set(columns)) < len(columns) or not all([*one, *named, *flag]):
         raise refuse("says nothing, or has a column twice", FILE)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dxprivacy.engines.duck.dialect import DUCKDB
 from dxprivacy.engines.packing import Packing
-from dxprivacy.engines.sql.query import Counting, Reads, domain
+from dxprivacy.engines.sql.query import Counting, Reads
 
 _FEW = 4  # attributes that are faster grouped by as they are than as one number
 
@@ -28,8 +28,7 @@ class DuckCounting(Counting):
         """
         attributes = packing.universe.attributes
         flat = [read for mine in reads for read in mine]
-        at = [f"{domain(mine[0])}.position" if mine[0].is_joined else f"({self._index(mine)})" for mine in reads]
-        groups = ", ".join([*by, *(f"{index} AS i{axis}" for axis, index in enumerate(at))])
+        groups = ", ".join([*by, *(f"({self._index(mine)}) AS i{axis}" for axis, mine in enumerate(reads))])
         cells = [
             " + ".join(
                 f"{stride} * coalesce(CAST(i{axis} AS BIGINT), {attributes[axis].listed})" for axis, stride in held

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dxprivacy.errors import DataError, Hint
+from dxprivacy.files.addresses import POSTGRES
 
-SCHEMES = ("postgresql://", "postgres://")
-_SERVICE = re.compile(r"service\s*=", re.IGNORECASE)
 _SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 _WORDS = re.compile(r"""\s*([a-z_]+)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s']*)""", re.IGNORECASE)
 _ELSEWHERE: list[Hint] = [
@@ -36,7 +35,7 @@ class Address:
     @property
     def database(self) -> str:
         """The database, or the service, that is named."""
-        if self.server.startswith(SCHEMES):
+        if self.server.startswith(POSTGRES):
             return unquote(urlsplit(self.server).path.lstrip("/")) or "postgresql"
         told: dict[str, str] = {key.lower(): value.strip("'") for key, value in _WORDS.findall(self.server)}
         return told.get("dbname") or told.get("service", "postgresql")
@@ -45,15 +44,6 @@ class Address:
     def name(self) -> str:
         """What messages call it."""
         return f"{self.database}::{self.table}" if self.table else self.database
-
-
-def is_address(text: str) -> bool:
-    """Whether a text names a server, and no file.
-
-    >>> [is_address(x) for x in ("postgresql://h/db::t", "service=survey::t", "people.parquet", "service.csv")]
-    [True, True, False, False]
-    """
-    return text.lower().startswith(SCHEMES) or _SERVICE.match(text) is not None
 
 
 def address(text: str) -> Address:
@@ -65,7 +55,7 @@ def address(text: str) -> Address:
     server, sign, table = text.rpartition("::")
     if not sign or "]" in table:  # colons of an address such as [::1]
         server, table = text, ""
-    for scheme in SCHEMES:
+    for scheme in POSTGRES:
         if server.lower().startswith(scheme):
             server = scheme + server[len(scheme) :]
     found = Address(server, table)
@@ -79,7 +69,7 @@ def address(text: str) -> Address:
 
 
 def _has_secret(server: str) -> bool:
-    if not server.startswith(SCHEMES):
+    if not server.startswith(POSTGRES):
         return any(key.lower() in _SECRETS for key, _ in _WORDS.findall(server))
     try:
         parts = urlsplit(server)

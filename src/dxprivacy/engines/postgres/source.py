@@ -84,7 +84,7 @@ class PostgresSource:
 
     def others(self, universe: Universe, at_most: int | None) -> list[Others]:
         """Which entries count as `other`."""
-        return connected(self._address, lambda con: [self._look(con).others(a, at_most) for a in universe.attributes])
+        return connected(self._address, lambda con: self._look(con).all_others(universe, at_most))
 
     def _look(self, con: "Connection[Any]") -> "_Look":
         table = find(con, self._address, rows_are_records=self._declared)
@@ -151,7 +151,10 @@ class _Look:
         texts = {text for block in self._blocks(sql) for (text,) in block if text is not None}
         return texts if len(texts) <= at_most else None
 
-    def others(self, attribute: Attribute, at_most: int | None) -> Others:
+    def all_others(self, universe: Universe, at_most: int | None) -> list[Others]:
+        return [_Look(self._con, self._name, self.table)._others(a, at_most) for a in universe.attributes]
+
+    def _others(self, attribute: Attribute, at_most: int | None) -> Others:
         universe = Universe([attribute])
         wanted, reads = self._fit(universe)
         rows = self._select(wanted)

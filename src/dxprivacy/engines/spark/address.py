@@ -11,9 +11,8 @@ import re
 from dataclasses import dataclass
 
 from dxprivacy.errors import DataError
+from dxprivacy.files.addresses import SPARK
 
-_REMOTE = "sc://"
-_LOCAL = "spark:"
 _SECRETS = re.compile(r"[;/?&](token|password|secret)[^=;]*=", re.IGNORECASE)
 
 
@@ -27,21 +26,12 @@ class SparkAddress:
     @property
     def name(self) -> str:
         """What messages call it: never with the server's address."""
-        return f"{_LOCAL}{self.table}"
+        return f"{SPARK}{self.table}"
 
     @property
     def is_path(self) -> bool:
         """Whether files are meant: a table's name has no slash."""
         return "/" in self.table
-
-
-def is_address(text: str) -> bool:
-    """Whether a text names something of Spark's, and no file here.
-
-    >>> [is_address(x) for x in ("spark:survey.people", "sc://host/::people", "spark.csv")]
-    [True, True, False]
-    """
-    return text.startswith((_REMOTE, _LOCAL))
 
 
 def address(text: str) -> SparkAddress:
@@ -50,8 +40,8 @@ def address(text: str) -> SparkAddress:
     >>> address("sc://host:15002/;use_ssl=true::survey.people")
     SparkAddress(remote='sc://host:15002/;use_ssl=true', table='survey.people')
     """
-    if text.startswith(_LOCAL):
-        found = SparkAddress("", text.removeprefix(_LOCAL))
+    if text.startswith(SPARK):
+        found = SparkAddress("", text.removeprefix(SPARK))
     else:
         server, sign, table = text.rpartition("::")
         found = SparkAddress(server, table) if sign and "]" not in table else SparkAddress(text, "")

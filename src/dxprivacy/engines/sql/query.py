@@ -34,7 +34,7 @@ class Counting:
         Also by further columns of the rows, where some are named.
         """
         terms = [
-            f"coalesce({self._index(mine)}, {attribute.listed})"
+            f"coalesce(CAST({self._index(mine)} AS BIGINT), {attribute.listed})"  # 32 bits would overflow
             for attribute, mine in zip(packing.universe.attributes, reads, strict=True)
         ]
         late = [any(self.dialect.is_late(read) for read in mine) for mine in reads]
@@ -115,10 +115,10 @@ class Counting:
     def _index(self, reads: Reads) -> str:
         """The attribute's index from the places of its entries, NULL where one of them has none."""
         if reads[0].is_joined or reads[0].beside is not None:
-            return f"CAST({domain(reads[0])}.position AS BIGINT)"
+            return f"{domain(reads[0])}.position"
         index = _name("x", reads[0])
         for read in reads[1:]:  # of a series, or of a grid
-            index = f"({index}) * {read.codec.listed} + {_name('x', read)}"
+            index = f"CAST({index} AS BIGINT) * {read.codec.listed} + {_name('x', read)}"
         return index
 
     def _steps(self, source: str, reads: Reads, keep: Sequence[str]) -> str:
