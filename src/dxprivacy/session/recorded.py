@@ -7,7 +7,7 @@ from typing import Any
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import SumCost
-from dxprivacy.errors import BudgetExceeded, LedgerError
+from dxprivacy.errors import BudgetExceeded, DataError, LedgerError
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.mechanisms.planned import Count, Planned
@@ -43,6 +43,8 @@ class Recorded:
         try:
             with self._pacing():
                 text = act(booking)
+        except DataError as error:
+            raise _spent_in_vain(error, booking) from None
         finally:
             self._acting = False
         self.ledger.finish(request, text)
@@ -63,6 +65,13 @@ class Recorded:
         mine = f"{self.request} "
         entries = self.ledger.entries()
         return tuple(e.number for e in entries if (e.request.startswith(mine) if in_steps else e.request == mine[:-1]))
+
+
+def _spent_in_vain(error: DataError, booking: Booking) -> DataError:
+    """Data that could not be counted, after its cost was reserved."""
+    told = f"Its cost was reserved before (entry {booking.entry} in {booking.ledger}) and stays spent."
+    again = ("--request NAME", "asks anew, at its full cost")
+    return DataError(error.what, where=error.where, details=[*error.details, told], hints=[*error.hints, again])
 
 
 def require_budget(ledger: Ledger, planned: Planned[Any], taken: int) -> None:

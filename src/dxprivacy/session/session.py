@@ -149,8 +149,11 @@ class Session(OneLine):
         planned.rehearse(self.rows, Booking(ledger.path.name, 1, _REHEARSED, name, worst))
         ledger.verify_on_disk()
         spend = Recorded(ledger, name, self.pacing)
+        booked = spend.entries(in_steps=planned.in_steps)
+        if not booked:  # what was dropped or changed since the session began is refused before it costs anything
+            self.source.check(self.policy.universe)
         if planned.in_steps:
-            require_budget(ledger, planned, len(spend.entries(in_steps=True)))
+            require_budget(ledger, planned, len(booked))
         count = spend.guarded(
             lambda: counted(self.source, self.policy.universe, planned.asks, self.rows, planned.asks_people)
         )

@@ -238,9 +238,8 @@ def _offset(since: str, table: tuple[tuple[int, int], ...]) -> str:
         changes.append(table[known][0] if inside else first + piece * gap)
         offsets.append(table[known][1] if inside else offsets[-1])
         known += inside
-    piece = f"greatest(1, least({pieces}, ({since} - {first * 10**6}) DIV {gap * 10**6} + 1))"
+    at = f"CAST(greatest(1, least({pieces}, ({since} - {first * 10**6}) DIV {gap * 10**6} + 1)) AS INT)"
     told = [f"array({', '.join(map(str, numbers))})" for numbers in (changes, offsets)]
-    at = f"CAST({piece} AS INT)"
     changed = f"({since} >= CAST(element_at({told[0]}, {at}) AS BIGINT) * 1000000)"
     return f"(CAST(element_at({told[1]}, {at} + CASE WHEN {changed} THEN 1 ELSE 0 END) AS BIGINT) * 1000000)"
 

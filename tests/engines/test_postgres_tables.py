@@ -1,0 +1,250 @@
+"""What a PostgreSQL server is asked: which table, who may read it, which rows come from one record."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dxprivacy as dx
+from dxprivacy.engines import open_source
+from dxprivacy.engines.postgres.address import address
+from dxprivacy.errors import DataError
+from dxprivacy.model.file_format import FileFormat
+from engines.servers import Postgres, postgres
+
+SEX = dx.Universe([dx.Values(name="sex", values=("M", "F"))])
+ROWS = "INSERT INTO people VALUES (1, 'M'), (2, 'F'), (3, 'F'), (4, '?')"
+DECLARED = FileFormat(rows_are_records=True)
+
+
+@pytest.fixture(scope="module")
+def server():
+    found = postgres()
+    found.execute(
+        "DROP SCHEMA IF EXISTS survey CASCADE",
+        "CREATE SCHEMA survey",
+        "SET search_path = survey",
+        "CREATE TABLE people (id int, sex text)",
+        ROWS,
+        "CREATE VIEW seen AS SELECT * FROM people",
+        "CREATE MATERIALIZED VIEW stored AS SELECT * FROM people",
+        "CREATE TABLE parts (id int, sex text) PARTITION BY RANGE (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (3)",
+        "CREATE TABLE parts_2 PARTITION OF parts DEFAULT",
+        "INSERT INTO parts SELECT * FROM people",
+        "CREATE TABLE older (age int) INHERITS (people)",
+        "CREATE TABLE made (id int, plain text, sex text GENERATED ALWAYS AS (upper(plain)) STORED)",
+        "INSERT INTO made (id, plain) VALUES (1, 'm'), (2, 'f')",
+        'CREATE TABLE "odd ""name"".with dots" ("SEX" text, "sex" text, "a.b" int)',
+        """INSERT INTO "odd ""name"".with dots" VALUES ('M', 'F', 1)""",
+        "CREATE TABLE nothing ()",
+    )
+    return found
+
+
+def counts(text, universe=SEX, file=None):
+    source = open_source(text, file=file) if file else open_source(text)
+    return source.count(universe).counts.tolist()
+
+
+def test_a_table_is_found_by_its_schema_and_name(server):
+    assert counts(f"{server.uri}::survey.people") == [1, 2, 1]
+    assert open_source(f"{server.uri}::survey.people").rows() == 4
+    path = f"{server.uri}&options=-csearch_path%3Dsurvey"
+    assert counts(f"{path}::people") == [1, 2, 1]
+
+
+def test_partitions_and_children_belong_to_their_table(server):
+    assert counts(f"{server.uri}::survey.parts") == [1, 2, 1]
+    server.execute("DELETE FROM survey.older", "INSERT INTO survey.older VALUES (9, 'M', 80)")
+    try:
+        assert counts(f"{server.uri}::survey.people") == [2, 2, 1]
+    finally:
+        server.execute("DELETE FROM survey.older")
+
+
+def test_names_may_be_anything(server):
+    source = open_source(f'{server.uri}::survey.odd "name".with dots')
+    assert [column.name for column in source.columns()] == ["SEX", "sex", "a.b"]
+    both = dx.Universe([dx.Values(name="sex", values=("M", "F")), dx.Values(name="x", column="SEX", values=("M", "F"))])
+    assert source.count(both).over((0, 1)).counts.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [("survey.seen", "a view"), ("survey.stored", "a materialized view")],
+)
+def test_views_are_refused_unless_their_rows_are_declared_records(server, table, what):
+    with pytest.raises(DataError, match=f"is {what}, not a table"):
+        open_source(f"{server.uri}::{table}")
+    assert counts(f"{server.uri}::{table}", file=DECLARED) == [1, 2, 1]
+
+
+def test_a_policy_declares_it_and_check_shows_it(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = 'title = "T"\ndataset = "t"\n{}[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'
+    data = f"{server.uri}::survey.seen"
+    with pytest.raises(DataError, match="rows_are_records"):
+        dx.Session(dx.Policy.parse(text.format("")), data, ledger="a.db")
+    policy = dx.Policy.parse(text.format("rows_are_records = true\n"))
+    with dx.Session(policy, data, ledger="b.db") as session:
+        release = session.release(session.plan("count by sex", share=1))
+    assert len(release.rows()) == 2
+    assert "each of them comes from one record" in str(policy.check())
+    assert policy.digest != dx.Policy.parse(text.format("")).digest
+
+
+def test_a_foreign_table_and_a_partition_that_is_one_are_refused(server):
+    try:
+        server.execute(
+            "CREATE EXTENSION IF NOT EXISTS file_fdw",
+            "DROP SERVER IF EXISTS files CASCADE",
+            "CREATE SERVER files FOREIGN DATA WRAPPER file_fdw",
+            "CREATE FOREIGN TABLE survey.far (id int, sex text) SERVER files OPTIONS (filename '/dev/null')",
+            "DROP TABLE IF EXISTS survey.partly",
+            "CREATE TABLE survey.partly (id int, sex text) PARTITION BY RANGE (id)",
+            "CREATE FOREIGN TABLE survey.partly_1 PARTITION OF survey.partly FOR VALUES FROM (0) TO (9) SERVER files "
+            "OPTIONS (filename '/dev/null')",
+        )
+    except Exception as error:
+        pytest.skip(f"this server has no foreign tables: {type(error).__name__}")
+    with pytest.raises(DataError, match="is a foreign table"):
+        open_source(f"{server.uri}::survey.far")
+    with pytest.raises(DataError, match=r"a part of “survey\.partly” is a foreign table"):
+        open_source(f"{server.uri}::survey.partly")
+    assert counts(f"{server.uri}::survey.far", file=DECLARED) == [0, 0, 0]
+
+
+def test_generated_columns_that_are_stored_are_data_and_others_are_not(server):
+    assert counts(f"{server.uri}::survey.made") == [1, 1, 0]
+    try:
+        server.execute(
+            "DROP TABLE IF EXISTS survey.computed",
+            "CREATE TABLE survey.computed (plain text, sex text GENERATED ALWAYS AS (upper(plain)) VIRTUAL)",
+            "INSERT INTO survey.computed (plain) VALUES ('m')",
+        )
+    except Exception as error:
+        pytest.skip(f"this server has no virtual columns: {type(error).__name__}")
+    with pytest.raises(DataError, match="column sex is generated: computed when it is read"):
+        open_source(f"{server.uri}::survey.computed").check(SEX)
+    assert counts(f"{server.uri}::survey.computed", file=DECLARED) == [1, 0, 0]
+
+
+def test_row_level_security_never_hides_rows_silently(server):
+    server.execute(
+        "DROP TABLE IF EXISTS survey.guarded",
+        "CREATE TABLE survey.guarded (id int, sex text)",
+        "INSERT INTO survey.guarded VALUES (1, 'M'), (2, 'F')",
+        "ALTER TABLE survey.guarded ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY few ON survey.guarded USING (id = 1)",
+    )
+    reader = role(server, "guarded_reader", "survey.guarded")
+    with pytest.raises(DataError, match="row-level security hides rows"):
+        open_source(f"{reader}::survey.guarded")
+    assert counts(f"{reader}::survey.guarded", file=DECLARED) == [1, 0, 0]
+    assert counts(f"{server.uri}::survey.guarded") == [1, 1, 0]  # a superuser sees them all
+
+
+def role(server, name, table=""):
+    """A user who may read one table, or none; an address."""
+    exists = server.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{name}'")
+    server.execute(*([f"DROP OWNED BY {name}", f"DROP ROLE {name}"] if exists else []), f"CREATE ROLE {name} LOGIN")
+    if table:
+        server.execute(f"GRANT USAGE ON SCHEMA survey TO {name}", f"GRANT SELECT ON {table} TO {name}")
+    return server.uri.replace("postgres@", f"{name}@")
+
+
+def test_the_privileges_that_the_docs_name_are_enough_and_less_are_not(server):
+    reader = role(server, "reader", "survey.people")
+    assert counts(f"{reader}::survey.people") == [1, 2, 1]
+    stranger = role(server, "stranger")
+    with pytest.raises(DataError, match="permission denied") as caught:
+        open_source(f"{stranger}::survey.people").check(SEX)
+    assert "GRANT" in str(caught.value)
+    server.execute("GRANT USAGE ON SCHEMA survey TO stranger", "GRANT SELECT (sex) ON survey.people TO stranger")
+    assert counts(f"{stranger}::survey.people") == [1, 2, 1]  # the columns of the policy are enough
+    with pytest.raises(DataError, match="column id may not be read"):
+        open_source(f"{stranger}::survey.people").check(dx.Universe([dx.Integers(name="id", low=0, high=9)]))
+
+
+def test_a_table_that_is_not_there_is_refused_with_those_that_are(server):
+    with pytest.raises(DataError, match=r"no table “survey\.peple”") as caught:
+        open_source(f"{server.uri}::survey.peple")
+    assert "survey.people" in str(caught.value)
+    with pytest.raises(DataError, match="which table"):
+        open_source(server.uri)
+    with pytest.raises(DataError, match="has no columns"):
+        open_source(f"{server.uri}::survey.nothing")
+
+
+def test_a_name_that_means_two_tables_is_refused(server):
+    server.execute('DROP SCHEMA IF EXISTS "a.b" CASCADE', 'CREATE SCHEMA "a.b"', 'CREATE TABLE "a.b".c (sex text)')
+    server.execute("DROP SCHEMA IF EXISTS a CASCADE", "CREATE SCHEMA a", 'CREATE TABLE a."b.c" (sex text)')
+    with pytest.raises(DataError, match="2 tables have this name"):
+        open_source(f"{server.uri}::a.b.c")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "postgresql://anna:secret@host/db::people",
+        "postgres://anna:secret@host/db::people",
+        "POSTGRESQL://anna:secret@host/db::people",
+        "postgresql://host/db?user=anna&password=secret::people",
+        "postgresql://host/db?user=anna&PassWord=secret::people",
+        "postgresql://host/db?sslpassword=secret::people",
+        "service=survey password=secret::people",
+        "service=survey Password = 'secret'::people",
+        "postgresql://anna:secret@[::1/db::people",
+    ],
+)
+def test_an_address_with_a_password_is_refused_and_not_shown(given):
+    with pytest.raises(DataError, match="password") as caught:
+        open_source(given)
+    assert "secret" not in str(caught.value)
+    assert "secret" not in repr(caught.value.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("given", "server", "table"),
+    [
+        ("postgresql://h/db::t", "postgresql://h/db", "t"),
+        ("postgresql://u@h:5433,h2/db?sslmode=require&application_name=x::s.t", None, "s.t"),
+        ("postgresql://[::1]/db", "postgresql://[::1]/db", ""),
+        ("postgresql://[::1]:5432/db::t", "postgresql://[::1]:5432/db", "t"),
+        ("service=survey::t", "service=survey", "t"),
+        ("postgres:///db?host=/var/run::a::b", "postgres:///db?host=/var/run::a", "b"),
+    ],
+)
+def test_an_address_is_split_at_its_last_double_colon(given, server, table):
+    found = address(given)
+    assert found.table == table
+    assert server is None or found.server == server
+    assert found.server not in repr(found)
+
+
+def test_nothing_is_loaded_before_it_is_asked_for():
+    program = "import sys, dxprivacy.engines.opening; print([m for m in ('psycopg', 'pyspark') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(DataError, match=r"pip install \"dxprivacy\[postgres\]\""):
+        open_source("postgresql://h/db::t")
+
+
+def test_the_oldest_version_that_we_promise_counts_alike():
+    """PostgreSQL 16, beside the newest."""
+    old = Postgres(version=16)
+    try:
+        assert "PostgreSQL 16" in old.execute("SELECT version()")[0][0]
+        import test_postgres_entries as entries
+
+        for kind in ("text", "numeric", "float8", "timestamptz", "date"):
+            given = [*entries.COLUMNS[kind][0], None]
+            sent = old.table({"x": (kind, list(given)), "x2": (kind, list(given))})
+            entries.require_agreement(open_source(sent), given, entries.COLUMNS[kind][1])
+    finally:
+        old.stop()
