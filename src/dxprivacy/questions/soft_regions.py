@@ -13,7 +13,7 @@ import numpy as np
 from dxprivacy.attributes.points import Points
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.normal import FARTHEST
+from dxprivacy.exact.normal import FARTHEST, STEPS
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.blocks import Blurred
 from dxprivacy.model.recipes import Linear
@@ -88,6 +88,21 @@ def soft_words(called: str, drawn: Map) -> str:
         f"{called}: every record is spread around its place by a bell of width {width}, and who is near a border "
         "counts in part on both sides; intervals are for these counts"
     )
+
+
+def counted_elsewhere(block: Blurred, groups: Ints) -> Floats:
+    """For each listed place which part of a record there counts in another group than its own, or though it has none.
+
+    Known from the policy alone, and the most by which soft borders move a count, for each record of that place.
+    """
+    listed = len(block.inside)
+    own = groups[:listed]
+    value, part, amount = block.entries
+    here = value < listed
+    value, part, amount = value[here], part[here], amount[here]
+    mine = np.bincount(value, np.where(part == own[value], amount, 0), minlength=listed)
+    everywhere = np.bincount(value, amount, minlength=listed)
+    return np.asarray(np.where(own >= 0, np.maximum(STEPS - mine, 0), everywhere) / STEPS, dtype=np.float64)
 
 
 def _merged(matrix: Any, owners: Ints, groups: int) -> Any:

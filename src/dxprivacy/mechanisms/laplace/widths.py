@@ -40,7 +40,8 @@ _BIAS = 12  # a narrow ramp moves a quantile by less than this part of its width
 _INTERVAL = 10  # a part of how wide its interval is, so that this counts too
 _MOST_ENTRIES = 2_000_000  # ramps or cells times values: what is worked out for each width that is tried
 _LESS = 0.5  # a cell of a map would hold this part of its noise, if records lay evenly
-_FEW = 1_000  # records that it is chosen for, where nobody says how many there are
+FEW = 1_000
+"""Records that a width is chosen for, where nobody says how many there are."""
 
 
 def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | None) -> Stack:
@@ -49,9 +50,9 @@ def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | No
     rivals = _rivals(asked.questions, metric)
     return Stack(
         tuple(
-            _of_quantiles(question, metric, (share / many, share), records or _FEW)
+            _of_quantiles(question, metric, (share / many, share), records or FEW)
             if isinstance(question, Quantiles) and question.width is None
-            else _with_width(question, metric, mine, records or _FEW)
+            else _with_width(question, metric, mine, records or FEW)
             for question, many in zip(asked.questions, rivals, strict=True)
         )
     )
@@ -108,7 +109,7 @@ def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) 
     if isinstance(question, Count) and (places := question.places(metric.universe)) is not None:
         return replace(question, lengths=_lengths(places, metric, question.lengths))
     if isinstance(question, Density) and question.places(metric.universe) is not None:
-        return _of_map(question, metric, share, records)
+        return map_with_width(question, metric, share, records)
     if isinstance(question, Density) and question.width is None:
         line = question.line(metric.universe)
         for steps in _widths(line.steps):
@@ -120,7 +121,7 @@ def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) 
     return question
 
 
-def _of_map(question: Density, metric: Metric, share: Fraction, records: int) -> Density:
+def map_with_width(question: Density, metric: Metric, share: Fraction, records: int) -> Density:
     """In kilometres where distances are; a width at which noise is twice what a cell would hold evenly."""
     ref, axes = question.places(metric.universe), metric.by_attribute
     space = None if ref is None or axes is None else axes[ref.axis].embedding
@@ -166,6 +167,16 @@ def _one_two_five(x: float) -> Fraction:
     """
     power = Fraction(10) ** math.floor(math.log10(x))
     return min((f * power for f in (1, 2, 5, 10)), key=lambda one: abs(math.log(float(one) / x)))
+
+
+def next_width(width: Fraction) -> Fraction:
+    """The next of 1, 2, 5, 10, … times a power of ten.
+
+    >>> [str(next_width(Fraction(x))) for x in ("0.5", "1", "20", "50", "30")]
+    ['1', '2', '50', '100', '50']
+    """
+    power = Fraction(10) ** math.floor(math.log10(width))
+    return next(f * power for f in (1, 2, 5, 10, 20) if f * power > width)
 
 
 def _clear(question: Density, metric: Metric, share: Fraction, records: int) -> bool:

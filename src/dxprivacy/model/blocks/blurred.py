@@ -87,7 +87,7 @@ class Blurred(SoftTable):
     @cached_property
     def _tops(self) -> tuple[Ints, Ints, Ints, Ints]:
         """For each part a value that counts least in it and how much, and one that counts most and how much."""
-        values, size = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts)), len(self._starts) - 1
+        values, size = self.entries[0], len(self._starts) - 1
         order = np.lexsort((self._amount, self._part))
         part, value, amount = self._part[order], values[order], self._amount[order]
         many = np.bincount(part, minlength=self.parts_each)
