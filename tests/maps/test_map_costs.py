@@ -4,6 +4,7 @@ import json
 import math
 import random
 import tracemalloc
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -224,7 +225,11 @@ def test_places_in_a_line_or_opposite_each_other_are_verified(rows):
 
 
 def test_a_single_place_with_one_distance_costs_nothing_along_it():
-    home = Points(name="home", ids=("p",), coordinates=np.zeros((1, 2)), has_other=False)
+    """A grid of one cell has a map, as it reaches somewhere."""
+    text = GRID.replace('"10 km"', "5").replace("[47, 10, 48, 12]", "[0, 0, 5, 5]").replace('"1 km"', "1")
+    found = dx.Policy.parse(text.replace('["lat", "lon"]', '["x", "y"]\nmetric = "euclidean"'))
+    home = replace(found.universe.attributes[0], has_other=False)
+    assert home.listed == 1
     sex = Values(name="sex", values=("x", "y"), has_other=False)
     parts = [discrete(Universe([home]), F(1)), discrete(Universe([sex]), F(1))]
     plan = make_plan(gather("density home by sex width 1"), AttributeSum(Universe([home, sex]), parts), rows=10)

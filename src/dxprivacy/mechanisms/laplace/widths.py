@@ -20,6 +20,7 @@ import numpy as np
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.normal import SLOPE
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
@@ -107,7 +108,7 @@ def _rated(
 
 def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) -> Asked:
     if isinstance(question, Count) and (places := question.places(metric.universe)) is not None:
-        return replace(question, lengths=_lengths(places, metric, question.lengths))
+        return replace(question, lengths=_lengths(question, places, metric))
     if isinstance(question, Density) and question.places(metric.universe) is not None:
         return map_with_width(question, metric, share, records)
     if isinstance(question, Density) and question.width is None:
@@ -127,7 +128,7 @@ def map_with_width(question: Density, metric: Metric, share: Fraction, records: 
     space = None if ref is None or axes is None else axes[ref.axis].embedding
     if ref is None or space is None:
         return question  # refused later, with its reason
-    question = replace(question, lengths=_lengths(ref, metric, question.lengths))
+    question = replace(question, lengths=_lengths(question, ref, metric))
     if question.width is not None:
         return _with_cells(question, metric)
     drawn = question.map(metric.universe)
@@ -152,11 +153,20 @@ def _with_cells(question: Density, metric: Metric) -> Density:
     return question if 2 * drawn.every == drawn.width else replace(question, every=drawn.every)
 
 
-def _lengths(places: Reference, metric: Metric, said: str) -> str:
+def _lengths(question: Count | Density, places: Reference, metric: Metric) -> str:
     """Kilometres on the Earth, or the unit of a plane: as the policy measures distances between places."""
     axes = metric.by_attribute
     space = None if axes is None else axes[places.axis].embedding
-    return said if space is None else KM if space.arc else ""
+    if space is None or space.arc:
+        return question.lengths if space is None else KM
+    if question.lengths:
+        name = "blur" if isinstance(question, Count) else "width"
+        raise QuestionError(
+            f"{places.name} lies in a plane, where nobody says what is a kilometre",
+            where=f"question “{question}”",
+            hints=[(f"{name} N", "without a unit: in that of the coordinates")],
+        )
+    return ""
 
 
 def _one_two_five(x: float) -> Fraction:
