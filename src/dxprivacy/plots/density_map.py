@@ -84,6 +84,8 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
     """One map with its key; `places` are those that it is about, by their names."""
     low, high = cells.box
     up, across = cells.upright, 1 - cells.upright
+    if cells.earth:  # a map across the date line goes on beyond 180 degrees
+        places = {name: np.array([at[0], low[1] + (at[1] - low[1]) % 360]) for name, at in places.items()}
     shrink = math.cos(math.radians(float(low[0] + high[0]) / 2)) if cells.earth else 1.0
     wide, tall = float(high[across] - low[across]) * shrink, float(high[up] - low[up])
     scale = min(WIDE / wide, _TALLEST / tall)
@@ -91,8 +93,10 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
     ramp = _ramp(cells)
     names = COORDINATE_NAMES[cells.earth]
     axis = {"grid": False, "tickCount": 5, "format": ",~r"}
+    beyond = cells.earth and float(high[1]) > 180
+    turned = {"labelExpr": "format(datum.value > 180 ? datum.value - 360 : datum.value, ',~r')"} if beyond else {}
     x = quantitative(
-        axis={**axis, "title": names[across]}, scale=span(float(low[across]), float(high[across]), zero=False)
+        axis={**axis, **turned, "title": names[across]}, scale=span(float(low[across]), float(high[across]), zero=False)
     )
     y = quantitative(axis={**axis, "title": names[up]}, scale=span(float(low[up]), float(high[up]), zero=False))
     values = []

@@ -97,10 +97,11 @@ class Map:
     @cached_property
     def box(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
         """From where to where the map reaches along either side, in the unit of lengths; cells of a grid as a whole."""
-        ends = [(Fraction(a), Fraction(b)) for a, b in self.plane.ends]
+        ends = list(self.plane.ends)
         if isinstance(self.attribute, Grid) and (self.inside >= 0).all():
             a, b, c, d = self.attribute.box
-            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b, ends[1][0]), max(d, ends[1][1]))]
+            turn = 360 * math.floor((ends[1][0] - b) / 360) if self.earth else 0  # as longitudes of the map are
+            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b + turn, ends[1][0]), max(d + turn, ends[1][1]))]
         first, second = ((low * unit, high * unit) for (low, high), unit in zip(ends, self.plane.lengths, strict=True))
         return first, second
 
@@ -229,10 +230,10 @@ class _Side:
         How far the first of them is from a place is rounded once; further ones are whole multiples of a step behind
         it.  So what is handed to `all_below` is off by less than 2^-48, however large the map is.
         """
-        numbers, which = np.unique(found.plane.coordinates[:, side], return_inverse=True)
+        numbers, which = found.plane.along(side)
         unit, edges, width = found.plane.lengths[side], found.edges[side], found.width
         step, last = edges[1] - edges[0], len(edges) - 1
-        places = [Fraction(x) * unit for x in numbers.tolist()]
+        places = [x * unit for x in numbers]
         begins = [min(max(math.ceil((x - NEAR * width - edges[0]) / step), 1), last) for x in places]
         many = min(math.floor(2 * NEAR * width / step) + 2, last)
         first = np.array([float((edges[k] - x) / width) for k, x in zip(begins, places, strict=True)])
@@ -249,7 +250,7 @@ class _Side:
         there = steps > 0
         firsts = there.argmax(axis=1)
         lengths = many - there[:, ::-1].argmax(axis=1) - firsts
-        return cls(which.reshape(-1), steps, begin - 1, firsts, lengths)
+        return cls(which, steps, begin - 1, firsts, lengths)
 
     def column(self, place: int) -> tuple[int, Ints]:
         """In which cell the run of a place begins, and the run."""

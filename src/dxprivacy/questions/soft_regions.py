@@ -204,8 +204,8 @@ def nearest_places(drawn: Map) -> Ints:
 
 def _floats(drawn: Map, side: int) -> Floats:
     unit = drawn.plane.lengths[side]
-    numbers, which = np.unique(drawn.plane.coordinates[:, side], return_inverse=True)
-    return np.array([float(Fraction(x) * unit) for x in numbers.tolist()])[which.reshape(-1)]
+    numbers, which = drawn.plane.along(side)
+    return np.array([float(x * unit) for x in numbers])[which]
 
 
 def _squares(spots: Floats, middles: Floats) -> Floats:
