@@ -23,7 +23,7 @@ MAPS = 6  # of one question by groups
 _TALLEST = 460
 _NOISE, _BELOW = "#e4e4e4", -2.0  # the shade of what is mostly noise, and a number that has it
 _SHADES = ("#dbe8f4", "#b9d3e9", "#8fb6da", "#5f98c9", "#2f78b5", "#0b5fa5", "#06325a")
-_NAMED, _PER_CHARACTER, _LINE = 6, 5.7, 15.0
+_NAMED, _PER_CHARACTER, _LINE = 6, 6.2, 15.0
 _DOTS = 400
 _LOOKED_AT = 400  # of the fullest cells, for names
 
@@ -128,7 +128,7 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
             tooltip=pointed_at("v", "interval"),
         ),
         *([layer(dots, mark("circle", size=3, color=GREY, opacity=0.6, clip=True), **spot)] if dots else []),
-        *(bordered(named, {"baseline": "bottom", "dy": -4, "color": INK, "clip": True}, **spot) if named else []),
+        *(bordered(named, {"baseline": "bottom", "dy": -4, "color": INK}, **spot) if named else []),
     ]
     title = clean(", ".join(part for part in (name, cells.name) if part), 100)
     drawn = {**(heading(title, 8) if title else {}), **view(*size, layers), "view": {"stroke": PALE}}
@@ -145,7 +145,7 @@ def _ramp(cells: Cells) -> Ramp:
     steps = [f * 10.0**e for e in range(next(ends), next(ends) + 1) for f in (1, 2, 5) if least < f * 10.0**e < top]
     limits = steps[-(len(_SHADES) - 1) :] or [top]
     texts = [f"{x:,.10g}" for x in limits]
-    names = [f"up to {texts[0]}", *(f"– {text}" for text in texts[1:]), "more"]
+    names = [f"up to {texts[0]}", *(f"to {text}" for text in texts[1:]), "more"]  # a dash would read as a minus
     last = len(_SHADES) - 1
     shades = [_SHADES[round(k * last / (len(names) - 1))] for k in range(len(names))]
     return Ramp((-1.0, *limits), (_NOISE, *shades), ("mostly noise", *names), "records in a cell")
@@ -172,11 +172,16 @@ def _named(cells: Cells, places: Mapping[str, Floats], size: tuple[float, float]
             continue
         text = clean(names[near], 24)
         x, y = ((float(spots[near, a]) - low[a]) / (high[a] - low[a]) * size[n] for n, a in enumerate((across, up)))
-        half = len(text) * _PER_CHARACTER / 2 + 12
-        apart = all(x + half < a or x - half > b or abs(y - h) > 2 * _LINE for a, b, h in taken)
-        if half - 12 < x < size[0] - half + 12 and apart:
-            taken.append((x - half, x + half, y))
-            out.append({"x": float(spots[near, across]), "y": float(spots[near, up]), "t": text})
+        if not (0 <= x <= size[0] and 0 <= y <= size[1]):
+            continue
+        half = len(text) * _PER_CHARACTER / 2
+        x = min(max(x, half + 2), size[0] - half - 2)  # all of a name lies on the map, beside its place if need be
+        y = y if y + _LINE + 4 < size[1] else y - _LINE - 6
+        apart = all(x + half + 12 < a or x - half - 12 > b or abs(y - h) > 2 * _LINE for a, b, h in taken)
+        if 2 * half + 4 < size[0] and apart:
+            taken.append((x - half - 12, x + half + 12, y))
+            at = [low[a] + z / size[n] * (high[a] - low[a]) for n, (a, z) in enumerate(((across, x), (up, y)))]
+            out.append({"x": float(at[0]), "y": float(at[1]), "t": text})
         if len(out) == _NAMED:
             break
     return out

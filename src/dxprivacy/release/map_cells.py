@@ -52,12 +52,13 @@ def between(text: str) -> tuple[float, float] | None:
     """
     first, found, last = text.partition(" to ")
     try:
-        low, high = _number(first), _number(last)
+        low, high = number_of(first), number_of(last)
     except (ValueError, ZeroDivisionError):
         return None
     return (low, high) if found and math.isfinite(low) and math.isfinite(high) and low < high else None
 
 
-def _number(text: str) -> float:
+def number_of(text: str) -> float:
+    """A number as labels have it, perhaps a fraction."""
     above, found, below = text.partition("/")
     return float(above) / float(below) if found else float(text)
