@@ -4,6 +4,7 @@ import json
 import math
 import random
 import tracemalloc
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -20,16 +21,17 @@ from dxprivacy.accounting.with_wholes import laplace_cost
 from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.values import Values
-from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, TooLarge
+from dxprivacy.errors import DxError, NotCertified, QuestionError, SeparatesIdentical, TooLarge
 from dxprivacy.exact.normal import below
 from dxprivacy.ledger.leftover import Leftover
-from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.laplace.planner import make_plan, prepare
+from dxprivacy.mechanisms.laplace.side_by_side import compare_methods
 from dxprivacy.metrics import AttributeSum
 from dxprivacy.metrics.alone import discrete
 from dxprivacy.metrics.points import PLACES, Euclidean
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import gather
-from dxprivacy.verify import verify_data
+from dxprivacy.verify import reading, verify_data
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.universe import Universe as Read
 
@@ -224,7 +226,11 @@ def test_places_in_a_line_or_opposite_each_other_are_verified(rows):
 
 
 def test_a_single_place_with_one_distance_costs_nothing_along_it():
-    home = Points(name="home", ids=("p",), coordinates=np.zeros((1, 2)), has_other=False)
+    """A grid of one cell has a map, as it reaches somewhere."""
+    text = GRID.replace('"10 km"', "5").replace("[47, 10, 48, 12]", "[0, 0, 5, 5]").replace('"1 km"', "1")
+    found = dx.Policy.parse(text.replace('["lat", "lon"]', '["x", "y"]\nmetric = "euclidean"'))
+    home = replace(found.universe.attributes[0], has_other=False)
+    assert home.listed == 1
     sex = Values(name="sex", values=("x", "y"), has_other=False)
     parts = [discrete(Universe([home]), F(1)), discrete(Universe([sex]), F(1))]
     plan = make_plan(gather("density home by sex width 1"), AttributeSum(Universe([home, sex]), parts), rows=10)
@@ -239,3 +245,61 @@ def test_what_is_left_beside_a_map_is_not_more_than_along_its_neighbours(tmp_pat
     left = Leftover(SumCost(metric.universe, [plan.cost]), metric)
     steps = [float(metric.exact(k, k + 1)) - float(plan.cost.exact(k, k + 1)) for k in range(29)]
     assert left.between(0, 29).left <= sum(steps) * (1 + 1e-9)
+
+
+def shortest_ways(metric, spent):
+    """What is left between all records, over all ways, from every cost by itself."""
+    n = metric.universe.size
+    left = [[float(metric.exact(i, j)) - float(spent.exact(i, j)) for j in range(n)] for i in range(n)]
+    for k in range(n):
+        left = [[min(left[i][j], left[i][k] + left[k][j]) for j in range(n)] for i in range(n)]
+    return left
+
+
+@pytest.mark.parametrize("absent", [None, F(2), F(29, 10), F(12)])
+def test_what_is_left_beside_several_maps_is_what_their_costs_leave(absent):
+    """Where records may be absent, each map has its own end: none is charged for what another one takes."""
+    metric = places_alone([[0.0, 0.0], [0.4, 0.0], [3.0, 0.0], [9.0, 0.0], [9.0, 5.0]])
+    metric = metric if absent is None else metrics.with_absent(metric, absent, max_records=100)
+    shares = (
+        ("density home width 0.3", F(3, 10)),
+        ("density home width 6", F(3, 10)),
+        ("density home width 2", F(1, 10)),
+    )
+    costs = [make_plan(gather(words), metric, rows=100, share=share).cost for words, share in shares]
+    spent = SumCost(metric.universe, costs)
+    wanted, found = shortest_ways(metric, spent), Leftover(spent, metric)
+    for i in range(metric.universe.size):
+        for j in range(i):
+            assert found.between(i, j).left == pytest.approx(max(wanted[i][j], 0.0), rel=1e-9, abs=1e-12)
+
+
+def test_a_certificate_names_what_is_accounted_as_a_whole_and_nothing_else():
+    """A rule is what was looked at: it cannot be exchanged for that of other questions."""
+    metric = dx.Policy.parse(GRID).metric
+    asked = {"count by sex": "", "density home width 20 km": "maps"}
+    both = dx.plan(list(asked), metric, rows=1000)
+    alone = {words: dx.plan(words, metric, rows=1000) for words in asked}
+    for plan in (both, *alone.values()):
+        data = json.loads(json.dumps(plan.to_dict()))
+        assert list(verify_data(json.loads(json.dumps(data))))
+        rules = {"maps", "people", "maps and people", "line, and maps", "constant", "line", "constant, and people"}
+        rules |= {alone["count by sex"].certificate.rule, f"{alone['count by sex'].certificate.rule}, and people"}
+        for rule in rules - {plan.certificate.rule}:
+            forged = json.loads(json.dumps(data))
+            forged["certificate"]["rule"] = rule
+            forged["seal"] = reading.seal_of(forged)
+            maps = ["maps"] if plan is not alone["count by sex"] else []
+            named = [word for word in ("maps", "people") if word in rule]
+            if named == maps and ("," in rule) == (plan is both):
+                continue  # another way to look at pairs: the ratio is checked
+            with pytest.raises(DxError, match=r"rule"):
+                list(verify_data(forged))
+
+
+def test_methods_of_maps_are_not_compared_and_the_refusal_says_why():
+    metric = dx.Policy.parse(GRID).metric
+    _, task = prepare(gather(["count by sex", "density home width 20 km"]), metric, rows=1000)
+    with pytest.raises(dx.errors.UsageError, match="no methods to compare") as caught:
+        compare_methods(task)
+    assert caught.value.where == "question “density home width 20 km”"

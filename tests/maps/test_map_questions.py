@@ -141,8 +141,9 @@ def test_python_twins():
 def test_lengths_are_kilometres_where_the_policy_measures_on_the_earth(earth, plane):
     asked = dx.plan(["density home width 20", "count by state blur 10"], earth.metric, rows=1000).questions
     assert [str(q) for q in asked.questions] == ["density home width 20 km", "count by state blur 10 km"]
-    (drawn,) = dx.plan("density home width 20 km", plane.metric, rows=1000).questions.questions
-    assert str(drawn) == "density home width 20"
+    for question in ("density home width 20 km", "count by side blur 500 m"):
+        with pytest.raises(QuestionError, match="lies in a plane, where nobody says what is a kilometre"):
+            dx.plan(question, plane.metric, rows=1000)
 
 
 def test_a_width_is_chosen_from_public_numbers(plane, earth):
@@ -159,14 +160,14 @@ def test_a_width_is_chosen_from_public_numbers(plane, earth):
         ("density home width 0", "must be more than 0"),
         ("density home width -1 km", "must be more than 0"),
         ("density home width 500", "wider than the map"),
-        ("density home width 1 every 0.001", "cells are more than"),
+        ("density home width 1 every 0.001", "are more than 20,000"),
         ("density home by home", "by groups of itself"),
         ("density home by side", "by groups of itself"),
         ("density home where side=X", "no value"),
         ("density sex width 1", "has no numbers in an order"),
         ("density home width 10 within 5 kg", "no unit"),
-        ("count blur 5 km", "kilometres lie between places"),
-        ("count by sex blur 5 km", "kilometres lie between places"),
+        ("count blur 5 km", "km, m and miles lie between places"),
+        ("count by sex blur 5 km", "km, m and miles lie between places"),
         ("count by side blur 500", "wider than the map"),
         ("count by side blur -1", "not negative"),
         ("count by sex blur 1", "blur needs groups of numbers in an order"),

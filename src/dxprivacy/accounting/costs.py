@@ -305,6 +305,11 @@ class SumCost:
         return tuple(cost for cost, _ in self._distinct)
 
     @property
+    def counted(self) -> tuple[tuple[RowsCost, int], ...]:
+        """Each cost once, and how often it occurs."""
+        return self._distinct
+
+    @property
     def error(self) -> float:
         """The worst part and one rounding per sum."""
         return max((c.error for c in self.costs), default=0.0) + len(self.costs) * 2.0**-52

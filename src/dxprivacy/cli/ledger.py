@@ -101,6 +101,33 @@ def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
     return file, Policy.load(file) if policy is not None or os.access(file, os.F_OK) else stored_policy(ledger)
 
 
+def _beside(ledger: Path) -> "tuple[Path, Policy, str]":
+    """The policy without anybody naming one, and what is said of a policy.toml that belongs to something else.
+
+    A file that nobody asked for may lie there for any reason: it stops nothing.
+    """
+    from dxprivacy.errors import DxError
+    from dxprivacy.ledger.stored import stored_policy
+    from dxprivacy.policy import Policy
+
+    file = ledger.parent / "policy.toml"
+    if not os.access(file, os.F_OK):
+        return file, stored_policy(ledger), ""
+    try:
+        loaded = Policy.load(file)
+    except DxError:
+        why = f"{file} is ignored: it is no policy that can be read; --policy names another file"
+        return file, stored_policy(ledger), why
+    try:
+        stored = stored_policy(ledger)
+    except DxError:
+        return file, loaded, ""  # opening the ledger says what is wrong
+    if stored.dataset == loaded.dataset:
+        return file, loaded, ""
+    why = f"{file} is ignored: it is for dataset “{loaded.dataset}”, and this ledger for “{stored.dataset}”"
+    return file, stored, why
+
+
 def _export(ledger: Path, file: Path, *, as_json: bool) -> None:
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.ledger.export import export
@@ -178,7 +205,7 @@ def _show(
     from dxprivacy.screens.ledger import between_lines, ledger_lines, ledger_to_dict
 
     with working("reading the policy"):
-        file, loaded = _load(ledger, policy)
+        file, loaded, ignored = _beside(ledger) if policy is None else (*_load(ledger, policy), "")
     option = ("--policy", file) if policy else ()
     with working("checking the chain"), Ledger.open(ledger, loaded, create=False) as book:
         book.verify()
@@ -193,14 +220,15 @@ def _show(
             lines = [] if as_json else ledger_lines(book, every=every)
             step = next_step("dxp ledger", ledger, *option, "--between", *_example(book))
         if as_page:
-            lines += ["", f"{tag('good', '✓')} written  {_write_page(book, loaded, file)}"]
+            lines += ["", f"{tag('good', '✓')} written  {_write_page(book, loaded, None if ignored else file)}"]
     if as_json:
+        data |= {"ignored": ignored} if ignored else {}
         show_json({k: (None if v == float("inf") else v) for k, v in data.items()})
     else:
-        show([*lines, "", step])
+        show([*([tag("dim", ignored)] if ignored else []), *lines, "", step])
 
 
-def _write_page(book: "Ledger", policy: "Policy", file: Path) -> Path:
+def _write_page(book: "Ledger", policy: "Policy", file: Path | None) -> Path:
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.pages import command_line, page_name, write_page
     from dxprivacy.plots import ledger_page

@@ -221,7 +221,10 @@ class Leftover:
         d = self.metric.pairwise(i, j)
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
-        d = np.maximum(d - taken(self._flat, self.metric, i, j), 0.0)
+        for cost, often in self.spent.counted:  # each by itself: a way over the absent one is cut off for each
+            if cost.flat:
+                d = d - often * taken(cost.flat, self.metric, i, j)
+        d = np.maximum(d, 0.0)
         everything = not component or self.universe.absent is not None  # presence may show in any question
         terms = [t for t in self.spent.terms if everything or set(t.axes) & set(component)]
         left = _left(d, terms, i, j) + 1e-300  # a stored zero would mean no edge

@@ -4,6 +4,9 @@ On the Earth a degree of latitude counts 111.19 km, a little less than it has, a
 cosine of the middle latitude.  Lengths in this plane are then not more than `stretch` times those on the Earth, for
 places that are no further apart than that says: an arc between them stays near them, and nowhere near it does a degree
 of longitude have fewer kilometres than at its end that is nearest to a pole.
+
+Longitudes are those of the shortest stretch of a parallel that holds all places: where it crosses the date line, they
+go on beyond 180 degrees there.
 """
 
 import math
@@ -14,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from dxprivacy.errors import QuestionError
-from dxprivacy.exact.arrays import Floats
+from dxprivacy.exact.arrays import Floats, Ints
 
 KM_PER_DEGREE = Fraction(11119, 100)
 _PI = Fraction(31415926536, 10**10)  # a little more
@@ -39,10 +42,38 @@ class Plane:
         return cls(given, earth)
 
     @cached_property
-    def ends(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def _first(self) -> float:
+        """The longitude from which the map goes eastwards: those that are less count a turn more.
+
+        It lies behind the widest gap between neighbours; before it where that is the one across the date line.
+        """
+        found = np.unique(self.coordinates[:, 1])
+        x: list[float] = found.tolist()
+        if not self.earth or len(x) < 2:
+            return x[0]
+        gaps = np.diff(found)
+        near = np.flatnonzero(gaps >= gaps.max() - 2.0**-30)  # floats propose, fractions decide
+        widest = max(near.tolist(), key=lambda k: (_apart(x[k], x[k + 1]), -k))
+        return x[widest + 1] if _apart(x[widest], x[widest + 1]) > 360 - _apart(x[0], x[-1]) else x[0]
+
+    def along(self, side: int) -> tuple[list[Fraction], Ints]:
+        """All different coordinates of one side, as they count on the map; and which of them each place has."""
+        numbers, which = np.unique(self.coordinates[:, side], return_inverse=True)
+        turned = [360 if side == 1 and x < self._first else 0 for x in numbers.tolist()]
+        exact = [Fraction(x) + turn for x, turn in zip(numbers.tolist(), turned, strict=True)]
+        return exact, np.asarray(which.reshape(-1), dtype=np.int64)
+
+    @property
+    def drawn(self) -> Floats:
+        """Coordinates as they count on the map, nearly."""
+        turn = np.where(self.coordinates[:, 1] < self._first, 360.0, 0.0)
+        return np.stack([self.coordinates[:, 0], self.coordinates[:, 1] + turn], axis=1)
+
+    @cached_property
+    def ends(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
         """The least and the largest of either coordinate."""
-        low, high = self.coordinates.min(axis=0).tolist(), self.coordinates.max(axis=0).tolist()
-        return (low[0], high[0]), (low[1], high[1])
+        first, second = (self.along(side)[0] for side in (0, 1))
+        return (min(first), max(first)), (min(second), max(second))
 
     @cached_property
     def lengths(self) -> tuple[Fraction, Fraction]:
@@ -52,24 +83,28 @@ class Plane:
         low, high = self.ends[0]
         if max(abs(low), abs(high)) > _HIGHEST:
             raise QuestionError("there is no map of places at a pole")
-        middle = abs(Fraction(low) + Fraction(high)) / 2
+        middle = abs(low + high) / 2
         return KM_PER_DEGREE, KM_PER_DEGREE * Fraction(math.floor(cosine_floor(middle) * 1000), 1000)
 
     def stretch(self, reach: Fraction) -> Fraction:
         """How much longer than in truth lengths in the plane are at most, of places that are so far apart at most."""
         if not self.earth:
             return Fraction(1)
-        (south, north), (west, east) = (tuple(map(Fraction, side)) for side in self.ends)
+        (south, north), (west, east) = self.ends
         top = max(abs(south), abs(north)) + reach / 2 / KM_PER_DEGREE
         if top > _HIGHEST:
             raise QuestionError("there is no map of places at a pole")
         narrowest = cosine_floor(top)
         if (360 - (east - west)) * KM_PER_DEGREE * narrowest <= reach:
             raise QuestionError(
-                "there is no map across the date line",
-                hints=[("where …", "of the places on one side of it, by a fact about them")],
+                "there is no map all around the Earth: its places leave no gap of four widths between two longitudes",
+                hints=[("where …", "of some of the places, by a fact about them"), ("width …", "a smaller one")],
             )
         return max(self.lengths[1] / KM_PER_DEGREE / narrowest, Fraction(1))
+
+
+def _apart(west: float, east: float) -> Fraction:
+    return Fraction(east) - Fraction(west)
 
 
 def cosine_floor(degrees: Fraction) -> Fraction:

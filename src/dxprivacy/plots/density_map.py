@@ -23,7 +23,7 @@ MAPS = 6  # of one question by groups
 _TALLEST = 460
 _NOISE, _BELOW = "#e4e4e4", -2.0  # the shade of what is mostly noise, and a number that has it
 _SHADES = ("#dbe8f4", "#b9d3e9", "#8fb6da", "#5f98c9", "#2f78b5", "#0b5fa5", "#06325a")
-_NAMED, _PER_CHARACTER, _LINE = 6, 5.7, 15.0
+_NAMED, _PER_CHARACTER, _LINE = 6, 6.2, 15.0
 _DOTS = 400
 _LOOKED_AT = 400  # of the fullest cells, for names
 
@@ -84,6 +84,8 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
     """One map with its key; `places` are those that it is about, by their names."""
     low, high = cells.box
     up, across = cells.upright, 1 - cells.upright
+    if cells.earth:  # a map across the date line goes on beyond 180 degrees
+        places = {name: np.array([at[0], low[1] + (at[1] - low[1]) % 360]) for name, at in places.items()}
     shrink = math.cos(math.radians(float(low[0] + high[0]) / 2)) if cells.earth else 1.0
     wide, tall = float(high[across] - low[across]) * shrink, float(high[up] - low[up])
     scale = min(WIDE / wide, _TALLEST / tall)
@@ -91,8 +93,10 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
     ramp = _ramp(cells)
     names = COORDINATE_NAMES[cells.earth]
     axis = {"grid": False, "tickCount": 5, "format": ",~r"}
+    beyond = cells.earth and float(high[1]) > 180
+    turned = {"labelExpr": "format(datum.value > 180 ? datum.value - 360 : datum.value, ',~r')"} if beyond else {}
     x = quantitative(
-        axis={**axis, "title": names[across]}, scale=span(float(low[across]), float(high[across]), zero=False)
+        axis={**axis, **turned, "title": names[across]}, scale=span(float(low[across]), float(high[across]), zero=False)
     )
     y = quantitative(axis={**axis, "title": names[up]}, scale=span(float(low[up]), float(high[up]), zero=False))
     values = []
@@ -124,7 +128,7 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
             tooltip=pointed_at("v", "interval"),
         ),
         *([layer(dots, mark("circle", size=3, color=GREY, opacity=0.6, clip=True), **spot)] if dots else []),
-        *(bordered(named, {"baseline": "bottom", "dy": -4, "color": INK, "clip": True}, **spot) if named else []),
+        *(bordered(named, {"baseline": "bottom", "dy": -4, "color": INK}, **spot) if named else []),
     ]
     title = clean(", ".join(part for part in (name, cells.name) if part), 100)
     drawn = {**(heading(title, 8) if title else {}), **view(*size, layers), "view": {"stroke": PALE}}
@@ -141,7 +145,7 @@ def _ramp(cells: Cells) -> Ramp:
     steps = [f * 10.0**e for e in range(next(ends), next(ends) + 1) for f in (1, 2, 5) if least < f * 10.0**e < top]
     limits = steps[-(len(_SHADES) - 1) :] or [top]
     texts = [f"{x:,.10g}" for x in limits]
-    names = [f"up to {texts[0]}", *(f"– {text}" for text in texts[1:]), "more"]
+    names = [f"up to {texts[0]}", *(f"to {text}" for text in texts[1:]), "more"]  # a dash would read as a minus
     last = len(_SHADES) - 1
     shades = [_SHADES[round(k * last / (len(names) - 1))] for k in range(len(names))]
     return Ramp((-1.0, *limits), (_NOISE, *shades), ("mostly noise", *names), "records in a cell")
@@ -168,11 +172,16 @@ def _named(cells: Cells, places: Mapping[str, Floats], size: tuple[float, float]
             continue
         text = clean(names[near], 24)
         x, y = ((float(spots[near, a]) - low[a]) / (high[a] - low[a]) * size[n] for n, a in enumerate((across, up)))
-        half = len(text) * _PER_CHARACTER / 2 + 12
-        apart = all(x + half < a or x - half > b or abs(y - h) > 2 * _LINE for a, b, h in taken)
-        if half - 12 < x < size[0] - half + 12 and apart:
-            taken.append((x - half, x + half, y))
-            out.append({"x": float(spots[near, across]), "y": float(spots[near, up]), "t": text})
+        if not (0 <= x <= size[0] and 0 <= y <= size[1]):
+            continue
+        half = len(text) * _PER_CHARACTER / 2
+        x = min(max(x, half + 2), size[0] - half - 2)  # all of a name lies on the map, beside its place if need be
+        y = y if y + _LINE + 4 < size[1] else y - _LINE - 6
+        apart = all(x + half + 12 < a or x - half - 12 > b or abs(y - h) > 2 * _LINE for a, b, h in taken)
+        if 2 * half + 4 < size[0] and apart:
+            taken.append((x - half - 12, x + half + 12, y))
+            at = [low[a] + z / size[n] * (high[a] - low[a]) for n, (a, z) in enumerate(((across, x), (up, y)))]
+            out.append({"x": float(at[0]), "y": float(at[1]), "t": text})
         if len(out) == _NAMED:
             break
     return out

@@ -22,6 +22,8 @@ from dxprivacy.release.names import names
 from dxprivacy.release.release import Release
 from dxprivacy.screens.plan import Limit, baseline_words, because, gain_words, limits, pair_words
 from dxprivacy.screens.remedies import remedies
+from dxprivacy.screens.soft_borders import soft_border_notes
+from dxprivacy.screens.worth import map_warnings
 from dxprivacy.wording import digits, percent, plural, quoted, short_pair
 
 BINDING = 3
@@ -157,7 +159,8 @@ def _promise_to_people(plan: Plan, people: People, spent: SumCost | None, ledger
 
 def _notes(plan: Plan) -> list[str]:
     compared = baseline_words(plan)
-    told = [words(f"{_capital(note)}.", "note") for note in notes(plan)]
+    every = [*map_warnings(plan), *notes(plan), *soft_border_notes(plan)]
+    told = [words(f"{_capital(note)}.", "note") for note in every]
     return [*told, *([words(_capital(compared), "note")] if compared else [])]
 
 

@@ -33,13 +33,18 @@ from dxprivacy.questions.conditions import Condition, condition, written_conditi
 from dxprivacy.questions.counts import Count
 from dxprivacy.questions.densities import Density
 from dxprivacy.questions.grammar import parse, parse_conditions, read_target
+from dxprivacy.questions.lengths import Length, in_one_unit
 from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
 
 _GOALS = ("within", "weight", "title")
 _KEYS: dict[str, tuple[str, ...]] = {
     "question": ("weight", "title"),
-    **{ask: ("by", "where", *kind.also, *_GOALS) for ask, kind in ASKS.items() if not kind.whole},
+    **{
+        ask: ("by", "where", *(name for name in kind.also if name != "lengths"), *_GOALS)
+        for ask, kind in ASKS.items()
+        if not kind.whole
+    },
     "median": ("by", "where", "width", *_GOALS),
     **{ask: ("by", *_GOALS) if kind.listing else _GOALS for ask, kind in ASKS.items() if kind.whole},
 }
@@ -81,6 +86,7 @@ _HINTS: dict[str, Hint] = {
     "and": (_EXAMPLES["where"], "several conditions stand in one table"),
 }
 _LONGEST_TITLE = 120
+_LENGTHS = frozenset(("width", "every", "blur"))
 
 T = TypeVar("T")
 
@@ -192,8 +198,21 @@ class _Ask:
             unit=unit,
             weight=weight,
             title=title,
-            further={name: self._further(name) for name in ASKS[ask].also if name in self.table},
+            further=self._all_further(ask),
         )
+
+    def _all_further(self, ask: str) -> dict[str, object]:
+        """The fields that only some questions have; lengths perhaps with their unit on the Earth."""
+        given = [name for name in ASKS[ask].also if name in self.table]
+        lengths = {name: self._length(name) for name in given if name in _LENGTHS}
+        found = {name: self._further(name) for name in given if name not in lengths}
+        return found | {name: length.number for name, length in lengths.items()} | in_one_unit(lengths)
+
+    def _length(self, key: str) -> Length:
+        given = self.table[key]
+        if isinstance(given, str):
+            return self._placed(key, lambda: Length.read(given, key))
+        return Length(self._number(key, given))
 
     def _further(self, key: str) -> object:
         """A field that only some questions have."""
@@ -208,7 +227,8 @@ class _Ask:
 
     def _number(self, key: str, given: Any) -> Fraction:
         if isinstance(given, bool) or not isinstance(given, (int, Decimal)):
-            raise self.wrong(key, f"{key} is a number")
+            also = ', or a text with its unit on the Earth: "5 km"' if key in _LENGTHS else ""
+            raise self.wrong(key, f"{key} is a number{also}")
         return self._placed(key, lambda: Fraction(exact(given, what=key)))
 
     def _of(self, kind: str) -> str:

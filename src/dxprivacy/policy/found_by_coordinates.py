@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from dxprivacy.policy.keys import KILOMETRES, Keys
+from dxprivacy.exact.lengths import KILOMETRES
+from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.places import PlacesFile
 from dxprivacy.policy.toml_file import UNPRINTABLE
 

@@ -6,9 +6,10 @@ from fractions import Fraction
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.grid import MOST_CELLS, Grid, too_many_cells
 from dxprivacy.errors import Hint
+from dxprivacy.exact.lengths import KILOMETRES
 from dxprivacy.metrics import Metric
 from dxprivacy.policy.found_by_coordinates import two_columns
-from dxprivacy.policy.keys import KILOMETRES, LENGTHS, Keys
+from dxprivacy.policy.keys import LENGTHS, Keys
 from dxprivacy.policy.listed import distances_between
 
 _DEGREE = Fraction("111.1951")  # kilometres on the sphere of our distances, rounded up

@@ -20,13 +20,6 @@ MOST_VALUES = 5_000_000
 MOST_LISTED = 1_000_000
 """How many values may be listed by their texts: loaded in five seconds, counted in two, in 0.6 GB."""
 LENGTHS = (Fraction(1, 10**15), Fraction(10**15))
-KILOMETRES = {
-    "km": Fraction(1),
-    "m": Fraction(1, 1000),
-    "mi": Fraction("1.609344"),
-    "mile": Fraction("1.609344"),
-    "miles": Fraction("1.609344"),
-}
 DAYS = {"day": Fraction(1), "days": Fraction(1), "week": Fraction(7), "weeks": Fraction(7)}
 HOURS = {
     unit: Fraction(1, parts)

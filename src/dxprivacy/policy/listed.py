@@ -14,11 +14,12 @@ from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.spelling import Spelling
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
+from dxprivacy.exact.lengths import KILOMETRES
 from dxprivacy.metrics import PLACES, Metric, alone
 from dxprivacy.metrics.graph import read_edges
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.found_by_coordinates import nearest, require_by_id
-from dxprivacy.policy.keys import KILOMETRES, MOST_LISTED, Keys
+from dxprivacy.policy.keys import MOST_LISTED, Keys
 from dxprivacy.policy.places import read_edge_rows, read_places, read_values, too_many
 from dxprivacy.policy.toml_file import UNPRINTABLE
 

@@ -32,6 +32,7 @@ from dxprivacy.questions.densities import Density
 from dxprivacy.questions.explicit_rows import on_grids
 from dxprivacy.questions.grammar import parse, parse_conditions
 from dxprivacy.questions.intervals import Prefixes, Ranges
+from dxprivacy.questions.lengths import Length, in_one_unit
 from dxprivacy.questions.marginals import Marginals
 from dxprivacy.questions.matrix import Matrix
 from dxprivacy.questions.quantiles import Quantiles
@@ -94,7 +95,8 @@ def table(
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
     goals = (target(within), "", importance(weight))
-    return Count("", _names(by), _conditions(where), *goals, blur=_length(blur, "blur")).settled()
+    soft = _lengths(blur=blur)
+    return Count("", _names(by), _conditions(where), *goals, **soft).settled()
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
@@ -311,14 +313,13 @@ def density_of(
     within: Number | None = None,
     weight: Number = 1,
 ) -> Density:
-    """How many records lie where along a line, each spread over a width, which a plan chooses unless it is given.
+    """How many records lie where along a line or on a map, each spread over a width, which a plan chooses if need be.
 
-    >>> str(density_of("income", width=5000, every=2500))
-    'density income width 5000 every 2500'
+    >>> str(density_of("income", width=5000, every=2500)), str(density_of("home", width="500 m"))
+    ('density income width 5000 every 2500', 'density home width 0.5 km')
     """
-    goals, lengths = (target(within), "", importance(weight)), (_length(width, "width"), _length(every, "every"))
-    found = Density(of, _names(by), _conditions(where), *goals, width=lengths[0], every=lengths[1])
-    return found.settled()
+    goals, lengths = (target(within), "", importance(weight)), _lengths(width=width, every=every)
+    return Density(of, _names(by), _conditions(where), *goals, **lengths).settled()
 
 
 def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Prefixes:
@@ -385,6 +386,12 @@ def _conditions(where: Where) -> Conditions:
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
     return (by,) if isinstance(by, str) else tuple(by)
+
+
+def _lengths(**given: Number | None) -> dict[str, Any]:
+    """Lengths as they were given, texts perhaps with their unit on the Earth, and what is to be said of them."""
+    read = {name: Length.read(value, name) for name, value in given.items() if value is not None}
+    return {name: length.number for name, length in read.items()} | in_one_unit(read)
 
 
 def _length(given: Number | None, name: str) -> Fraction | None:

@@ -66,6 +66,9 @@ def assemble(
         hint = (f'missing = "{usual}"', "how missing entries count") if usual else ("no missing", "entries all count")
         raise QuestionError(f"{ask} does not know how missing entries count: {str(missing)[:40]!r}", hints=[hint])
     more = {name: value for name, value in (further or {}).items() if value is not None}
+    if "lengths" in more and "lengths" not in kind.also:
+        hint = ("width N", "without a unit: in that of the numbers")
+        raise QuestionError(f"{kind.said or ask} is of no places: km, m and miles lie between places", hints=[hint])
     for name in more:
         if name not in kind.also:
             others = [other.said or other.ask for other in ASKS.values() if name in other.also]

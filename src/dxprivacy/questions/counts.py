@@ -14,7 +14,7 @@ from dxprivacy.questions.grouped import Grouped
 from dxprivacy.questions.grouping import Reference
 from dxprivacy.questions.lines import STRETCH
 from dxprivacy.questions.maps import in_kilometres
-from dxprivacy.questions.question import Question
+from dxprivacy.questions.question import Question, named
 from dxprivacy.questions.soft_counts import soft_counts, soft_line
 from dxprivacy.questions.soft_regions import region_map, soft_places, soft_regions, soft_words
 
@@ -40,7 +40,7 @@ class Count(Question):
         if self.blur is not None and self.blur < 0:
             raise QuestionError("a blur is not negative", hints=[("blur 0", "borders as they are")])
         if self.lengths and self.blur is None:
-            raise QuestionError("kilometres of what?", hints=[("blur 20 km", "soft borders between places")])
+            raise QuestionError("a unit of length of what?", hints=[("blur 20 km", "soft borders between places")])
         return replace(self, blur=None, lengths="") if self.blur == 0 else self
 
     def places(self, universe: Universe) -> Reference | None:
@@ -64,7 +64,8 @@ class Count(Question):
         if self.blur is not None:
             places = soft_places(self, found, self.lengths)
             if places is not None:
-                return soft_regions(self, found, places, self.blur, self.lengths)
+                with named(self):
+                    return soft_regions(self, found, places, self.blur, self.lengths)
             return soft_counts(self, found, self.blur)
         return Workload(universe, (found.block(),), tuple(answers_of(found)), (str(self),))
 

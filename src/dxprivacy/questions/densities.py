@@ -20,8 +20,9 @@ from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.grouped import Grouped, Groups
 from dxprivacy.questions.grouping import Reference, resolve
 from dxprivacy.questions.lines import STRETCH, Line, beside, between
+from dxprivacy.questions.map_limits import require_few_cells, require_few_parts
 from dxprivacy.questions.maps import Map, in_kilometres, measured_on_earth
-from dxprivacy.questions.question import Question
+from dxprivacy.questions.question import Question, named
 
 MOST_CELLS = 5_000
 _USUAL_CELLS = 40  # where nobody says how wide they are, and no plan has chosen it yet
@@ -66,13 +67,18 @@ class Density(Question):
         assert isinstance(ref.attribute, Points)
         counted = found.groups.get(ref.axis, np.zeros(universe.shape[ref.axis], dtype=np.int64))
         earth = measured_on_earth(ref.attribute, self.lengths)
-        return Map.of(ref.attribute, counted, self.width, self.every, earth=earth)
+        with named(self):
+            drawn = Map.of(ref.attribute, counted, self.width, self.every, earth=earth)
+            require_few_cells(drawn, beside(found, ref.axis).rows, chosen=self.width is None)
+        return drawn
 
     def line(self, universe: Universe) -> Line:
         """The numbers that it is about."""
         ref = resolve(self.of, universe)
         if self.lengths:
-            raise QuestionError(f"{ref.name} is no place: kilometres lie between places", where=f"question “{self}”")
+            what = f"{ref.name} is no place: km, m and miles lie between places"
+            hints = [("width N", f"without a unit: in that of {ref.name}")]
+            raise QuestionError(what, where=f"question “{self}”", hints=hints)
         series = ref.fact is not None and ref.entry is not None
         if ref.numbers is None or series or not isinstance(ref.attribute.order(ref.fact), Singles):
             hints = [(f"count by {self.of}", "")]
@@ -119,7 +125,8 @@ class Density(Question):
         found.require_unit("")
         ref = self.line(universe).ref if places is None else places
         if found.sizes.get(ref.axis, 1) > 1:
-            raise QuestionError(f"{self.called} by groups of itself", where=f"question “{self}”")
+            hints = [(f"count by {', '.join(self.by)}", "groups instead of a map")]
+            raise QuestionError(f"{self.called} by groups of itself", where=f"question “{self}”", hints=hints)
         if ref.attribute.has_other:
             found.leave_out_other(ref)
         block, cells = self._on_line(found) if places is None else self._over_places(found, ref)
@@ -147,6 +154,8 @@ class Density(Question):
     def _over_places(self, found: Grouped, ref: Reference) -> tuple[Block, list[Groups]]:
         """Cells of a map, and what they are called."""
         drawn = self.map(found.universe, found)
+        with named(self):
+            require_few_parts(drawn, beside(found, ref.axis).rows)
         matrix = drawn.columns(drawn.spread[0], found.universe.shape[ref.axis])
         block = Blurred(ref.axis, matrix, beside(found, ref.axis), drawn.bell(), drawn.inside)
         first, second = drawn.names

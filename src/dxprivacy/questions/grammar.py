@@ -17,14 +17,15 @@ from fractions import Fraction
 from typing import Any
 
 from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
+from dxprivacy.exact.lengths import split_length
 from dxprivacy.exact.numbers import exact
 from dxprivacy.questions.asked import importance
 from dxprivacy.questions.assembling import ASKS, assemble
 from dxprivacy.questions.condition_grammar import read_conditions
 from dxprivacy.questions.conditions import Conditions
 from dxprivacy.questions.counts import Count, CountPeople
-from dxprivacy.questions.further import KM
 from dxprivacy.questions.intervals import Prefixes
+from dxprivacy.questions.lengths import Length, in_one_unit
 from dxprivacy.questions.quantiles import Quantiles
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.ratios import RatioOf
@@ -65,6 +66,7 @@ def parse(text: str) -> Question:
         known = (*KEYWORDS, *_CLAUSES)
         raise reader.error(f"“{reader.peek()}” comes unexpectedly", did_you_mean(str(reader.peek()), known))
     try:
+        parts["further"] |= in_one_unit(parts.pop("lengths"))
         return assemble(**parts)
     except DxError as error:
         raise reader.error(error.what, list(error.hints)) from None
@@ -89,7 +91,7 @@ def _head(reader: "_Reader", said: str) -> dict[str, Any]:
     ask = _ALSO_SAID.get(said, said)
     if ask == Count.ask and said == "count" and reader.take(CountPeople.ask):
         ask = CountPeople.ask
-    parts: dict[str, Any] = {"ask": ask, "by": [], "where": [], "further": {}}
+    parts: dict[str, Any] = {"ask": ask, "by": [], "where": [], "further": {}, "lengths": {}}
     if said in _HEADS:
         _HEADS[said](reader, parts)
     elif ASKS[ask].takes_of:
@@ -121,12 +123,16 @@ def _weight(reader: "_Reader", parts: dict[str, Any]) -> None:
 
 
 def _length(name: str) -> Callable[["_Reader", dict[str, Any]], None]:
-    """A number; of kilometres on the Earth, if so."""
+    """A number; with its unit on the Earth."""
 
     def read(reader: "_Reader", parts: dict[str, Any]) -> None:
-        parts["further"][name] = reader.number(f"{name} of how much?", [(f"{name} 5", "")])
-        if reader.take(KM):
-            parts["further"]["lengths"] = KM
+        written, unit = split_length(reader.word(f"{name} of how much?"))
+        unit = unit or reader.unit()
+        try:
+            given = Length.of(written, unit, name)
+        except UsageError as error:
+            raise reader.error(error.what, list(error.hints)) from None
+        parts["further"][name], parts["lengths"][name] = given.number, given
 
     return read
 
@@ -287,6 +293,14 @@ class _Reader:
         while self.take(","):
             names.append(self.word("by what else?", keyword=False))
         return names
+
+    def unit(self) -> str:
+        """The word behind a number that is neither a mark nor the beginning of a clause, if there is one."""
+        text, quoted = self.tokens[self.at] if self.at < len(self.tokens) else ("", True)
+        if quoted or text in (*KEYWORDS, *_CLAUSES) or not text.isalpha():
+            return ""
+        self.at += 1
+        return text
 
     def weight(self) -> Fraction:
         try:

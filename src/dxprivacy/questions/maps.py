@@ -69,11 +69,18 @@ class Map:
             raise QuestionError(f"no place of {attribute.name} is left")
         found = cls(attribute, inside, width or Fraction(1), every or width or Fraction(1), earth)
         low, high = zip(*found.box, strict=True)
-        longer = max(b - a for a, b in zip(low, high, strict=True)) or Fraction(1)
+        longer = max(b - a for a, b in zip(low, high, strict=True))
+        if not longer:
+            raise QuestionError(
+                f"the places of {attribute.name} that count lie at one spot: there is no map of it",
+                hints=[("count", "how many records there are")],
+            )
         wide = width or longer / (_USUAL_CELLS // 2)
         if width is not None and width > longer:
+            reach = found.length(rounded(longer))
             raise QuestionError(
-                f"a width of {number_text(width)} is wider than the map of {attribute.name}, {_short(longer)}"
+                f"width {found.length(width)} is wider than the map of {attribute.name}, {reach}",
+                hints=[(f"width {found.length(rounded(longer / 10))}", "a tenth of it, or less")],
             )
         if every is not None:
             return cls(attribute, inside, wide, every, earth, most_cells)
@@ -90,10 +97,11 @@ class Map:
     @cached_property
     def box(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
         """From where to where the map reaches along either side, in the unit of lengths; cells of a grid as a whole."""
-        ends = [(Fraction(a), Fraction(b)) for a, b in self.plane.ends]
+        ends = list(self.plane.ends)
         if isinstance(self.attribute, Grid) and (self.inside >= 0).all():
             a, b, c, d = self.attribute.box
-            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b, ends[1][0]), max(d, ends[1][1]))]
+            turn = 360 * math.floor((ends[1][0] - b) / 360) if self.earth else 0  # as longitudes of the map are
+            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b + turn, ends[1][0]), max(d + turn, ends[1][1]))]
         first, second = ((low * unit, high * unit) for (low, high), unit in zip(ends, self.plane.lengths, strict=True))
         return first, second
 
@@ -111,12 +119,8 @@ class Map:
     @cached_property
     def edges(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Along either side: whole multiples of a step."""
-        if self.cells > self.most_cells:
-            times = math.ceil(math.sqrt(self.cells / self.most_cells) * 20) / 20
-            hint = (f"every {float(self.every) * times:.3g}", "or more")
-            if self.most_cells > MOST_CELLS:  # of soft borders, which nobody sees
-                hint = (f"blur {float(self.width) * times:.3g}", "or more")
-            raise TooLarge(f"{self.cells:,} cells are more than {self.most_cells:,}", hints=[hint])
+        if self.cells > self.most_cells:  # whoever draws it says so before, with what to do
+            raise TooLarge(f"{self.cells:,} cells are more than {self.most_cells:,}")
         first, second = (tuple(k * self.every for k in range(a, b + 1)) for a, b in self._spans)
         return first, second
 
@@ -124,6 +128,30 @@ class Map:
     def shape(self) -> tuple[int, int]:
         """Cells along either side."""
         return len(self.edges[0]) - 1, len(self.edges[1]) - 1
+
+    @cached_property
+    def sides(self) -> "tuple[_Side, _Side]":
+        """How much of each place lies between the edges along either side."""
+        return _Side.of(self, 0), _Side.of(self, 1)
+
+    @property
+    def parts(self) -> int:
+        """How many parts all places have together."""
+        return int(self._parts_of_each.sum())
+
+    @property
+    def _parts_of_each(self) -> Ints:
+        first, second = self.sides
+        return np.asarray(first.lengths[first.which] * second.lengths[second.which], dtype=np.int64)
+
+    @property
+    def longer(self) -> Fraction:
+        """The longer side of its box."""
+        return max(high - low for low, high in self.box)
+
+    def length(self, given: Fraction) -> str:
+        """A length in words, with its unit on the Earth."""
+        return f"{number_text(given)} {self.unit}".rstrip()
 
     @property
     def names(self) -> tuple[str, str]:
@@ -152,13 +180,9 @@ class Map:
         """A sparse matrix, a column of parts for every place that counts; and by how much roundings move one."""
         from scipy.sparse import csc_array
 
-        sides = [_Side.of(self, side) for side in (0, 1)]
-        many = sides[0].lengths[sides[0].which] * sides[1].lengths[sides[1].which]
-        if int(many.sum()) > MOST_ENTRIES:
-            raise TooLarge(
-                f"{int(many.sum()):,} parts of {len(many):,} places are more than {MOST_ENTRIES:,}",
-                hints=["a wider every, a smaller width, or fewer places"],
-            )
+        sides, many = self.sides, self._parts_of_each
+        if int(many.sum()) > MOST_ENTRIES:  # as above
+            raise TooLarge(f"{int(many.sum()):,} parts are more than {MOST_ENTRIES:,}")
         starts = np.concatenate([[0], np.cumsum(many)])
         part, amount = np.zeros(int(starts[-1]), dtype=np.int64), np.zeros(int(starts[-1]), dtype=np.int64)
         for k in range(len(many)):
@@ -206,10 +230,10 @@ class _Side:
         How far the first of them is from a place is rounded once; further ones are whole multiples of a step behind
         it.  So what is handed to `all_below` is off by less than 2^-48, however large the map is.
         """
-        numbers, which = np.unique(found.plane.coordinates[:, side], return_inverse=True)
+        numbers, which = found.plane.along(side)
         unit, edges, width = found.plane.lengths[side], found.edges[side], found.width
         step, last = edges[1] - edges[0], len(edges) - 1
-        places = [Fraction(x) * unit for x in numbers.tolist()]
+        places = [x * unit for x in numbers]
         begins = [min(max(math.ceil((x - NEAR * width - edges[0]) / step), 1), last) for x in places]
         many = min(math.floor(2 * NEAR * width / step) + 2, last)
         first = np.array([float((edges[k] - x) / width) for k, x in zip(begins, places, strict=True)])
@@ -226,7 +250,7 @@ class _Side:
         there = steps > 0
         firsts = there.argmax(axis=1)
         lengths = many - there[:, ::-1].argmax(axis=1) - firsts
-        return cls(which.reshape(-1), steps, begin - 1, firsts, lengths)
+        return cls(which, steps, begin - 1, firsts, lengths)
 
     def column(self, place: int) -> tuple[int, Ints]:
         """In which cell the run of a place begins, and the run."""
@@ -248,8 +272,14 @@ def _degrees(edges: Sequence[Fraction], step: Fraction) -> list[str]:
     return [f"{a} to {b}" for a, b in pairwise(texts)]
 
 
-def _short(length: Fraction) -> str:
-    return f"{float(length):.3g}"
+def rounded(length: Fraction, *, up: bool = False) -> Fraction:
+    """A positive length in two digits, not more than it; or not less.
+
+    >>> str(rounded(Fraction(7319, 10))), str(rounded(Fraction(7319, 10), up=True)), str(rounded(Fraction(1, 3)))
+    ('730', '740', '33/100')
+    """
+    digit = Fraction(10) ** (math.floor(math.log10(length)) - 1)
+    return (math.ceil if up else math.floor)(length / digit) * digit
 
 
 def measured_on_earth(attribute: Points, lengths: str) -> bool:

@@ -251,6 +251,18 @@ def placed(question: Asked) -> Iterator[None]:
         raise type(error)(error.what, where=f"question “{question}”") from None
 
 
+@contextmanager
+def named(question: Asked | str) -> Iterator[None]:
+    """All errors that do not say where name the question that they are about."""
+    try:
+        yield
+    except DxError as error:
+        if error.where:
+            raise
+        where = f"question “{question}”"
+        raise type(error)(error.what, where=where, details=error.details, hints=error.hints) from None
+
+
 def announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
     """The rows of one question under its title, with its weight; `label` names a single answer."""
     answers = bound.answers

@@ -4,16 +4,19 @@ Places are spread by a bell over a fine map, and every cell of it belongs to the
 its middle.  Which one that is follows from plain products of float64 numbers, so that it is the same on every machine.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from functools import cached_property
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.attributes.points import Points
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import Hint, QuestionError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.normal import FARTHEST
+from dxprivacy.exact.normal import FARTHEST, STEPS
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.blocks import Blurred
 from dxprivacy.model.recipes import Linear
@@ -21,12 +24,14 @@ from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.grouped import Grouped
 from dxprivacy.questions.grouping import Reference, resolve
 from dxprivacy.questions.lines import beside
-from dxprivacy.questions.maps import MOST_ENTRIES, Map, measured_on_earth
+from dxprivacy.questions.map_limits import larger, too_many_parts
+from dxprivacy.questions.maps import MOST_ENTRIES, Map, measured_on_earth, rounded
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.soft_counts import soft_rows
 
 MOST_CELLS = 400_000
 _FINER = (8, 4, 2)  # cells for each width of the bell
+_TRIED = 6  # other blurs, where one does not work
 _NEAREST = 16  # places that may be as near as the nearest one, before all are looked at
 
 
@@ -37,8 +42,8 @@ def soft_places(question: Question, found: Grouped, lengths: str) -> Reference |
     axes = {ref.axis for ref in refs if isinstance(ref.attribute, Points) and ref.attribute.coordinates.shape[1] == 2}
     if lengths and len(axes) != 1:
         raise QuestionError(
-            "kilometres lie between places, and groups of one attribute with places are needed here",
-            hints=[("count by state blur 20 km", "for example")],
+            "km, m and miles lie between places, and groups of one attribute with places are needed here",
+            hints=[("count by state blur 20 km", "for example"), ("blur N", "without a unit, between numbers")],
         )
     if len(axes) != 1 or (numbered and not lengths):
         return None
@@ -48,30 +53,93 @@ def soft_places(question: Question, found: Grouped, lengths: str) -> Reference |
 
 def region_map(ref: Reference, blur: Fraction, lengths: str) -> Map:
     """The fine map over all places."""
-    places = ref.attribute
-    assert isinstance(places, Points)
-    everywhere: Ints = np.zeros(places.listed, dtype=np.int64)
-    earth = measured_on_earth(places, lengths)
     found = [
-        Map.of(places, everywhere, blur, blur / cells, earth=earth, most_cells=MOST_CELLS)
+        _everywhere(ref, lengths, blur, blur / cells)
         for cells in _FINER
-        if places.listed * (2 * FARTHEST * cells + 2) ** 2 <= MOST_ENTRIES or cells == _FINER[-1]
+        if ref.attribute.listed * (2 * FARTHEST * cells + 2) ** 2 <= MOST_ENTRIES or cells == _FINER[-1]
     ]
     return next((one for one in found if one.cells <= MOST_CELLS), found[-1])
 
 
+def _everywhere(ref: Reference, lengths: str, width: Fraction | None = None, every: Fraction | None = None) -> Map:
+    places = ref.attribute
+    assert isinstance(places, Points)
+    counted: Ints = np.zeros(places.listed, dtype=np.int64)
+    return Map.of(places, counted, width, every, earth=measured_on_earth(places, lengths), most_cells=MOST_CELLS)
+
+
+@dataclass(frozen=True)
+class _Borders:
+    """Groups of places with soft borders of one width: whether there is room for them, and who owns which cell."""
+
+    drawn: Map
+    groups: Ints
+
+    @classmethod
+    def of(cls, ref: Reference, blur: Fraction | None, lengths: str, groups: Ints) -> "_Borders":
+        """With a blur, or as wide as it takes to see how far a map reaches."""
+        drawn = _everywhere(ref, lengths) if blur is None else region_map(ref, blur, lengths)
+        return cls(drawn, groups[: ref.attribute.listed])
+
+    @property
+    def has_room(self) -> bool:
+        return self.drawn.cells <= MOST_CELLS and self.drawn.parts <= MOST_ENTRIES
+
+    @cached_property
+    def owners(self) -> Ints:
+        """The group that each cell belongs to."""
+        return np.asarray(self.groups[nearest_places(self.drawn)], dtype=np.int64)
+
+    @property
+    def without_any(self) -> list[int]:
+        """The groups to which no cell belongs."""
+        return sorted(set(self.groups.tolist()) - set(self.owners.tolist()))
+
+    @property
+    def works(self) -> bool:
+        return self.has_room and not self.without_any
+
+
+def _borders(ref: Reference, blur: Fraction, lengths: str, groups: Ints) -> _Borders:
+    """Refuses what has too many cells or parts, or groups without any: with a blur that works, if there is one."""
+    hard = ("without blur", "borders as they are")
+
+    def hint(blurs: Iterable[Fraction], why: str) -> list[Hint]:
+        found = next((b for b in blurs if _Borders.of(ref, b, lengths, groups).works), None)
+        return [hard] if found is None else [(f"blur {drawn.length(found)}", why), hard]
+
+    drawn = _Borders.of(ref, None, lengths, groups).drawn
+    if blur > drawn.longer:
+        reach = drawn.length(rounded(drawn.longer))
+        raise QuestionError(
+            f"blur {drawn.length(blur)} is wider than the map of {ref.attribute.name}, {reach}",
+            hints=hint((rounded(drawn.longer / 5 / 2**k) for k in range(_TRIED)), "or less"),
+        )
+    borders = _Borders.of(ref, blur, lengths, groups)
+    drawn = borders.drawn
+    if borders.works:
+        return borders
+    if borders.has_room:
+        name = ref.attribute.label(int(np.flatnonzero(borders.groups == borders.without_any[0])[0]))
+        raise QuestionError(
+            f"a group that holds {name} is too small for soft borders of {drawn.length(drawn.width)}: nothing is "
+            "nearest to it",
+            hints=hint((rounded(drawn.width / 2**k) for k in range(1, _TRIED)), "borders that are less soft"),
+        )
+    if drawn.cells > MOST_CELLS:
+        what = f"{drawn.cells:,} cells of {drawn.length(drawn.every)} are more than {MOST_CELLS:,}"
+    else:
+        what = too_many_parts(drawn)
+    wider = larger(drawn.width, drawn.cells / MOST_CELLS, drawn.longer)
+    raise TooLarge(what, hints=hint(islice(wider, _TRIED), "has few enough"))
+
+
 def soft_regions(question: Question, found: Grouped, ref: Reference, blur: Fraction, lengths: str) -> Workload:
     """A row for each combination of groups, those of places with soft borders."""
-    drawn, universe, axis = region_map(ref, blur, lengths), found.universe, ref.axis
-    groups = found.groups[axis][: ref.attribute.listed]
-    owners = groups[nearest_places(drawn)]
-    if missing := sorted(set(groups.tolist()) - set(owners.tolist())):
-        name = ref.attribute.label(int(np.flatnonzero(groups == missing[0])[0]))
-        raise QuestionError(
-            f"a group that holds {name} is too small for soft borders of {number_text(blur)}: nothing is nearest to it",
-            hints=[(f"blur {float(blur / 2):.3g}", "or less"), ("without blur", "borders as they are")],
-        )
-    merged = _merged(drawn.spread[0], owners, found.sizes[axis])
+    universe, axis = found.universe, ref.axis
+    borders = _borders(ref, blur, lengths, found.groups[axis])
+    drawn = borders.drawn
+    merged = _merged(drawn.spread[0], borders.owners, found.sizes[axis])
     matrix = drawn.columns(merged, universe.shape[axis])
     block = Blurred(axis, matrix, beside(found, axis), drawn.bell(), drawn.inside)
     answers = [
@@ -88,6 +156,21 @@ def soft_words(called: str, drawn: Map) -> str:
         f"{called}: every record is spread around its place by a bell of width {width}, and who is near a border "
         "counts in part on both sides; intervals are for these counts"
     )
+
+
+def counted_elsewhere(block: Blurred, groups: Ints) -> Floats:
+    """For each listed place which part of a record there counts in another group than its own, or though it has none.
+
+    Known from the policy alone, and the most by which soft borders move a count, for each record of that place.
+    """
+    listed = len(block.inside)
+    own = groups[:listed]
+    value, part, amount = block.entries
+    here = value < listed
+    value, part, amount = value[here], part[here], amount[here]
+    mine = np.bincount(value, np.where(part == own[value], amount, 0), minlength=listed)
+    everywhere = np.bincount(value, amount, minlength=listed)
+    return np.asarray(np.where(own >= 0, np.maximum(STEPS - mine, 0), everywhere) / STEPS, dtype=np.float64)
 
 
 def _merged(matrix: Any, owners: Ints, groups: int) -> Any:
@@ -121,8 +204,8 @@ def nearest_places(drawn: Map) -> Ints:
 
 def _floats(drawn: Map, side: int) -> Floats:
     unit = drawn.plane.lengths[side]
-    numbers, which = np.unique(drawn.plane.coordinates[:, side], return_inverse=True)
-    return np.array([float(Fraction(x) * unit) for x in numbers.tolist()])[which.reshape(-1)]
+    numbers, which = drawn.plane.along(side)
+    return np.array([float(x * unit) for x in numbers])[which]
 
 
 def _squares(spots: Floats, middles: Floats) -> Floats:

@@ -5,6 +5,7 @@ those that they hold.
 """
 
 import json
+import math
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from dxprivacy.release.released import Released
 from dxprivacy.release.tables import AnswerTable, tables_of
 
 GENERATOR = "dxprivacy"
+_DECIMALS = 9  # of degrees: a tenth of a millimetre, and more than labels have
 NOWHERE: "list[Hint | str]" = [
     ("density home width 10 km", "a map"),
     ("count by home", "of places with latitude and longitude"),
@@ -51,15 +53,33 @@ def _features(table: AnswerTable[Any], places: Mapping[str, Mapping[str, Any]]) 
         if cells:
             sides = [between(text) for text in groups[-2:]]
             if sides[0] is not None and sides[1] is not None:
-                shape = {"type": "Polygon", "coordinates": [_ring(sides[0], sides[1])]}
+                shape = _cell(sides[0], sides[1])
         elif at is not None and groups[at] in places[table.columns[at]]:
             latitude, longitude = (float(x) for x in places[table.columns[at]][groups[at]])
-            shape = {"type": "Point", "coordinates": [longitude, latitude]}
+            shape = {"type": "Point", "coordinates": [_turned(longitude), latitude]}
         if shape is not None:
             told = dict(zip(table.columns, groups, strict=True)) | {"question": table.question}
             numbers = {"value": row.value, "low": row.low, "high": row.high, "unit": row.unit, "note": row.note}
             out.append({"type": "Feature", "geometry": shape, "properties": told | numbers})
     return out
+
+
+def _cell(latitudes: tuple[float, float], longitudes: tuple[float, float]) -> dict[str, Any]:
+    """A polygon; on either side of the date line one, where a cell crosses it (RFC 7946, 3.1.9)."""
+    west, east = longitudes
+    turn = 360.0 * math.floor((west + 180) / 360)  # maps across the date line go on beyond 180 degrees
+    west, east = round(west - turn, _DECIMALS), round(east - turn, _DECIMALS)
+    if east <= 180:
+        return {"type": "Polygon", "coordinates": [_ring(latitudes, (west, east))]}
+    parts = [(west, 180.0), (-180.0, round(east - 360, _DECIMALS))]
+    return {"type": "MultiPolygon", "coordinates": [[_ring(latitudes, part)] for part in parts]}
+
+
+def _turned(longitude: float) -> float:
+    """The same between -180 and 180 degrees."""
+    if -180 <= longitude <= 180:
+        return longitude
+    return round((longitude + 180) % 360 - 180, _DECIMALS)
 
 
 def _ring(latitudes: tuple[float, float], longitudes: tuple[float, float]) -> list[list[float]]:

@@ -16,12 +16,16 @@ def is_map(table: AnswerTable[Any]) -> bool:
 
 
 def is_clear(row: Any, cells: int) -> bool:
-    """Whether a cell stands out of the noise of so many: hardly any of all of them does so by chance.
+    """Whether a cell stands out of the noise of so many: hardly any of all of them does so by chance."""
+    return bool(row.value > 0 and row.value >= clear_from(float(row.value - row.low), cells))
+
+
+def clear_from(half_width: float, cells: int) -> float:
+    """How much a cell must hold to stand out of the noise of so many, of which this covers 95 % in each.
 
     Noise of 95 % width h is beyond h ln(2 cells / 0.05) / ln 20 in one of them with a probability of 2.5 % at most.
     """
-    wide = float(row.value - row.low)
-    return bool(row.value > 0 and row.value >= wide * math.log(40 * cells) / math.log(20))
+    return half_width * math.log(40 * cells) / math.log(20)
 
 
 def fullest_first(table: AnswerTable[Any]) -> AnswerTable[Any]:
@@ -48,12 +52,13 @@ def between(text: str) -> tuple[float, float] | None:
     """
     first, found, last = text.partition(" to ")
     try:
-        low, high = _number(first), _number(last)
+        low, high = number_of(first), number_of(last)
     except (ValueError, ZeroDivisionError):
         return None
     return (low, high) if found and math.isfinite(low) and math.isfinite(high) and low < high else None
 
 
-def _number(text: str) -> float:
+def number_of(text: str) -> float:
+    """A number as labels have it, perhaps a fraction."""
     above, found, below = text.partition("/")
     return float(above) / float(below) if found else float(text)

@@ -9,13 +9,16 @@ from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.registry import attribute_from_spec
 from dxprivacy.errors import DxError
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.model.plane import Plane
 
 
 def places_of(facts: Mapping[str, Any]) -> dict[str, dict[str, Floats]]:
     """By what answers may be grouped, and its label: latitude and longitude, or the coordinates of a plane.
 
-    A place has its own, a group of places the mean of theirs.
+    A place has its own, a group of places the mean of theirs.  On the Earth longitudes go on beyond 180 degrees where
+    places lie on both sides of the date line, so that means lie between them.
     """
+    earth = on_earth(facts)
     out: dict[str, dict[str, Floats]] = {}
     universe = facts.get("universe")
     given = universe.get("attributes", ()) if isinstance(universe, Mapping) else ()
@@ -29,9 +32,10 @@ def places_of(facts: Mapping[str, Any]) -> dict[str, dict[str, Floats]]:
         except (DxError, KeyError, TypeError, ValueError):
             continue  # what cannot be read is not drawn; dxp verify says why
         if isinstance(points, Points) and points.coordinates.shape[1] == 2:
-            out[points.name] = {points.label(k): points.coordinates[k] for k in range(points.listed)}
+            where = Plane.of(points.coordinates, earth=True).drawn if earth else points.coordinates
+            out[points.name] = {points.label(k): where[k] for k in range(points.listed)}
             for fact in points.properties.values():
-                middles = _middles(fact.entries, points.coordinates)
+                middles = _middles(fact.entries, where)
                 out[f"{points.name}.{fact.name}"] = middles
                 if fact.name not in taken:  # what is called as an attribute is one
                     out.setdefault(fact.name, middles)

@@ -15,6 +15,7 @@ from dxprivacy.files.formats import RELEASE
 from dxprivacy.files.writing import ANSWERS, GEOJSON, write_file
 from dxprivacy.files.writing import RELEASE as RELEASE_FILE
 from dxprivacy.release.answers_text import AnswersText
+from dxprivacy.release.cell_edges import edge_columns, edges_of
 from dxprivacy.release.geojson import geojson
 from dxprivacy.release.names import names
 from dxprivacy.release.released import Released, common_of
@@ -82,6 +83,7 @@ class Release(Released):
         """The answers as rows of one table: question, a column for all that any is grouped by, numbers, note, label.
 
         Rows and columns stand in the order asked.  Where an answer is not grouped by something, its field is empty.
+        Cells of maps and densities have their edges as numbers besides: None for answers that are no cells.
         The note is “too few to say”, “exact” or empty; the label says what was counted, and no two answers of a
         question share one.  Whole numbers are `int`.
         """
@@ -98,15 +100,20 @@ class Release(Released):
         def lines(table: AnswerTable[Row]) -> Iterator[list[Any]]:
             at = [place[column] for column in table.columns if column in place]  # labels have a column already
             empty = [""] * len(columns)
-            for groups, r, k in zip(table.groups, table.answers, table.places, strict=True):
+            found = edges_of(table, self.facts)
+            for groups, r, k, ends in zip(table.groups, table.answers, table.places, found, strict=True):
                 cells = empty.copy()
                 for where, text in zip(at, groups, strict=False):
                     cells[where] = once(text)
                 numbers = [int(x) if is_whole(x) else x for x in (r.value, r.low, r.high)]
-                yield [once(r.question), *cells, *numbers, once(r.unit), r.note, safe(called[k])]
+                yield [once(r.question), *cells, *map(ends.get, edges), *numbers, once(r.unit), r.note, safe(called[k])]
 
-        rows = (line for table in tables_of(self.answers) for line in lines(table))
-        return [safe(name) for name in ("question", *_columns(columns).values(), *_BEHIND)], rows
+        tables = tables_of(self.answers)
+        edges = edge_columns(tables, self.facts)
+        rows = (line for table in tables for line in lines(table))
+        named = _columns(columns).values()
+        numeric = [_free(name, [*_OURS, *columns]) for name in edges]
+        return [safe(name) for name in ("question", *named, *numeric, *_BEHIND)], rows
 
     def to_pandas(self) -> Any:
         """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""

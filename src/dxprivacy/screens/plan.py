@@ -21,7 +21,8 @@ from dxprivacy.model.workload import Answer
 from dxprivacy.release.names import names
 from dxprivacy.screens.headings import under_headings
 from dxprivacy.screens.remedies import remedy_lines
-from dxprivacy.screens.worth import plan_warning
+from dxprivacy.screens.soft_borders import soft_border_notes
+from dxprivacy.screens.worth import map_warnings, plan_warning
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
 
 SHOWN = 6
@@ -156,13 +157,14 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger
     share = f" · {percent(float(plan.share))} of the policy"
     lines = [
         *warning_lines(plan_warning(plan)[0]),
+        *(line for text in map_warnings(plan) for line in warning_lines(text)),
         f"{tag('bold', f'Plan {plan.name}')} · {plural(len(answers), 'answer')}{share} · "
         + tag("good", "nothing spent, no data read"),
         "",
     ]
     limit = limits(plan)
     lines += _table(plan, limit, everything=everything)
-    for note in notes(plan):
+    for note in [*notes(plan), *soft_border_notes(plan)]:
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
     lines += [tag("warn", f"  {line}") for line in wrap(reckoned_for_most(plan), 94) if line]
     if remedy := remedy_lines(plan):

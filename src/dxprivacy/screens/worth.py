@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from dxprivacy.mechanisms.choice.worth import chance_of_the_best
+from dxprivacy.mechanisms.laplace.poor_maps import poor_maps
 from dxprivacy.mechanisms.laplace.worth import guesses, no_better, useless_questions
 from dxprivacy.model.blocks import Blurred
 from dxprivacy.release.names import names
@@ -41,6 +42,23 @@ def _in_map(plan: "Plan", answer: int) -> bool:
     """Most cells of a map hold next to nobody, and are drawn as such."""
     row = plan.workload.answers[answer].rows[0]
     return isinstance(plan.workload.blocks[int(plan.workload.block_of[row])], Blurred)
+
+
+def map_warnings(plan: "Plan") -> list[str]:
+    """In words which maps are mostly noise at the width asked for, with the width to write instead."""
+    out = []
+    for poor in poor_maps(plan):
+        guessed = "" if plan.records else " (--rows N says how many there are)"
+        what = f"write “{poor.instead}”"
+        if poor.instead is None:
+            what = "no width helps: it takes more records, a larger --share or a larger ε"
+        many = f"at most {poor.clear:,}" if poor.clear else "none"
+        out.append(
+            f"mostly noise: {short(str(poor.question), _WORDS)}: ± {digits(poor.half_width)} a cell, and with "
+            f"{poor.records:,} records{guessed} {many} of {plural(poor.cells, 'cell')} can hold enough to stand out of "
+            f"it; {what}"
+        )
+    return out
 
 
 def choice_warning(choice: "Choice", records: int | None = None) -> str:

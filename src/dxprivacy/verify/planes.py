@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 from dxprivacy.verify.reading import refuse
 
@@ -22,9 +23,24 @@ class Plane:
     where: str
 
     @cached_property
+    def _turned_below(self) -> float:
+        """Longitudes below this one count a turn more: so the map is the shortest that holds all of them."""
+        order = sorted({row[1] for row in self.rows}) if self.earth else []
+        best, below = 360 - Fraction(order[-1]) + Fraction(order[0]) if order else Fraction(0), -math.inf
+        for west, east in pairwise(order):
+            if Fraction(east) - Fraction(west) > best:
+                best, below = Fraction(east) - Fraction(west), east
+        return below
+
+    def at(self, side: int, coordinate: float) -> Fraction:
+        """Where a coordinate lies on the map."""
+        return Fraction(coordinate) + (360 if side == 1 and coordinate < self._turned_below else 0)
+
+    @cached_property
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """Of either coordinate."""
-        return [(Fraction(min(r[k] for r in self.rows)), Fraction(max(r[k] for r in self.rows))) for k in (0, 1)]
+        sides = [[self.at(k, x) for x in {row[k] for row in self.rows}] for k in (0, 1)]
+        return [(min(side), max(side)) for side in sides]
 
     @cached_property
     def lengths(self) -> tuple[Fraction, Fraction]:
@@ -46,7 +62,7 @@ class Plane:
         ring = cosine(highest)
         west, east = self.ends[1]
         if (360 - east + west) * DEGREE * ring <= reach:
-            raise refuse("is a map across the date line", self.where)
+            raise refuse("is a map all around the Earth", self.where)
         return max(Fraction(1), self.lengths[1] / (DEGREE * ring))
 
 

@@ -18,7 +18,6 @@ from dxprivacy.verify.universe import Universe
 _RULES = ("line", "generators", "all pairs", "one attribute at a time", "constant")
 _LOOSE = ", upper bound per question"
 _PRESENCE = ", and presence"
-_WHOLES = ("maps and people", "people", "maps")
 _LARGEST_SCALE = 2.0**52
 _ROUNDED = Fraction(1, 1 << 58)  # how much larger a ratio may be where distances are irrational
 CLOSE = 1e-8
@@ -155,7 +154,7 @@ def check_certificate(data: Any, found: Tightest, spent: Spent) -> Check:
         raise refuse("speaks about another norm or metric", "certificate")
     rule = reading.text(given["rule"], "certificate rule")
     loose = _LOOSE in rule
-    _require_rule(rule, absent=spent.policy.universe.absent is not None)
+    _require_rule(rule, spent.loss, absent=spent.policy.universe.absent is not None)
     stated = reading.fraction(given["ratio"], "certificate ratio")
     share = spent.share
     where = f", at {spent.policy.universe.tell(*found.pair)}" if found.pair else ""
@@ -174,12 +173,20 @@ def check_certificate(data: Any, found: Tightest, spent: Spent) -> Check:
     )
 
 
-def _require_rule(rule: str, *, absent: bool) -> None:
-    """How the ratio was found, among the records that are there; and where records may be absent, against that."""
-    if rule in _WHOLES:
+def _require_rule(rule: str, loss: Loss, *, absent: bool) -> None:
+    """How the ratio was found, among the records that are there; and where records may be absent, against that.
+
+    What is accounted as a whole, and nothing else, is named behind it; alone where there is nothing besides.
+    """
+    wholes = " and ".join(name for name, some in (("maps", loss.maps), ("people", loss.people)) if some)
+    if wholes and not loss.by_pairs.blocks:
+        if rule != wholes:
+            raise refuse(f"unknown rule {rule[:40]!r}", "certificate")
         return
-    for whole in _WHOLES:
-        rule = rule.removesuffix(f", and {whole}")
+    if wholes:
+        if not rule.endswith(f", and {wholes}"):
+            raise refuse(f"is for {wholes} too, and its rule {rule[:40]!r} does not say so", "certificate")
+        rule = rule.removesuffix(f", and {wholes}")
     inside, presence, bound = rule.partition(_PRESENCE)
     known = (*_RULES, *(name + _LOOSE for name in _RULES[3:]))
     if inside not in known or (presence and not absent) or bound not in ("", _LOOSE):

@@ -104,7 +104,21 @@ MODEL = (
         "if (360 - (east - west)) * KM_PER_DEGREE * narrowest <= reach:",
         "if False:",
         "tests/maps/test_bells_and_planes.py",
-        "test_there_is_no_map_of_poles_and_across_the_date_line",
+        "test_there_is_no_map_of_poles_and_all_around_the_earth",
+    ),
+    Mutant(
+        "model/plane.py",
+        "turned = [360 if side == 1 and x < self._first else 0 for x in numbers.tolist()]",
+        "turned = [0 for x in numbers.tolist()]",
+        "tests/maps/test_bells_and_planes.py",
+        "test_a_map_is_the_shortest_stretch_that_holds_all_longitudes",
+    ),
+    Mutant(
+        "model/plane.py",
+        "if _apart(x[widest], x[widest + 1]) > 360 - _apart(x[0], x[-1]) else x[0]",
+        "if _apart(x[widest], x[widest + 1]) >= 360 - _apart(x[0], x[-1]) else x[0]",
+        "tests/maps/test_bells_and_planes.py",
+        "test_a_map_is_the_shortest_stretch_that_holds_all_longitudes",
     ),
     Mutant(
         "model/blocks/blurred.py",

@@ -62,3 +62,21 @@ def test_a_ledger_without_releases_says_so(town, dxp, planned):
     called = dxp("ledger", "ledger.db").fine()
     assert called.lines[0].startswith("0 releases · chain intact · worst case so far ε 0 of ")
     assert "  nothing released yet" in called.lines
+
+
+def test_a_stray_policy_of_another_dataset_stops_nothing_and_is_named_in_one_line(town, dxp, planned):
+    dxp("release", planned("count by sex"), "--data", "people.csv", *CURATOR).fine()
+    before = dxp("ledger", "ledger.db").fine()
+    text = (town / "policy.toml").read_text(encoding="utf-8")
+    dataset = re.search(r'dataset = "([^"]*)"', text)[1]
+    (town / "policy.toml").write_text(
+        'title = "Cats"\ndataset = "cats"\n[attributes.colour]\nvalues = ["red", "black"]\nepsilon = 1\n'
+    )
+    called = dxp("ledger", "ledger.db").fine()
+    assert called.lines[0] == f"policy.toml is ignored: it is for dataset “cats”, and this ledger for “{dataset}”"
+    assert called.lines[1:] == before.lines
+    assert "cats" in json.loads(dxp("ledger", "ledger.db", "--json").fine().out)["ignored"]
+    assert dxp("ledger", "ledger.db", "--between", "sex=F", "sex=M").fine().lines[0] == called.lines[0]
+    assert dxp("ledger", "ledger.db", "--policy", "policy.toml").code != 0  # whoever asks for it is told
+    (town / "policy.toml").write_text("no policy at all")
+    assert "policy.toml is ignored: it is no policy" in dxp("ledger", "ledger.db").fine().lines[0]

@@ -2,6 +2,7 @@
 
 import pytest
 
+import dxprivacy as dx
 from dxprivacy import metrics
 from dxprivacy.policy import Policy, check
 from dxprivacy.policy.near import nearly_coinciding
@@ -34,7 +35,21 @@ def test_a_pair_a_hundred_metres_apart_is_named_with_both_remedies(tmp_path):
     assert notice.text.startswith("Here – Next door: 0.1 km apart, ε 0.001")
     assert "Merge them" in notice.text
     assert 'metric = "smooth"' in notice.text
+    assert "A map (density dest width …) needs no floor" in notice.text
     assert "near" in [w["kind"] for w in page.to_dict()["warnings"]]
+
+
+def test_what_the_warning_says_of_floors_and_maps_is_so(tmp_path):
+    """Today's epsilon for a distance 45 times as long has 45 times the noise; the epsilon of that distance has none."""
+    kinds = ['per = "1 km"', 'metric = "smooth"\nwithin = "45 km"', 'metric = "smooth"\nwithin = "45 km"']
+    noise = []
+    for epsilon, how in zip((0.01, 0.01, 0.45), kinds, strict=True):
+        text = POLICY.replace("epsilon = 1.0", f"epsilon = {epsilon}\nother = {{ epsilon = 1000 }}") + how
+        (tmp_path / "places.csv").write_text(PLACES)
+        (tmp_path / "policy.toml").write_text(text)
+        noise.append(max(dx.plan("density dest width 50 km", Policy.load(tmp_path / "policy.toml").metric).scales))
+    assert noise[1] / noise[0] == pytest.approx(45, rel=0.15)
+    assert noise[2] <= noise[0]
 
 
 def test_a_cap_for_distant_places_does_not_end_the_warning(tmp_path):

@@ -105,7 +105,7 @@ def test_a_file_of_questions_has_a_field_for_everything():
         "density income width 10 every 5",
         "count by age/10 blur 2",
     ]
-    with pytest.raises(QuestionError, match="width is a number"):
+    with pytest.raises(QuestionError, match="width is 'wide'; a number is needed"):
         read_questions(AskFile.parse('[[ask]]\nmedian = "age"\nwidth = "wide"'))
 
 

@@ -23,6 +23,7 @@ from dxprivacy.mechanisms.laplace.expected import target_scales
 from dxprivacy.mechanisms.laplace.methods import best_of_own_rows
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
 from dxprivacy.model.blocks import Block
+from dxprivacy.questions.question import named
 
 AS_A_WHOLE = "as a whole"
 _LEAST = Fraction(1, 1 << 40)
@@ -79,13 +80,20 @@ def _as_asked(task: Task, choose: Callable[[Task], Candidate]) -> Candidate:
     return found if found.measured.as_asked else best_of_own_rows(task)[0]
 
 
+def _title(task: Task, row: int) -> str:
+    """The question that a row belongs to, in words."""
+    asked = next(answer.question for answer in task.workload.answers if row in answer.rows)
+    return task.workload.titles[asked]
+
+
 class _Whole:
     """One of them: scales that take the whole policy, how much these err, and what is good enough."""
 
     def __init__(self, task: Task, block: Block, start: int) -> None:
         whole, self.places = whole_of(block), slice(start, start + block.rows)
-        proposed = whole.proposed(task.metric)
-        part = whole.part(proposed, task.metric).most
+        with named(_title(task, start)):
+            proposed = whole.proposed(task.metric)
+            part = whole.part(proposed, task.metric).most
         if part == math.inf:
             near = whole.closest(task.metric)
             raise separates(task.workload, task.metric, None if near is None else near.pair)

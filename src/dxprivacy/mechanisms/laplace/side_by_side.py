@@ -58,6 +58,7 @@ def compare_methods(task: Task) -> list[Compared]:
     >>> [line.method for line in compare_methods(task)]  # doctest: +ELLIPSIS
     ['same-scale', 'optimal', ...]
     """
+    _require_methods(task)
     found: dict[str, tuple[Candidate, float]] = {}
     refused: dict[str, tuple[str, float]] = {}
     floor: float | None = None
@@ -88,6 +89,19 @@ def compare_methods(task: Task) -> list[Compared]:
     least = min(task.loss_of(task.effective(candidate)) for candidate, _ in found.values())
     lines = [_line(task, c, seconds, floor, least, best=name == best) for name, (c, seconds) in found.items()]
     return lines + [Compared(name, seconds, refused=why) for name, (why, seconds) in refused.items()]
+
+
+def _require_methods(task: Task) -> None:
+    """What is accounted as a whole is counted in one way only."""
+    firsts = {start for _, start in task.workload.wholes}
+    asked = [answer.question for answer in task.workload.answers if firsts & set(answer.rows)]
+    if asked:
+        title = task.workload.titles[asked[0]]
+        raise UsageError(
+            "people and maps are counted in one way only: there are no methods to compare",
+            where=f"question “{title}”",
+            hints=[("dxp plan …", "without --compare plans it"), ("--compare", "of the other questions alone")],
+        )
 
 
 def _line(task: Task, found: Candidate, seconds: float, floor: float | None, least: float, *, best: bool) -> Compared:

@@ -20,6 +20,7 @@ import numpy as np
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
+from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.normal import SLOPE
 from dxprivacy.mechanisms.laplace.laws import laplace_laws
@@ -40,7 +41,8 @@ _BIAS = 12  # a narrow ramp moves a quantile by less than this part of its width
 _INTERVAL = 10  # a part of how wide its interval is, so that this counts too
 _MOST_ENTRIES = 2_000_000  # ramps or cells times values: what is worked out for each width that is tried
 _LESS = 0.5  # a cell of a map would hold this part of its noise, if records lay evenly
-_FEW = 1_000  # records that it is chosen for, where nobody says how many there are
+FEW = 1_000
+"""Records that a width is chosen for, where nobody says how many there are."""
 
 
 def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | None) -> Stack:
@@ -49,9 +51,9 @@ def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | No
     rivals = _rivals(asked.questions, metric)
     return Stack(
         tuple(
-            _of_quantiles(question, metric, (share / many, share), records or _FEW)
+            _of_quantiles(question, metric, (share / many, share), records or FEW)
             if isinstance(question, Quantiles) and question.width is None
-            else _with_width(question, metric, mine, records or _FEW)
+            else _with_width(question, metric, mine, records or FEW)
             for question, many in zip(asked.questions, rivals, strict=True)
         )
     )
@@ -106,9 +108,9 @@ def _rated(
 
 def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) -> Asked:
     if isinstance(question, Count) and (places := question.places(metric.universe)) is not None:
-        return replace(question, lengths=_lengths(places, metric, question.lengths))
+        return replace(question, lengths=_lengths(question, places, metric))
     if isinstance(question, Density) and question.places(metric.universe) is not None:
-        return _of_map(question, metric, share, records)
+        return map_with_width(question, metric, share, records)
     if isinstance(question, Density) and question.width is None:
         line = question.line(metric.universe)
         for steps in _widths(line.steps):
@@ -120,13 +122,13 @@ def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) 
     return question
 
 
-def _of_map(question: Density, metric: Metric, share: Fraction, records: int) -> Density:
+def map_with_width(question: Density, metric: Metric, share: Fraction, records: int) -> Density:
     """In kilometres where distances are; a width at which noise is twice what a cell would hold evenly."""
     ref, axes = question.places(metric.universe), metric.by_attribute
     space = None if ref is None or axes is None else axes[ref.axis].embedding
     if ref is None or space is None:
         return question  # refused later, with its reason
-    question = replace(question, lengths=_lengths(ref, metric, question.lengths))
+    question = replace(question, lengths=_lengths(question, ref, metric))
     if question.width is not None:
         return _with_cells(question, metric)
     drawn = question.map(metric.universe)
@@ -151,11 +153,20 @@ def _with_cells(question: Density, metric: Metric) -> Density:
     return question if 2 * drawn.every == drawn.width else replace(question, every=drawn.every)
 
 
-def _lengths(places: Reference, metric: Metric, said: str) -> str:
+def _lengths(question: Count | Density, places: Reference, metric: Metric) -> str:
     """Kilometres on the Earth, or the unit of a plane: as the policy measures distances between places."""
     axes = metric.by_attribute
     space = None if axes is None else axes[places.axis].embedding
-    return said if space is None else KM if space.arc else ""
+    if space is None or space.arc:
+        return question.lengths if space is None else KM
+    if question.lengths:
+        name = "blur" if isinstance(question, Count) else "width"
+        raise QuestionError(
+            f"{places.name} lies in a plane, where nobody says what is a kilometre",
+            where=f"question “{question}”",
+            hints=[(f"{name} N", "without a unit: in that of the coordinates")],
+        )
+    return ""
 
 
 def _one_two_five(x: float) -> Fraction:
@@ -166,6 +177,16 @@ def _one_two_five(x: float) -> Fraction:
     """
     power = Fraction(10) ** math.floor(math.log10(x))
     return min((f * power for f in (1, 2, 5, 10)), key=lambda one: abs(math.log(float(one) / x)))
+
+
+def next_width(width: Fraction) -> Fraction:
+    """The next of 1, 2, 5, 10, … times a power of ten.
+
+    >>> [str(next_width(Fraction(x))) for x in ("0.5", "1", "20", "50", "30")]
+    ['1', '2', '50', '100', '50']
+    """
+    power = Fraction(10) ** math.floor(math.log10(width))
+    return next(f * power for f in (1, 2, 5, 10, 20) if f * power > width)
 
 
 def _clear(question: Density, metric: Metric, share: Fraction, records: int) -> bool:

@@ -19,7 +19,7 @@ from dxprivacy.model.blocks.one_hot import Factor, OneHot
 from dxprivacy.model.blocks.soft import SoftTable
 from dxprivacy.model.plane import Plane
 
-_MOST_ROWS = 200_000
+MOST_ROWS = 200_000
 _MOST_TABLE = 20_000_000  # groups beside times values
 
 
@@ -43,7 +43,7 @@ class Blurred(SoftTable):
 
     def _require_few(self, parts: int, values: int) -> None:
         """Its matrix is never made whole."""
-        if parts * self.beside.rows > _MOST_ROWS or self.beside.rows * values > _MOST_TABLE:
+        if parts * self.beside.rows > MOST_ROWS or self.beside.rows * values > _MOST_TABLE:
             raise TooLarge(
                 f"{parts:,} cells in {self.beside.rows:,} groups are too many", hints=["wider cells, or fewer groups"]
             )
@@ -87,7 +87,7 @@ class Blurred(SoftTable):
     @cached_property
     def _tops(self) -> tuple[Ints, Ints, Ints, Ints]:
         """For each part a value that counts least in it and how much, and one that counts most and how much."""
-        values, size = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts)), len(self._starts) - 1
+        values, size = self.entries[0], len(self._starts) - 1
         order = np.lexsort((self._amount, self._part))
         part, value, amount = self._part[order], values[order], self._amount[order]
         many = np.bincount(part, minlength=self.parts_each)

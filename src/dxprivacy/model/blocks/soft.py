@@ -65,6 +65,12 @@ class SoftTable(Block):
     def width(self) -> int:
         return int(np.diff(self._starts).max(initial=0))
 
+    @property
+    def entries(self) -> tuple[Ints, Ints, Ints]:
+        """Value, part and number of each entry of the matrix that is not 0."""
+        values = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts))
+        return values, self._part, self._amount
+
     @cached_property
     def matrix(self) -> Ints:
         """The parts of each value, one column each."""

@@ -65,7 +65,8 @@ class Map:
         ends = self.plane.ends
         if isinstance(self.attribute, Grid) and len(self.counted) == self.attribute.listed:
             a, b, c, d = self.attribute.box
-            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b, ends[1][0]), max(d, ends[1][1]))]
+            turn = (ends[1][0] - b) // 360 * 360 if self.earth else 0
+            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b + turn, ends[1][0]), max(d + turn, ends[1][1]))]
         return [(low * f, high * f) for (low, high), f in zip(ends, self.plane.lengths, strict=True)]
 
     @cached_property
@@ -153,8 +154,8 @@ class Map:
         import numpy as np
 
         f, g = self.plane.lengths
-        x = np.array([float(Fraction(row[0]) * f) for row in self.plane.rows])
-        y = np.array([float(Fraction(row[1]) * g) for row in self.plane.rows])
+        x = np.array([float(self.plane.at(0, row[0]) * f) for row in self.plane.rows])
+        y = np.array([float(self.plane.at(1, row[1]) * g) for row in self.plane.rows])
         across = np.array([float((a + b) / 2) for a, b in pairwise(self.edges[1])])
         columns = y[:, None] - across[None, :]
         columns *= columns
@@ -172,7 +173,7 @@ class Map:
         edges, f, out = self.edges[side], self.plane.lengths[side], {}
         first, step, far = edges[0], edges[1] - edges[0], FARTHEST * self.width
         for x in {row[side] for row in self.plane.rows}:
-            at = Fraction(x) * f
+            at = self.plane.at(side, x) * f
             # All of the bell lies between these two edges, as far as steps can tell.
             start = min(max(math.floor((at - far - first) / step), 0), len(edges) - 2)
             stop = max(min(math.ceil((at + far - first) / step), len(edges) - 1), start + 1)
