@@ -10,14 +10,17 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Each worker reads all tests: the second time as they were compiled the first, also where bytecode is not kept by default.
 KEEPING := PYTHONDONTWRITEBYTECODE=
 
-.PHONY: help demo test check fix bench bench-quick soak mutants lock clean
+.PHONY: help demo test test-cluster check fix bench bench-quick bench-engines soak mutants lock clean
 help:            ## what you can do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 demo: $(RUN_STAMP)   ## the two-minute tour: a private release of simulated data, written to build/demo
 	@$(BIN)/dxp demo --write build/demo --overwrite
 test: $(DEV_STAMP)   ## all tests (a few minutes on two cores)
 	@$(BIN)/python -m compileall -q src
-	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "not soak"
+	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "not soak and not spark and not cluster"
+	$(KEEPING) $(BIN)/pytest -q -m "spark and not soak"
+test-cluster: $(DEV_STAMP) ## a Spark Connect server, a cluster that loses an executor (a minute and a half; needs Java)
+	$(KEEPING) $(BIN)/pytest -q -m cluster tests/engines/test_spark_elsewhere.py
 check: $(DEV_STAMP)  ## lint, format, types, import contracts, dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -32,7 +35,8 @@ bench: $(DEV_STAMP)  ## speed, memory and noise against their peers and targets,
 bench-quick: $(DEV_STAMP) ## the most telling ratios, in a minute; fails where one was lost
 	$(BIN)/python -m benchmarks.quick
 soak: $(DEV_STAMP)   ## the long forms of the tests
-	$(BIN)/pytest -q -n auto --dist worksteal -m soak
+	$(BIN)/pytest -q -n auto --dist worksteal -m "soak and not spark"
+	$(BIN)/pytest -q -m "soak and spark"
 mutants: $(DEV_STAMP) ## plants small privacy bugs one at a time, and shows that the tests notice each
 	PYTHONPATH=tests $(BIN)/python -m mutants
 lock: $(DEV_STAMP)   ## renew the pinned, hashed requirements

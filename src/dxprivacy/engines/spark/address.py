@@ -9,10 +9,12 @@ No password or token: addresses stand in lists of processes.  Spark takes them f
 
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from dxprivacy.errors import DataError
 from dxprivacy.files.addresses import SPARK
 
+USUAL_PORT = 15_002
 _SECRETS = re.compile(r"[;/?&](token|password|secret)[^=;]*=", re.IGNORECASE)
 
 
@@ -27,6 +29,17 @@ class SparkAddress:
     def name(self) -> str:
         """What messages call it: never with the server's address."""
         return f"{SPARK}{self.table}"
+
+    @property
+    def server(self) -> tuple[str, int]:
+        """The host and the port of Spark Connect."""
+        try:
+            parts = urlsplit(self.remote.partition(";")[0])
+            found = str(parts.hostname or ""), parts.port or USUAL_PORT
+        except ValueError:
+            hints = [("sc://host:15002/::catalog.schema.table", "an example")]
+            raise DataError("the address is not written as Spark wants it", where=self.name, hints=hints) from None
+        return found
 
     @property
     def is_path(self) -> bool:

@@ -5,13 +5,16 @@ that the original is not attached to it.  Ctrl-C cancels the job on the cluster,
 """
 
 import contextlib
+import os
 import re
+import shutil
+import socket
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from dxprivacy.engines.spark.address import SparkAddress
-from dxprivacy.errors import DataError, Hint
+from dxprivacy.engines.spark.address import USUAL_PORT, SparkAddress
+from dxprivacy.errors import DataError
 
 T = TypeVar("T")
 OLDEST = 4
@@ -20,6 +23,10 @@ _WITHHELD = "Spark's own message is withheld: it may quote a record."
 _STORED = ("parquet", "orc", "delta", "iceberg", "hive")
 _VIEWS = ("VIEW", "TEMPORARY", "METRIC_VIEW", "MATERIALIZED_VIEW")
 _LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_UNCONNECTED = ("Py4JNetworkError", "SparkConnectGrpcException", "ConnectionRefusedError", "_InactiveRpcError")
+_PATIENCE = 10.0  # seconds until a server that does not answer is given up
+_TRIES = 5
+_DEEPEST = 10  # causes of causes that are looked at
 _NAMES = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 
 
@@ -64,27 +71,30 @@ def _silence() -> Iterator[None]:
 
 
 def _refusal(error: Exception, name: str) -> DataError:
-    """By the class of an error, which is public."""
-    found = _condition(error)
-    if found in ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "SCHEMA_NOT_FOUND"):
-        return DataError("there is no such table" if "PATH" not in found else "there is no such file", where=name)
-    if "CANCEL" in found or "cancel" in type(error).__name__.lower():
+    """By the class of an error, which is public; its text is not looked at."""
+    found = _conditions(error)
+    if found & {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}:
+        return DataError(f"there is no such {'file' if 'PATH_NOT_FOUND' in found else 'table'}", where=name)
+    if found & {"SPARK_JOB_CANCELLED", "OPERATION_CANCELED", "OPERATION_CANCELLED"}:
         return DataError("the job was cancelled on the cluster", where=name, hints=["try again"])
-    if type(error).__name__ in (
-        "Py4JNetworkError",
-        "SparkConnectGrpcException",
-        "ConnectionRefusedError",
-        "_InactiveRpcError",
-    ):
-        hints: list[Hint | str] = ["is the server there, and can it be reached from here?"]
+    if type(error).__name__ in _UNCONNECTED:
+        hints = ["is the server there, and can it be reached from here?"]
         return DataError("the connection to Spark failed", where=name, details=[_WITHHELD], hints=hints)
     return DataError("Spark could not answer", where=name, details=[_WITHHELD], hints=["its own log says why"])
 
 
-def _condition(error: Exception) -> str:
+def _conditions(error: Exception) -> set[str]:
+    """Spark's names for what went wrong: of an error, and of all that caused it on the other side."""
+    found = set()
     with contextlib.suppress(Exception):
-        return str(error.getCondition() or "")  # type: ignore[attr-defined]
-    return ""
+        found.add(str(error.getCondition()))  # type: ignore[attr-defined]
+    with contextlib.suppress(Exception):
+        cause: Any = error.java_exception  # type: ignore[attr-defined]
+        for _ in range(_DEEPEST):
+            with contextlib.suppress(Exception):
+                found.add(str(cause.getCondition()))
+            cause = cause.getCause()
+    return {condition.partition(".")[0] for condition in found}
 
 
 def package(name: str) -> Any:
@@ -112,14 +122,40 @@ def _session(address: SparkAddress) -> Any:
     from pyspark.sql import SparkSession
 
     if address.remote:
-        return SparkSession.builder.remote(address.remote).getOrCreate()
+        _require_answer(address)
+        remote = SparkSession.builder.remote(address.remote).getOrCreate()
+        _give_up_sooner(remote)
+        return remote
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    if not (os.environ.get("SPARK_REMOTE") or os.environ.get("JAVA_HOME") or shutil.which("java")):
+        hints = [
+            ("apt-get install openjdk-17-jre-headless", "or another Java, 17 or later"),
+            ("sc://host/::table", "asks a server"),
+        ]
+        raise DataError("Spark needs Java, which is not found here", where=address.name, hints=hints)
     session = SparkSession.builder.appName("dxprivacy").getOrCreate()
     with contextlib.suppress(Exception):  # of our own session; its log would quote rows on the screen
         session.sparkContext.setLogLevel("OFF")
     return session
+
+
+def _require_answer(address: SparkAddress) -> None:
+    """pyspark would go on trying for minutes, in silence."""
+    try:
+        socket.create_connection(address.server, timeout=_PATIENCE).close()
+    except OSError:
+        hints = [f"is the host right, and the port ({USUAL_PORT} where none is named)?"]
+        raise DataError("there is no server at this address", where=address.name, hints=hints) from None
+
+
+def _give_up_sooner(session: Any) -> None:
+    """A server that goes away is tried again for seconds, not for a quarter of an hour."""
+    with contextlib.suppress(Exception):
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
 
 
 def _files(session: Any, address: SparkAddress) -> Any:
