@@ -3,7 +3,8 @@
     dx.table("sex", "age/10")                 one count per combination
     dx.count(sex="F", age=(18, 65))           one count, bounds included
     dx.count(age=dx.above(30))                also at_least, below, at_most, none_of, any_of
-    dx.table("sex", where="age<18 or age>65") conditions in words
+    dx.sum_of("income", sex="F")              conditions as keywords, of any question that takes some
+    dx.table("sex", where="age<18 or age>65") or in words, or by name, {"sex": "F"}
     dx.count_people(ward="A")                 people with at least one such row
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
@@ -81,6 +82,7 @@ def table(
     within: Number | None = None,
     weight: Number = 1,
     blur: Number | None = None,
+    **more: object,
 ) -> Count:
     """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
 
@@ -94,7 +96,7 @@ def table(
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
     goals = (target(within), "", importance(weight))
-    return Count("", _names(by), _conditions(where), *goals, blur=_length(blur, "blur")).settled()
+    return Count("", _names(by), _conditions(where, more), *goals, blur=_length(blur, "blur")).settled()
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
@@ -129,13 +131,14 @@ def sum_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Sum:
     """The sum of a number over records, possibly by groups; what is missing counts as 0, or as the policy declares.
 
-    >>> str(sum_of("income", by="sex"))
-    'sum income by sex'
+    >>> str(sum_of("income", by="sex")), str(sum_of("income", where="age<65", sex="F"))
+    ('sum income by sex', 'sum income where age<65 and sex=F')
     """
-    return Sum(of, _names(by), _conditions(where), target(within), weight=importance(weight), missing=ZERO)
+    return Sum(of, _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=ZERO)
 
 
 def mean_of(
@@ -145,6 +148,7 @@ def mean_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Mean:
     """The mean of a number over the records that have a valid one: a ratio of two noisy answers.
 
@@ -153,7 +157,7 @@ def mean_of(
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Mean(of, _names(by), _conditions(where), target(within), weight=importance(weight), missing=LEFT_OUT)
+    return Mean(of, _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=LEFT_OUT)
 
 
 def share_of(
@@ -171,9 +175,8 @@ def share_of(
     >>> str(share_of(delay=(15, 60), by="carrier")), str(share_of({"by": "x"}, among={"sex": "F"}))
     ('share by carrier where delay=15..60', "share where 'by'=x among sex=F")
     """
-    wanted = (*_conditions(where), *conditions(more))
     goals = {"within": target(within), "weight": importance(weight)}
-    return Share(by=_names(by), where=wanted, among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
+    return Share(by=_names(by), where=_conditions(where, more), among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
 
 
 def ratio_of(
@@ -184,13 +187,14 @@ def ratio_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> RatioOf:
     """A sum over the number of records, or over the sum of numbers that are all positive.
 
     >>> str(ratio_of("children", by="region")), str(ratio_of("cost", "area"))
     ('ratio of sum children to count by region', 'ratio of sum cost to sum area')
     """
-    return RatioOf(of, _names(by), _conditions(where), target(within), "", importance(weight), "", ZERO, to)
+    return RatioOf(of, _names(by), _conditions(where, more), target(within), "", importance(weight), "", ZERO, to)
 
 
 def variance_of(
@@ -200,13 +204,14 @@ def variance_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Variance:
     """The mean squared distance from the mean, over the records that have a valid number.
 
     >>> str(variance_of("age", by="sex"))
     'variance age by sex'
     """
-    return Variance(of, _names(by), _conditions(where), target(within), weight=importance(weight))
+    return Variance(of, _names(by), _conditions(where, more), target(within), weight=importance(weight))
 
 
 def sd_of(
@@ -216,13 +221,14 @@ def sd_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Deviation:
     """The standard deviation: the root of the variance.
 
     >>> str(sd_of("age", where={"sex": "F"}))
     'sd age where sex=F'
     """
-    return Deviation(of, _names(by), _conditions(where), target(within), weight=importance(weight))
+    return Deviation(of, _names(by), _conditions(where, more), target(within), weight=importance(weight))
 
 
 def covariance_of(
@@ -233,6 +239,7 @@ def covariance_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Covariance:
     """How two numbers go together, over the records that have both.
 
@@ -240,7 +247,7 @@ def covariance_of(
     'covariance age, income'
     """
     goals = (target(within), "", importance(weight))
-    return Covariance(of, _names(by), _conditions(where), *goals, beside=beside)
+    return Covariance(of, _names(by), _conditions(where, more), *goals, beside=beside)
 
 
 def correlation_of(
@@ -251,6 +258,7 @@ def correlation_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Correlation:
     """The covariance over both standard deviations: from -1 to 1.
 
@@ -258,7 +266,7 @@ def correlation_of(
     'correlation age, income by sex'
     """
     goals = (target(within), "", importance(weight))
-    return Correlation(of, _names(by), _conditions(where), *goals, beside=beside)
+    return Correlation(of, _names(by), _conditions(where, more), *goals, beside=beside)
 
 
 def median_of(
@@ -269,6 +277,7 @@ def median_of(
     width: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Quantiles:
     """The number in the middle, for a plan, or by itself for a choice (`session.plan_choice`).
 
@@ -277,7 +286,7 @@ def median_of(
     >>> str(median_of("age", by="sex")), str(median_of("income", width=5000))
     ('median age by sex', 'median income width 5000')
     """
-    return quantile_of(of, "0.5", by=by, where=where, width=width, within=within, weight=weight)
+    return quantile_of(of, "0.5", by=by, where=where, width=width, within=within, weight=weight, **more)
 
 
 def quantile_of(
@@ -288,6 +297,7 @@ def quantile_of(
     width: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Quantiles:
     """The numbers up to which shares of the records lie, each between 0 and 1; several at once cost little more.
 
@@ -298,7 +308,7 @@ def quantile_of(
         raise UsageError("of which attribute?", hints=['dx.median_of("age")'])
     shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
     goals, wide = (target(within), "", importance(weight)), _length(width, "width")
-    return Quantiles(of.strip(), _names(by), _conditions(where), *goals, at=shares, width=wide).settled()
+    return Quantiles(of.strip(), _names(by), _conditions(where, more), *goals, at=shares, width=wide).settled()
 
 
 def density_of(
@@ -310,6 +320,7 @@ def density_of(
     every: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Density:
     """How many records lie where along a line, each spread over a width, which a plan chooses unless it is given.
 
@@ -317,36 +328,39 @@ def density_of(
     'density income width 5000 every 2500'
     """
     goals, lengths = (target(within), "", importance(weight)), (_length(width, "width"), _length(every, "every"))
-    found = Density(of, _names(by), _conditions(where), *goals, width=lengths[0], every=lengths[1])
+    found = Density(of, _names(by), _conditions(where, more), *goals, width=lengths[0], every=lengths[1])
     return found.settled()
 
 
-def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Prefixes:
+def prefixes(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Prefixes:
     """How many records lie from the first value up to each: a cumulative distribution; `age/10` in steps of ten.
 
     >>> str(prefixes("age/10"))
     'prefixes age/10'
     """
+    _require_no(where, Prefixes.ask)
     return Prefixes(of, within=target(within), weight=importance(weight))
 
 
-def ranges(of: str, *, within: Number | None = None, weight: Number = 1) -> Ranges:
+def ranges(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Ranges:
     """How many records lie in each interval of an ordered attribute.
 
     >>> str(ranges("age/10", within=5))
     'ranges age/10 within 5'
     """
+    _require_no(where, Ranges.ask)
     return Ranges(of, within=target(within), weight=importance(weight))
 
 
 def marginals(
-    order: int, *, of: str | Sequence[str] = (), within: Number | None = None, weight: Number = 1
+    order: int, *, of: str | Sequence[str] = (), within: Number | None = None, weight: Number = 1, **where: object
 ) -> Marginals:
     """All tables of `order` attributes: of all that there are, or of those named, in groups where that is said.
 
     >>> str(marginals(2)), str(marginals(2, of=["sex", "age/10", "job"]))
     ('marginals 2', 'marginals 2 of sex, age/10, job')
     """
+    _require_no(where, Marginals.ask)
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
     return Marginals(str(order), _names(of), within=target(within), weight=importance(weight))
@@ -379,8 +393,17 @@ def matrix(
     return Stack(tuple(out))
 
 
-def _conditions(where: Where) -> Conditions:
-    return parse_conditions(where) if isinstance(where, str) else conditions(where)
+def _conditions(where: Where, more: Mapping[str, object] | None = None) -> Conditions:
+    """In words or by name; behind them those that were given as keywords."""
+    return (*(parse_conditions(where) if isinstance(where, str) else conditions(where)), *conditions(more))
+
+
+def _require_no(where: Mapping[str, object], ask: str) -> None:
+    """Refuse keywords that could only be conditions, where there are none."""
+    if where:
+        named = ", ".join(str(name) for name in where)[:60]
+        hints = [('dx.count(sex="F")', "for conditions"), ('dx.table("age/10", sex="F")', "")]
+        raise QuestionError(f"{ask} take no condition, and nothing called “{named}”", hints=hints)
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
