@@ -31,6 +31,7 @@ from dxprivacy.questions.conditions import Conditions, conditions
 from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.densities import Density
 from dxprivacy.questions.explicit_rows import on_grids
+from dxprivacy.questions.given import one_name, require_no_conditions
 from dxprivacy.questions.grammar import parse, parse_conditions
 from dxprivacy.questions.intervals import Prefixes, Ranges
 from dxprivacy.questions.marginals import Marginals
@@ -138,7 +139,9 @@ def sum_of(
     >>> str(sum_of("income", by="sex")), str(sum_of("income", where="age<65", sex="F"))
     ('sum income by sex', 'sum income where age<65 and sex=F')
     """
-    return Sum(of, _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=ZERO)
+    return Sum(
+        one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=ZERO
+    )
 
 
 def mean_of(
@@ -157,7 +160,9 @@ def mean_of(
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Mean(of, _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=LEFT_OUT)
+    return Mean(
+        one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=LEFT_OUT
+    )
 
 
 def share_of(
@@ -194,7 +199,17 @@ def ratio_of(
     >>> str(ratio_of("children", by="region")), str(ratio_of("cost", "area"))
     ('ratio of sum children to count by region', 'ratio of sum cost to sum area')
     """
-    return RatioOf(of, _names(by), _conditions(where, more), target(within), "", importance(weight), "", ZERO, to)
+    return RatioOf(
+        one_name(of),
+        _names(by),
+        _conditions(where, more),
+        target(within),
+        "",
+        importance(weight),
+        "",
+        ZERO,
+        to and one_name(to),
+    )
 
 
 def variance_of(
@@ -211,7 +226,7 @@ def variance_of(
     >>> str(variance_of("age", by="sex"))
     'variance age by sex'
     """
-    return Variance(of, _names(by), _conditions(where, more), target(within), weight=importance(weight))
+    return Variance(one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight))
 
 
 def sd_of(
@@ -228,7 +243,7 @@ def sd_of(
     >>> str(sd_of("age", where={"sex": "F"}))
     'sd age where sex=F'
     """
-    return Deviation(of, _names(by), _conditions(where, more), target(within), weight=importance(weight))
+    return Deviation(one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight))
 
 
 def covariance_of(
@@ -247,7 +262,7 @@ def covariance_of(
     'covariance age, income'
     """
     goals = (target(within), "", importance(weight))
-    return Covariance(of, _names(by), _conditions(where, more), *goals, beside=beside)
+    return Covariance(one_name(of), _names(by), _conditions(where, more), *goals, beside=one_name(beside))
 
 
 def correlation_of(
@@ -266,7 +281,7 @@ def correlation_of(
     'correlation age, income by sex'
     """
     goals = (target(within), "", importance(weight))
-    return Correlation(of, _names(by), _conditions(where, more), *goals, beside=beside)
+    return Correlation(one_name(of), _names(by), _conditions(where, more), *goals, beside=one_name(beside))
 
 
 def median_of(
@@ -304,11 +319,11 @@ def quantile_of(
     >>> str(quantile_of("income", 0.9)), str(quantile_of("age", 0.25, 0.75, where={"sex": "F"}))
     ('quantile 0.9 of income', 'quantile 0.25, 0.75 of age where sex=F')
     """
-    if not isinstance(of, str) or not of.strip():
-        raise UsageError("of which attribute?", hints=['dx.median_of("age")'])
+    if any(isinstance(x, (list, tuple, np.ndarray)) for x in at):
+        raise UsageError("quantiles stand one by one", hints=['dx.quantile_of("age", 0.25, 0.75)'])
     shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
     goals, wide = (target(within), "", importance(weight)), _length(width, "width")
-    return Quantiles(of.strip(), _names(by), _conditions(where, more), *goals, at=shares, width=wide).settled()
+    return Quantiles(one_name(of), _names(by), _conditions(where, more), *goals, at=shares, width=wide).settled()
 
 
 def density_of(
@@ -328,7 +343,7 @@ def density_of(
     'density income width 5000 every 2500'
     """
     goals, lengths = (target(within), "", importance(weight)), (_length(width, "width"), _length(every, "every"))
-    found = Density(of, _names(by), _conditions(where, more), *goals, width=lengths[0], every=lengths[1])
+    found = Density(one_name(of), _names(by), _conditions(where, more), *goals, width=lengths[0], every=lengths[1])
     return found.settled()
 
 
@@ -338,8 +353,8 @@ def prefixes(of: str, *, within: Number | None = None, weight: Number = 1, **whe
     >>> str(prefixes("age/10"))
     'prefixes age/10'
     """
-    _require_no(where, Prefixes.ask)
-    return Prefixes(of, within=target(within), weight=importance(weight))
+    require_no_conditions(where, Prefixes.ask)
+    return Prefixes(one_name(of), within=target(within), weight=importance(weight))
 
 
 def ranges(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Ranges:
@@ -348,8 +363,8 @@ def ranges(of: str, *, within: Number | None = None, weight: Number = 1, **where
     >>> str(ranges("age/10", within=5))
     'ranges age/10 within 5'
     """
-    _require_no(where, Ranges.ask)
-    return Ranges(of, within=target(within), weight=importance(weight))
+    require_no_conditions(where, Ranges.ask)
+    return Ranges(one_name(of), within=target(within), weight=importance(weight))
 
 
 def marginals(
@@ -360,7 +375,7 @@ def marginals(
     >>> str(marginals(2)), str(marginals(2, of=["sex", "age/10", "job"]))
     ('marginals 2', 'marginals 2 of sex, age/10, job')
     """
-    _require_no(where, Marginals.ask)
+    require_no_conditions(where, Marginals.ask)
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
     return Marginals(str(order), _names(of), within=target(within), weight=importance(weight))
@@ -396,14 +411,6 @@ def matrix(
 def _conditions(where: Where, more: Mapping[str, object] | None = None) -> Conditions:
     """In words or by name; behind them those that were given as keywords."""
     return (*(parse_conditions(where) if isinstance(where, str) else conditions(where)), *conditions(more))
-
-
-def _require_no(where: Mapping[str, object], ask: str) -> None:
-    """Refuse keywords that could only be conditions, where there are none."""
-    if where:
-        named = ", ".join(str(name) for name in where)[:60]
-        hints = [('dx.count(sex="F")', "for conditions"), ('dx.table("age/10", sex="F")', "")]
-        raise QuestionError(f"{ask} take no condition, and nothing called “{named}”", hints=hints)
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:

@@ -242,13 +242,14 @@ def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells
 
 @contextmanager
 def placed(question: Asked) -> Iterator[None]:
-    """Errors that say neither where nor what to do get the question they are about."""
+    """Errors that do not say where get the question that they are about."""
     try:
         yield
     except DxError as error:
-        if error.where or error.hints or error.details:
+        if error.where:
             raise
-        raise type(error)(error.what, where=f"question “{question}”") from None
+        at = f"question “{question}”"
+        raise type(error)(error.what, where=at, details=error.details, hints=error.hints) from None
 
 
 def announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
