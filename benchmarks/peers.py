@@ -27,7 +27,7 @@ def told(peer: Peer, program: str, *arguments: Any, patience: float = 300) -> An
     """What a program prints last, as JSON, in the peer's environment."""
     command = [str(_python(peer)), "-c", program, json.dumps(arguments)]
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL"))}
-    environment["PYTHONPATH"] = str(FOLDER.parents[1])  # for the clock of benchmarks.figures, and nothing else
+    environment["PYTHONPATH"] = str(FOLDER.parents[1])  # for clocks and surveys of benchmarks, which need numpy alone
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=patience, env=environment)
     except subprocess.TimeoutExpired:

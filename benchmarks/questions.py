@@ -1,4 +1,4 @@
-"""Questions that use the metric: errors of medians, variances and densities, beside OpenDP.
+"""Questions that use the metric: errors of medians and densities, beside OpenDP.
 
 Root mean squares over many samples and releases, in units of the answer.  OpenDP has one ε for all pairs: the worst
 case of our release, where it protects close values far less than we do, or the ε of our closest pair, where it is as
@@ -26,11 +26,11 @@ BEST = {300: 1.8, 1_000: 0.84, 5_000: 0.4}
 
 
 def run(runs: int = RUNS) -> list[Figure]:
-    """Medians at three sizes, a variance, a density, maps."""
+    """Medians at three sizes, a density, maps."""
     universe = dx.Universe([dx.Integers(name="x", low=0, high=TOP, has_other=False)])
     policy = dx.metrics.attributes(universe, {"x": {"epsilon": PER_UNIT, "per": 1}})
     rows = [figure for records, best in BEST.items() for figure in _medians(policy, records, best, runs)]
-    return [*rows, _variances(policy, 5_000, runs), _densities(policy), *_maps()]
+    return [*rows, _densities(policy), *_maps()]
 
 
 def _sample(rng: np.random.Generator, records: int) -> Ints:
@@ -83,31 +83,6 @@ def _opendp_median(epsilon: float) -> Callable[[Ints], float]:
         bounds=(1e-3, 1e9),
     )
     return lambda x: float(mechanism(x.tolist()))
-
-
-def _variances(policy: dx.metrics.Metric, records: int, runs: int) -> Figure:
-    """OpenDP's variance of clamped numbers, of which there are so many, at our worst case."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    rng = np.random.default_rng(7)
-    plan = dx.plan("variance x", policy, rows=records)
-    domain = dp.vector_domain(dp.atom_domain(bounds=(0.0, float(TOP))), size=records)
-    variance = (domain, dp.symmetric_distance()) >> dp.t.then_variance()
-    peer = dp.binary_search_chain(
-        lambda scale: variance >> dp.m.then_laplace(scale), d_in=2, d_out=plan.worst_epsilon, bounds=(1e-6, 1e6)
-    )
-    ours: list[float] = []
-    theirs: list[float] = []
-    for _ in range(runs):
-        x = _sample(rng, records)
-        (row,) = plan.by_hand(np.bincount(x, minlength=TOP + 1)).answers
-        ours.append(row.value - float(x.var()))
-        theirs.append(peer(x.astype(float).tolist()) - float(x.var(ddof=1)))
-    mine, loose = _rms(ours), _rms(theirs)
-    what = f"variance of {records:,} values: OpenDP at our worst case"
-    note = f"both at ε = {plan.worst_epsilon:.3g} in the worst case; ours has {PER_UNIT} for neighbours"
-    return Figure(what, mine, loose, loose / mine, "none", "", note)
 
 
 def _densities(policy: dx.metrics.Metric) -> Figure:

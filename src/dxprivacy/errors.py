@@ -132,6 +132,17 @@ class Unexpected(DxError):
     """What should not have happened: a bug of ours. Its own text is withheld, for it may quote data."""
 
 
+def listed_instead(word: str, known: Iterable[str], most: int = 8) -> list[Hint]:
+    """The name that was meant, or what there is: the first few of a list that everybody may know.
+
+    >>> listed_instead("femal", ["female", "male"]), listed_instead("X", ["female", "male"])
+    ([('female', 'did you mean this?')], [('female, male', 'are listed')])
+    """
+    known = list(known)
+    few = ", ".join(known[:most]) + (", …" if len(known) > most else "")
+    return did_you_mean(word, known) or ([(few, "is listed" if len(known) == 1 else "are listed")] if known else [])
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> list[Hint]:
     """At most one suggestion for a misspelt name.
 

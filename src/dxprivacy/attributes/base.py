@@ -19,7 +19,7 @@ import numpy as np
 
 from dxprivacy.attributes.codecs import Codec, ListedTexts, Surroundings
 from dxprivacy.attributes.order import Scale, Singles
-from dxprivacy.errors import Hint, PolicyError, QuestionError, UsageError, did_you_mean
+from dxprivacy.errors import Hint, PolicyError, QuestionError, UsageError, listed_instead
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import exact, number_text
@@ -401,7 +401,7 @@ class Attribute(OneLine, ABC):
         return ""
 
     def _unknown(self, value: object, known: Sequence[str] = ()) -> QuestionError:
-        return QuestionError(f"{self.name} has no value {str(value)[:60]!r}", hints=did_you_mean(str(value), known))
+        return QuestionError(f"{self.name} has no value {str(value)[:60]!r}", hints=listed_instead(str(value), known))
 
 
 def as_text(value: object) -> str:

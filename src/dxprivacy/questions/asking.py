@@ -3,7 +3,8 @@
     dx.table("sex", "age/10")                 one count per combination
     dx.count(sex="F", age=(18, 65))           one count, bounds included
     dx.count(age=dx.above(30))                also at_least, below, at_most, none_of, any_of
-    dx.table("sex", where="age<18 or age>65") conditions in words
+    dx.sum_of("income", sex="F")              conditions as keywords, of any question that takes some
+    dx.table("sex", where="age<18 or age>65") or in words, or by name, {"sex": "F"}
     dx.count_people(ward="A")                 people with at least one such row
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
@@ -30,6 +31,7 @@ from dxprivacy.questions.conditions import Conditions, conditions
 from dxprivacy.questions.counts import Count, CountPeople
 from dxprivacy.questions.densities import Density
 from dxprivacy.questions.explicit_rows import on_grids
+from dxprivacy.questions.given import one_name, require_no_conditions
 from dxprivacy.questions.grammar import parse, parse_conditions
 from dxprivacy.questions.intervals import Prefixes, Ranges
 from dxprivacy.questions.lengths import Length, in_one_unit
@@ -82,6 +84,7 @@ def table(
     within: Number | None = None,
     weight: Number = 1,
     blur: Number | None = None,
+    **more: object,
 ) -> Count:
     """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
 
@@ -95,8 +98,7 @@ def table(
     if not by:
         raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
     goals = (target(within), "", importance(weight))
-    soft = _lengths(blur=blur)
-    return Count("", _names(by), _conditions(where), *goals, **soft).settled()
+    return Count("", _names(by), _conditions(where, more), *goals, **_lengths(blur=blur)).settled()
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
@@ -131,13 +133,16 @@ def sum_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Sum:
     """The sum of a number over records, possibly by groups; what is missing counts as 0, or as the policy declares.
 
-    >>> str(sum_of("income", by="sex"))
-    'sum income by sex'
+    >>> str(sum_of("income", by="sex")), str(sum_of("income", where="age<65", sex="F"))
+    ('sum income by sex', 'sum income where age<65 and sex=F')
     """
-    return Sum(of, _names(by), _conditions(where), target(within), weight=importance(weight), missing=ZERO)
+    return Sum(
+        one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=ZERO
+    )
 
 
 def mean_of(
@@ -147,6 +152,7 @@ def mean_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Mean:
     """The mean of a number over the records that have a valid one: a ratio of two noisy answers.
 
@@ -155,7 +161,9 @@ def mean_of(
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
     """
-    return Mean(of, _names(by), _conditions(where), target(within), weight=importance(weight), missing=LEFT_OUT)
+    return Mean(
+        one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=LEFT_OUT
+    )
 
 
 def share_of(
@@ -173,9 +181,8 @@ def share_of(
     >>> str(share_of(delay=(15, 60), by="carrier")), str(share_of({"by": "x"}, among={"sex": "F"}))
     ('share by carrier where delay=15..60', "share where 'by'=x among sex=F")
     """
-    wanted = (*_conditions(where), *conditions(more))
     goals = {"within": target(within), "weight": importance(weight)}
-    return Share(by=_names(by), where=wanted, among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
+    return Share(by=_names(by), where=_conditions(where, more), among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
 
 
 def ratio_of(
@@ -186,13 +193,24 @@ def ratio_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> RatioOf:
     """A sum over the number of records, or over the sum of numbers that are all positive.
 
     >>> str(ratio_of("children", by="region")), str(ratio_of("cost", "area"))
     ('ratio of sum children to count by region', 'ratio of sum cost to sum area')
     """
-    return RatioOf(of, _names(by), _conditions(where), target(within), "", importance(weight), "", ZERO, to)
+    return RatioOf(
+        one_name(of),
+        _names(by),
+        _conditions(where, more),
+        target(within),
+        "",
+        importance(weight),
+        "",
+        ZERO,
+        to and one_name(to),
+    )
 
 
 def variance_of(
@@ -202,13 +220,14 @@ def variance_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Variance:
     """The mean squared distance from the mean, over the records that have a valid number.
 
     >>> str(variance_of("age", by="sex"))
     'variance age by sex'
     """
-    return Variance(of, _names(by), _conditions(where), target(within), weight=importance(weight))
+    return Variance(one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight))
 
 
 def sd_of(
@@ -218,13 +237,14 @@ def sd_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Deviation:
     """The standard deviation: the root of the variance.
 
     >>> str(sd_of("age", where={"sex": "F"}))
     'sd age where sex=F'
     """
-    return Deviation(of, _names(by), _conditions(where), target(within), weight=importance(weight))
+    return Deviation(one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight))
 
 
 def covariance_of(
@@ -235,6 +255,7 @@ def covariance_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Covariance:
     """How two numbers go together, over the records that have both.
 
@@ -242,7 +263,7 @@ def covariance_of(
     'covariance age, income'
     """
     goals = (target(within), "", importance(weight))
-    return Covariance(of, _names(by), _conditions(where), *goals, beside=beside)
+    return Covariance(one_name(of), _names(by), _conditions(where, more), *goals, beside=one_name(beside))
 
 
 def correlation_of(
@@ -253,6 +274,7 @@ def correlation_of(
     where: Where = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Correlation:
     """The covariance over both standard deviations: from -1 to 1.
 
@@ -260,7 +282,7 @@ def correlation_of(
     'correlation age, income by sex'
     """
     goals = (target(within), "", importance(weight))
-    return Correlation(of, _names(by), _conditions(where), *goals, beside=beside)
+    return Correlation(one_name(of), _names(by), _conditions(where, more), *goals, beside=one_name(beside))
 
 
 def median_of(
@@ -271,6 +293,7 @@ def median_of(
     width: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Quantiles:
     """The number in the middle, for a plan, or by itself for a choice (`session.plan_choice`).
 
@@ -279,7 +302,7 @@ def median_of(
     >>> str(median_of("age", by="sex")), str(median_of("income", width=5000))
     ('median age by sex', 'median income width 5000')
     """
-    return quantile_of(of, "0.5", by=by, where=where, width=width, within=within, weight=weight)
+    return quantile_of(of, "0.5", by=by, where=where, width=width, within=within, weight=weight, **more)
 
 
 def quantile_of(
@@ -290,17 +313,18 @@ def quantile_of(
     width: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Quantiles:
     """The numbers up to which shares of the records lie, each between 0 and 1; several at once cost little more.
 
     >>> str(quantile_of("income", 0.9)), str(quantile_of("age", 0.25, 0.75, where={"sex": "F"}))
     ('quantile 0.9 of income', 'quantile 0.25, 0.75 of age where sex=F')
     """
-    if not isinstance(of, str) or not of.strip():
-        raise UsageError("of which attribute?", hints=['dx.median_of("age")'])
+    if any(isinstance(x, (list, tuple, np.ndarray)) for x in at):
+        raise UsageError("quantiles stand one by one", hints=['dx.quantile_of("age", 0.25, 0.75)'])
     shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
     goals, wide = (target(within), "", importance(weight)), _length(width, "width")
-    return Quantiles(of.strip(), _names(by), _conditions(where), *goals, at=shares, width=wide).settled()
+    return Quantiles(one_name(of), _names(by), _conditions(where, more), *goals, at=shares, width=wide).settled()
 
 
 def density_of(
@@ -312,6 +336,7 @@ def density_of(
     every: Number | None = None,
     within: Number | None = None,
     weight: Number = 1,
+    **more: object,
 ) -> Density:
     """How many records lie where along a line or on a map, each spread over a width, which a plan chooses if need be.
 
@@ -319,35 +344,38 @@ def density_of(
     ('density income width 5000 every 2500', 'density home width 0.5 km')
     """
     goals, lengths = (target(within), "", importance(weight)), _lengths(width=width, every=every)
-    return Density(of, _names(by), _conditions(where), *goals, **lengths).settled()
+    return Density(one_name(of), _names(by), _conditions(where, more), *goals, **lengths).settled()
 
 
-def prefixes(of: str, *, within: Number | None = None, weight: Number = 1) -> Prefixes:
+def prefixes(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Prefixes:
     """How many records lie from the first value up to each: a cumulative distribution; `age/10` in steps of ten.
 
     >>> str(prefixes("age/10"))
     'prefixes age/10'
     """
-    return Prefixes(of, within=target(within), weight=importance(weight))
+    require_no_conditions(where, Prefixes.ask)
+    return Prefixes(one_name(of), within=target(within), weight=importance(weight))
 
 
-def ranges(of: str, *, within: Number | None = None, weight: Number = 1) -> Ranges:
+def ranges(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Ranges:
     """How many records lie in each interval of an ordered attribute.
 
     >>> str(ranges("age/10", within=5))
     'ranges age/10 within 5'
     """
-    return Ranges(of, within=target(within), weight=importance(weight))
+    require_no_conditions(where, Ranges.ask)
+    return Ranges(one_name(of), within=target(within), weight=importance(weight))
 
 
 def marginals(
-    order: int, *, of: str | Sequence[str] = (), within: Number | None = None, weight: Number = 1
+    order: int, *, of: str | Sequence[str] = (), within: Number | None = None, weight: Number = 1, **where: object
 ) -> Marginals:
     """All tables of `order` attributes: of all that there are, or of those named, in groups where that is said.
 
     >>> str(marginals(2)), str(marginals(2, of=["sex", "age/10", "job"]))
     ('marginals 2', 'marginals 2 of sex, age/10, job')
     """
+    require_no_conditions(where, Marginals.ask)
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
     return Marginals(str(order), _names(of), within=target(within), weight=importance(weight))
@@ -380,8 +408,9 @@ def matrix(
     return Stack(tuple(out))
 
 
-def _conditions(where: Where) -> Conditions:
-    return parse_conditions(where) if isinstance(where, str) else conditions(where)
+def _conditions(where: Where, more: Mapping[str, object] | None = None) -> Conditions:
+    """In words or by name; behind them those that were given as keywords."""
+    return (*(parse_conditions(where) if isinstance(where, str) else conditions(where)), *conditions(more))
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:

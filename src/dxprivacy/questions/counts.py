@@ -14,7 +14,7 @@ from dxprivacy.questions.grouped import Grouped
 from dxprivacy.questions.grouping import Reference
 from dxprivacy.questions.lines import STRETCH
 from dxprivacy.questions.maps import in_kilometres
-from dxprivacy.questions.question import Question, named
+from dxprivacy.questions.question import Question, placed
 from dxprivacy.questions.soft_counts import soft_counts, soft_line
 from dxprivacy.questions.soft_regions import region_map, soft_places, soft_regions, soft_words
 
@@ -64,7 +64,7 @@ class Count(Question):
         if self.blur is not None:
             places = soft_places(self, found, self.lengths)
             if places is not None:
-                with named(self):
+                with placed(self):
                     return soft_regions(self, found, places, self.blur, self.lengths)
             return soft_counts(self, found, self.blur)
         return Workload(universe, (found.block(),), tuple(answers_of(found)), (str(self),))

@@ -22,7 +22,7 @@ from dxprivacy.questions.grouping import Reference, resolve
 from dxprivacy.questions.lines import STRETCH, Line, beside, between
 from dxprivacy.questions.map_limits import require_few_cells, require_few_parts
 from dxprivacy.questions.maps import Map, in_kilometres, measured_on_earth
-from dxprivacy.questions.question import Question, named
+from dxprivacy.questions.question import Question, placed
 
 MOST_CELLS = 5_000
 _USUAL_CELLS = 40  # where nobody says how wide they are, and no plan has chosen it yet
@@ -67,7 +67,7 @@ class Density(Question):
         assert isinstance(ref.attribute, Points)
         counted = found.groups.get(ref.axis, np.zeros(universe.shape[ref.axis], dtype=np.int64))
         earth = measured_on_earth(ref.attribute, self.lengths)
-        with named(self):
+        with placed(self):
             drawn = Map.of(ref.attribute, counted, self.width, self.every, earth=earth)
             require_few_cells(drawn, beside(found, ref.axis).rows, chosen=self.width is None)
         return drawn
@@ -154,7 +154,7 @@ class Density(Question):
     def _over_places(self, found: Grouped, ref: Reference) -> tuple[Block, list[Groups]]:
         """Cells of a map, and what they are called."""
         drawn = self.map(found.universe, found)
-        with named(self):
+        with placed(self):
             require_few_parts(drawn, beside(found, ref.axis).rows)
         matrix = drawn.columns(drawn.spread[0], found.universe.shape[ref.axis])
         block = Blurred(ref.axis, matrix, beside(found, ref.axis), drawn.bell(), drawn.inside)

@@ -183,6 +183,8 @@ def _two(reader: "_Reader", parts: dict[str, Any]) -> None:
 def _quantile(reader: "_Reader", parts: dict[str, Any]) -> None:
     """`0.9 of income`, `0.25, 0.5, 0.75 of income`."""
     example = [("quantile 0.9 of income", ""), ("quantile 0.25, 0.75 of income", "")]
+    if reader.peek() == "of":
+        raise reader.error("which quantile?", [*example, ("median income", "the one in the middle")])
     shares = [reader.number("which quantile?", example, percent=True)]
     while reader.take(","):
         shares.append(reader.number("which quantile besides?", example, percent=True))

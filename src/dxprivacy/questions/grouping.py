@@ -15,7 +15,7 @@ from dxprivacy.attributes.base import Attribute, Property
 from dxprivacy.attributes.ends import Name
 from dxprivacy.attributes.order import Places, Scale, SideOfGrid, rough_text
 from dxprivacy.attributes.ranks import from_to
-from dxprivacy.errors import Hint, QuestionError, did_you_mean
+from dxprivacy.errors import Hint, QuestionError, did_you_mean, listed_instead
 from dxprivacy.exact.arrays import Bools, Ints
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import number_text
@@ -346,7 +346,8 @@ def _among(ref: Reference, name: str, wanted: Plain) -> Sequence[int]:
     known, asked = set(ref.fact.entries), {str(v) for v in wanted}
     unknown = [str(v) for v in wanted if v not in known]
     if unknown:
-        raise QuestionError(f"{ref.name} has no value {unknown[0]!r}", hints=did_you_mean(unknown[0], known))
+        hints = listed_instead(unknown[0], dict.fromkeys(ref.fact.entries))
+        raise QuestionError(f"{ref.name} has no value {unknown[0]!r}", hints=hints)
     return [k for k, entry in enumerate(ref.fact.entries) if entry in asked]
 
 

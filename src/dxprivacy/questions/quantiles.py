@@ -21,7 +21,7 @@ from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.grouped import Grouped
 from dxprivacy.questions.grouping import resolve
 from dxprivacy.questions.lines import Line, beside
-from dxprivacy.questions.question import Question
+from dxprivacy.questions.question import Question, placed
 from dxprivacy.questions.written import quoted
 
 MEDIAN = Fraction(1, 2)
@@ -73,7 +73,9 @@ class Quantiles(Question):
                 )
             if share.denominator > _FINEST:
                 raise QuestionError(f"quantiles are given in steps of 1/{_FINEST:,} at the finest")
-        if not self.at or len(set(self.at)) < len(self.at):
+        if not self.at:
+            raise QuestionError("which quantile?", hints=[("quantile 0.25, 0.75 of age", "")])
+        if len(set(self.at)) < len(self.at):
             raise QuestionError("a quantile is asked for once", hints=[("quantile 0.25, 0.75 of age", "")])
         if self.width is not None and self.width < 0:
             raise QuestionError("a width is not negative", hints=[("width 0", "ranks as they are")])
@@ -86,9 +88,25 @@ class Quantiles(Question):
             raise QuestionError(
                 f"{ref.name} has no numbers in an order",
                 where=f"question “{self}”",
-                hints=ref.instead_of_numbers or [("count by …", "")],
+                hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
         return Line(ref)
+
+    def require_groups(self, universe: Universe) -> None:
+        """Refuse groups, conditions and targets that cannot be, whatever the width."""
+        self._grouped(universe, self.line(universe))
+
+    def _grouped(self, universe: Universe, line: Line) -> Grouped:
+        with placed(self):
+            found = Grouped.of(self, universe)
+        found.require_unit(line.ref.unit)
+        if found.sizes.get(line.ref.axis, 1) > 1:
+            raise QuestionError(
+                f"{self.called} by groups of itself",
+                where=f"question “{self}”",
+                hints=[(f"count by {', '.join(self.by)}", "how many are in each")],
+            )
+        return found
 
     def ramps(self, line: Line) -> Ramps:
         """Ramps of its width, in whole ticks: of one tick where it is 0; of some width where nobody chose one."""
@@ -101,6 +119,7 @@ class Quantiles(Question):
             raise QuestionError(
                 f"a width of {number_text(self.width)} is wider than the range of {line.ref.name}, {span}",
                 where=f"question “{self}”",
+                hints=[("no width", "a plan chooses it")],
             )
         number = -(-line.steps // steps)
         if number > MOST_RAMPS or steps > _MOST_STEPS or number * len(line.numbers) > MOST_ENTRIES:
@@ -129,14 +148,11 @@ class Quantiles(Question):
 
     def rows_on(self, universe: Universe) -> Workload:
         """A row for each ramp of each group, behind them the sizes of the groups where these are private."""
-        found = Grouped.of(self, universe)
         line = self.line(universe)
-        found.require_unit(line.ref.unit)
+        found = self._grouped(universe, line)
         ramps = self.ramps(line)
         if line.ref.attribute.has_other and not line.ref.attribute.complete:
             found.leave_out_other(line.ref)
-        if found.sizes.get(line.ref.axis, 1) > 1:
-            raise QuestionError(f"{self.called} by groups of itself", where=f"question “{self}”")
         private = bool(found.groups) or universe.absent is not None
         less = self.at[len(self.at) // 2] if private else Fraction(0)
         own = found.groups.get(line.ref.axis, np.zeros(universe.shape[line.ref.axis], dtype=np.int64))

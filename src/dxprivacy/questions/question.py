@@ -241,26 +241,15 @@ def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells
 
 
 @contextmanager
-def placed(question: Asked) -> Iterator[None]:
-    """Errors that say neither where nor what to do get the question they are about."""
-    try:
-        yield
-    except DxError as error:
-        if error.where or error.hints or error.details:
-            raise
-        raise type(error)(error.what, where=f"question “{question}”") from None
-
-
-@contextmanager
-def named(question: Asked | str) -> Iterator[None]:
-    """All errors that do not say where name the question that they are about."""
+def placed(question: Asked | str) -> Iterator[None]:
+    """Errors that do not say where get the question that they are about."""
     try:
         yield
     except DxError as error:
         if error.where:
             raise
-        where = f"question “{question}”"
-        raise type(error)(error.what, where=where, details=error.details, hints=error.hints) from None
+        at = f"question “{question}”"
+        raise type(error)(error.what, where=at, details=error.details, hints=error.hints) from None
 
 
 def announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:

@@ -145,7 +145,9 @@ class RatioOf(OfNumbers):
         ref = resolve(name, universe)
         if ref.numbers is None:
             raise QuestionError(
-                f"{ref.name} has no numbers to add up", where=f"question “{self}”", hints=ref.instead_of_numbers
+                f"{ref.name} has no numbers to add up",
+                where=f"question “{self}”",
+                hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
         missing = [_NONE] if ref.attribute.has_other else []
         valid = ref.ends([])

@@ -65,6 +65,7 @@ class _Spreads(Question):
         found = Grouped.of(self, universe)
         labels = found.labels
         numbers = [self._centred(name, universe) for name in self._of]
+        self._require_apart(numbers)
         unit = self._unit(numbers)
         found.require_unit(unit)
         for each in numbers:
@@ -84,6 +85,9 @@ class _Spreads(Question):
         answers = [Answer(label, 0, first.moved(k), unit, self.within) for k, label in enumerate(labels)]
         return Workload(universe, tuple(blocks), found.in_groups(answers), (str(self),))
 
+    def _require_apart(self, numbers: list[_Centred]) -> None:
+        """Refuse two numbers that are one."""
+
     def _products(self, numbers: list[_Centred]) -> list[tuple[_Centred, ...]]:
         """What is summed: products of these."""
         return [(numbers[0], numbers[-1]), *((each,) for each in numbers)]
@@ -99,7 +103,9 @@ class _Spreads(Question):
         ref = resolve(name, universe)
         if ref.numbers is None:
             raise QuestionError(
-                f"{ref.name} has no numbers to average", where=f"question “{self}”", hints=ref.instead_of_numbers
+                f"{ref.name} has no numbers to average",
+                where=f"question “{self}”",
+                hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
         least, most = ends_of(ref.numbers)
         centre = (least + most) / _TWO
@@ -175,6 +181,15 @@ class _OfTwo(_Spreads):
     @property
     def _of(self) -> tuple[str, ...]:
         return self.of, self.beside
+
+    def _require_apart(self, numbers: list[_Centred]) -> None:
+        (axis, fact), other = ((each.ref.axis, each.ref.fact) for each in numbers)
+        if (axis, fact) == other:
+            raise QuestionError(
+                f"a {self.ask} is of two numbers; {self.of} with itself needs no question",
+                where=f"question “{self}”",
+                hints=[(f"variance {self.of}", "how far it spreads")],
+            )
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,9 @@ class OfNumbers(Question):
         numbers = ref.numbers
         if numbers is None:
             raise QuestionError(
-                f"{ref.name} has no numbers to add up", where=f"question “{self}”", hints=ref.instead_of_numbers
+                f"{ref.name} has no numbers to add up",
+                where=f"question “{self}”",
+                hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
         found.require_unit(ref.unit)
         left_out = self.missing == LEFT_OUT and ref.attribute.has_other and not ref.attribute.complete

@@ -73,22 +73,27 @@ def are_numbers(texts: Iterable[str]) -> bool:
 
 
 def _name(answer: Labelled, told: Mapping[tuple[Hashable, str, str], str]) -> str:
-    before = _before_groups(answer)
+    groups = answer.groups
+    before = _before_groups(answer.label, groups)
+    if before is None and len(groups) > 1:  # `quantile 0.25 of age, F`: the last column stands before the groups
+        said, groups = f" {groups[-1][1]} ", groups[:-1]
+        before = _before_groups(answer.label, groups)
+        before = before if before is not None and said in before else None
     # A title of its own says what it is, and the label of a marginal names all its attributes.
     if before is None or (before and not before.endswith(", ")):
         return visible(answer.label)
     question = answer.question
-    return before + ", ".join([told[question, column, text] for column, text in answer.groups])
+    return before + ", ".join([told[question, column, text] for column, text in groups])
 
 
-def _before_groups(answer: Labelled) -> str | None:
+def _before_groups(label: str, groups: Sequence[tuple[str, str]]) -> str | None:
     """What a label says before its groups, in whatever order it names them; None where it does not end in them."""
-    grouped = ", ".join([text for _, text in answer.groups])
-    at = len(answer.label) - len(grouped)
-    tail = answer.label[at:] if at >= 0 else ""
-    if not answer.groups or not (tail == grouped or sorted(tail) == sorted(grouped)):
+    grouped = ", ".join([text for _, text in groups])
+    at = len(label) - len(grouped)
+    tail = label[at:] if at >= 0 else ""
+    if not groups or not (tail == grouped or sorted(tail) == sorted(grouped)):
         return None
-    return answer.label[:at]
+    return label[:at]
 
 
 def visible(text: str) -> str:

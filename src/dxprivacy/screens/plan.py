@@ -260,7 +260,8 @@ def _several(plan: Plan, question: int, count: int) -> str:
     """`24 states` for a question by one thing, `24 of …` otherwise."""
     asked = plan.questions.questions[question]
     by = asked.by
-    single = by[0].rpartition(".")[2] if len(by) == 1 else ""
+    columns = {len(a.groups) for a in plan.workload.answers if a.question == question}  # more than `by`: quantiles
+    single = by[0].rpartition(".")[2] if len(by) == 1 and columns == {1} else ""
     return plural(count, single) if single.isalpha() else f"{count} of {asked.name}"
 
 

@@ -79,7 +79,7 @@ class Blurred(Block):
         """The least and the largest number of each part, over all values."""
         import numpy as np
 
-        low: Ints = np.full(self.parts, STEPS, dtype=np.int64)
+        low: Ints = np.full(self.parts, np.iinfo(np.int64).max, dtype=np.int64)  # parts of many cells exceed a whole
         high: Ints = np.zeros(self.parts, dtype=np.int64)
         np.minimum.at(low, self.part, self.amount)
         np.maximum.at(high, self.part, self.amount)

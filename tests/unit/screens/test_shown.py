@@ -54,6 +54,16 @@ def rows_of(lines):
         ("prefixes month[1,2]", ["month 1", "month 1+"]),
         ("mean hour by month[1,3]", ["mean hour, month 1–2", "mean hour, month 3+"]),
         ("count by smokes", ["yes", "no"]),
+        (
+            "quantile 0.25, 0.75 of hour by smokes, month[1,3]",
+            [
+                f"quantile {q} of hour, {s}, month {m}"
+                for m in ("1–2", "3+")
+                for s in ("yes", "no")
+                for q in (0.25, 0.75)
+            ],
+        ),
+        ("quantile 0.25, 0.75 of hour", ["quantile 0.25 of hour", "quantile 0.75 of hour"]),
         ("count by place", ["1770", "Agnes Water", "Bundaberg"]),
         ("count where month=1", ["count where month=1"]),
     ],

@@ -28,7 +28,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.limits import limits_of
 from dxprivacy.mechanisms.laplace.searching import Pool, Search, joined, pooled
 from dxprivacy.metrics import AttributeSum, Constant, Metric, WithAbsent, present
-from dxprivacy.model.blocks import OneHot
+from dxprivacy.model.blocks import OneHot, SoftTable
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.pairs import DensePairs, Pairs, SparsePairs
 from dxprivacy.optimise.symmetry import reduced
@@ -133,6 +133,7 @@ def _directions(metric: Metric) -> Iterator[tuple[set[int], Metric]]:
 def _shared(workload: Workload, exchanged: Sequence[int], *, alike: bool) -> Ints:
     """One variable for all rows of a structured block over several attributes, otherwise one per row.
 
+    Contexts that differ in which rows of it change are then one, so that some of its rows are on no pair by themselves.
     Likewise along attributes where one pair stands for many rows; and for all where records may be absent, of whom one
     then stands for all with the same weights.
     """
@@ -140,7 +141,7 @@ def _shared(workload: Workload, exchanged: Sequence[int], *, alike: bool) -> Int
     for block in workload.blocks:
         first = labels[-1] + 1 if labels else 0
         several = alike or len(block.axes) > 1 or not {*block.axes}.isdisjoint(exchanged)
-        as_one = isinstance(block, OneHot) and several
+        as_one = isinstance(block, (OneHot, SoftTable)) and several
         labels += [first] * block.rows if as_one else range(first, first + block.rows)
     return np.array(labels, dtype=np.int64)
 

@@ -23,7 +23,7 @@ from dxprivacy.mechanisms.laplace.expected import target_scales
 from dxprivacy.mechanisms.laplace.methods import best_of_own_rows
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
 from dxprivacy.model.blocks import Block
-from dxprivacy.questions.question import named
+from dxprivacy.questions.question import placed
 
 AS_A_WHOLE = "as a whole"
 _LEAST = Fraction(1, 1 << 40)
@@ -91,7 +91,7 @@ class _Whole:
 
     def __init__(self, task: Task, block: Block, start: int) -> None:
         whole, self.places = whole_of(block), slice(start, start + block.rows)
-        with named(_title(task, start)):
+        with placed(_title(task, start)):
             proposed = whole.proposed(task.metric)
             part = whole.part(proposed, task.metric).most
         if part == math.inf:

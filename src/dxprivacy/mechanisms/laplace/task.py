@@ -133,8 +133,17 @@ class Task:
 
     @cached_property
     def reference(self) -> Floats:
-        """What a row's scale is measured by: its target, or its question's sensitivity in plain DP."""
+        """What a row's scale is measured by: its target, or its question's sensitivity in plain DP.
+
+        A row that is there for others is measured by these: the sizes of groups by the ranks that they move.
+        """
         plain = np.array([s or 1.0 for s in plain_sensitivities(self.workload)])[self.workload.block_of]
+        beside: dict[int, float] = {}
+        for answer in self.workload.answers:
+            for row, (other, times) in answer.recipe.measured_by.items():
+                beside[row] = min(beside.get(row, math.inf), float(plain[other]) * times)
+        for row, scale in beside.items():
+            plain[row] = max(plain[row], scale)
         return np.where(self.targets > 0, self.targets, plain)
 
     @cached_property

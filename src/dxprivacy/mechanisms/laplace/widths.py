@@ -78,6 +78,7 @@ def _of_quantiles(question: Quantiles, metric: Metric, shares: tuple[Fraction, F
     `shares`: that part, and the whole share, of which it gets more if other questions need less.
     """
     line = question.line(metric.universe)
+    question.require_groups(metric.universe)  # errors name what was asked, not a width that is tried here
     widths = [steps for steps in _widths(line.steps) if steps <= 2 or -(-line.steps // steps) >= _LEAST_RAMPS]
     narrow = sum(steps * line.tick <= line.gap for steps in widths)
     widths = widths[max(narrow - 1, 0) :]  # ramps between two neighbours say no more, and are many

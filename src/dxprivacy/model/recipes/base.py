@@ -1,7 +1,7 @@
 """Recipes: how an answer is made of rows, what noise in the rows does to it, and what of it can be said beforehand."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, Self, TypeAlias
@@ -106,6 +106,11 @@ class Recipe(ABC):
     def smoothing(self) -> float:
         """How far an answer is moved on purpose, so that less noise is needed: what errors hold of that."""
         return 0.0
+
+    @property
+    def measured_by(self) -> Mapping[int, tuple[int, float]]:
+        """Rows whose noise counts as that of another row does, and how many times its steps: none, mostly."""
+        return {}
 
     @property
     def part(self) -> Fraction | None:

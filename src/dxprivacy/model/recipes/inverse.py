@@ -10,7 +10,7 @@ counts no more than these.  Each end is wrong only if one of three certain rows,
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -87,6 +87,13 @@ class Inverse(WorkedOut):
     def _beyond(self) -> Fraction:
         """Which share of all records, in steps of a row, a row must reach."""
         return (self.at - self.less) * self._steps
+
+    @property
+    def measured_by(self) -> Mapping[int, tuple[int, float]]:
+        """A record more or less in the count moves the rank by a share of it, and the one ramp of all that decides."""
+        if self.count is None or not self._beyond:
+            return {}
+        return {self.count: (self.first, 1 / (abs(float(self._beyond)) * math.sqrt(self.ramps.number)))}
 
     @property
     def bias(self) -> Fraction:  # type: ignore[override]

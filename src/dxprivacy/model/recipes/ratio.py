@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dxprivacy.exact.values import changed
-from dxprivacy.model.recipes.base import EACH, ErrorOf, Interval, Law, Number, Recipe
+from dxprivacy.model.recipes.base import EACH, ErrorOf, Interval, Law, Number
+from dxprivacy.model.recipes.worked_out import OfSeveral
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio(Recipe):
+class Ratio(OfSeveral):
     """A mean over a group whose size is private: centre + factor * row[top] / row[bottom], within [low, high].
 
     Shares, and other ratios, are of the same kind.
@@ -39,14 +40,6 @@ class Ratio(Recipe):
     @property
     def rows(self) -> tuple[int, ...]:
         return self.top, self.bottom
-
-    @property
-    def single(self) -> None:
-        return
-
-    @property
-    def is_mean(self) -> bool:
-        return True
 
     @property
     def reach(self) -> float:

@@ -1,4 +1,4 @@
-"""What answers share that are worked out of several rows and the number of their records, which may be one more row."""
+"""What answers share that are worked out of several rows; and those that lean on the number of their records."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -6,8 +6,22 @@ from fractions import Fraction
 from dxprivacy.model.recipes.base import Law, Number, Recipe
 
 
-class WorkedOut(Recipe):
-    """An answer that none of its rows is.
+class OfSeveral(Recipe):
+    """An answer that none of its rows is: of a kind with means."""
+
+    __slots__ = ()
+
+    @property
+    def single(self) -> None:
+        return
+
+    @property
+    def is_mean(self) -> bool:
+        return True
+
+
+class WorkedOut(OfSeveral):
+    """Worked out with the number of its records, which may be one more row.
 
     `count` is the row of the number of records, None where that is public or not needed; `share` is the part of all
     records that it is about, as far as anybody can tell beforehand.
@@ -17,14 +31,6 @@ class WorkedOut(Recipe):
 
     count: int | None
     share: Fraction
-
-    @property
-    def single(self) -> None:
-        return
-
-    @property
-    def is_mean(self) -> bool:
-        return True
 
     @property
     def part(self) -> Fraction:

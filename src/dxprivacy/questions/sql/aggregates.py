@@ -1,7 +1,7 @@
 """What a SELECT may ask for: each aggregate, and the question that it is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,10 +20,12 @@ OFFERED = (
     "COUNT(*), COUNT(x), SUM(x), AVG(x)",
     "VAR_POP(x), STDDEV_POP(x), COVAR_POP(x, y), CORR(x, y)",
     "MEDIAN(x), QUANTILE_DISC(x, 0.9)",
+    "COUNT(*) FILTER (WHERE …)",
     "AVG(CASE WHEN … THEN 1 ELSE 0 END)",
 )
 _POPULATION = "ours is of the population: the mean squared distance, without n - 1"
 _ENDS = "a largest or smallest value hangs on one record; a quantile near the end does not"
+_FILTER = [("COUNT(*) FILTER (WHERE age >= 18)", "conditions as behind WHERE")]
 _QUANTILE = ("QUANTILE_DISC(x, 0.9)", "a number between 0 and 1")
 _INSTEAD: dict[type[Node], tuple[str, Hint]] = {
     exp.Variance: ("a sample variance is not offered", ("VAR_POP(x)", _POPULATION)),
@@ -36,10 +38,9 @@ _INSTEAD: dict[type[Node], tuple[str, Hint]] = {
     exp.Quantile: ("quantiles are numbers that records have", _QUANTILE),
     exp.ApproxQuantile: ("quantiles are numbers that records have", _QUANTILE),
     exp.Window: ("window functions are not offered", ("GROUP BY", "an answer for each group")),
-    exp.Filter: ("FILTER is not offered", ("WHERE", "in a query of its own")),
     exp.Div: ("quotients are not offered", ("AVG(x)", "in words: ratio of sum x to count")),
     exp.Star: ("records themselves are never shown", ("COUNT(*)", "counts them")),
-    exp.CountIf: ("COUNT_IF is not offered", ("SUM(CASE WHEN … THEN 1 ELSE 0 END)", "the same")),
+    exp.CountIf: ("COUNT_IF is not offered", ("COUNT(*) FILTER (WHERE …)", "the same")),
     exp.Subquery: ("queries inside of queries are not offered", ("several queries", "one by one")),
 }
 
@@ -54,12 +55,23 @@ class Aggregates:
 
     def question(self, node: Node, title: str) -> Question:
         """The question that an aggregate is."""
+        if isinstance(node, exp.Filter):
+            return self._filtered(node).question(node.this, title)
         read = _READERS.get(type(node))
         if read is None:
             what, hint = _INSTEAD.get(type(node), ("this is not something to ask", None))
             raise self.columns.query.at(node, what, OFFERED if hint is None else [hint])
         parts: dict[str, Any] = {"by": self.by, "where": self.where, "title": title}
         return assemble(**(parts | read(self, node)))
+
+    def _filtered(self, node: Node) -> "Aggregates":
+        """The same for the records that FILTER keeps too: in SQL both come before anything is counted."""
+        query, kept = self.columns.query, node.args.get("expression")
+        query.only(node, "this", "expression", instead=OFFERED)
+        if not isinstance(kept, exp.Where):
+            raise query.at(node, "FILTER needs a condition", _FILTER)
+        query.only(kept, "this", instead=_FILTER)
+        return replace(self, where=(*self.where, *Where(self.columns).conditions(kept.this)))
 
     def count(self, node: Node) -> dict[str, Any]:
         """All records, those with a valid entry, or people."""

@@ -36,7 +36,7 @@ _CLAUSES: dict[str, tuple[tuple[str, ...], str, Hint]] = {
 }
 _STATEMENT = ("SELECT region, COUNT(*) FROM people GROUP BY region", "is what there is")
 _PERIODS = {"WEEK": "week", "MONTH": "month", "QUARTER": "quarter", "YEAR": "year", "DECADE": "decade"}
-_GROUPS = ("region", "FLOOR(age / 10)", "DATE_TRUNC('month', visit)")
+_GROUPS = ("region", "FLOOR(age / 10)", "FLOOR(age / 10) * 10", "DATE_TRUNC('month', visit)")
 _LONGEST_TITLE = 120
 _MOST_ASKED = 100
 
@@ -188,6 +188,8 @@ class _Select:
                 if exact(text) == 0:
                     raise self.query.at(width, "a width is positive", ["FLOOR(age / 10)"])
                 return f"{name}/{text}"
+            case exp.Mul():
+                return self._ends_of_steps(node)
             case (
                 exp.TimestampTrunc(this=exp.Column() as column, unit=exp.Var() as unit)
                 | exp.DateTrunc(this=exp.Column() as column, unit=exp.Var() as unit)
@@ -196,6 +198,23 @@ class _Select:
                 return self._calendar(node, column, unit.name.upper())
             case _:
                 return None
+
+    def _ends_of_steps(self, node: Node) -> str | None:
+        """`FLOOR(age / 10) * 10`: the same groups under the names of their lower ends."""
+        sides = node.this, node.args["expression"]
+        for steps, factor in (sides, sides[::-1]):
+            if not isinstance(steps, exp.Floor):
+                continue
+            self.query.only(node, "this", "expression")
+            spec = self._spec(steps)
+            if spec is None:
+                return None
+            width = spec.rpartition("/")[2]
+            if not isinstance(factor, exp.Literal) or factor.is_string or self.columns.constant(factor) != width:
+                hint = ("FLOOR(age / 10) * 10", "or FLOOR(age / 10) by itself")
+                raise self.query.at(factor, f"only {width}, the width of the groups, is understood here", [hint])
+            return spec
+        return None
 
     def _calendar(self, node: Node, column: Node, unit: str) -> str:
         name, ref = self.columns.reference(column)
