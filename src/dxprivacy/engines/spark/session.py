@@ -33,6 +33,7 @@ _NAMES = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 def quietly(name: str, action: Callable[[], T], session: Any = None) -> T:
     """What an action finds; whatever Spark says when it fails is replaced.  Interrupted, its job is cancelled."""
     tag = f"dxprivacy-{uuid.uuid4().hex}"
+    refused: BaseException
     try:
         with _silence():
             if session is not None:
@@ -41,7 +42,7 @@ def quietly(name: str, action: Callable[[], T], session: Any = None) -> T:
     except DataError:
         raise
     except Exception as error:
-        refused = _refusal(error, name)
+        refused = KeyboardInterrupt() if _is_interrupted(error) else _refusal(error, name)
     except BaseException:
         if session is not None:
             with contextlib.suppress(Exception):
@@ -52,6 +53,16 @@ def quietly(name: str, action: Callable[[], T], session: Any = None) -> T:
             with contextlib.suppress(Exception):
                 session.removeTag(tag)
     raise refused
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether somebody pressed Ctrl-C: pyspark cancels its jobs then, and their end hides why."""
+    seen = 0
+    while error is not None and seen < _DEEPEST:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return False
 
 
 @contextlib.contextmanager
