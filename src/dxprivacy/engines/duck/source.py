@@ -229,6 +229,12 @@ def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
         given = f"SELECT unnest($texts::VARCHAR[]) AS text, {position}"
         domain = f"SELECT {key} AS listed, position FROM ({given})"
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {domain}", {"texts": texts, "places": places})
+    for name, texts in _COUNTING.enums(reads):
+        listed_texts = "SELECT unnest($texts::VARCHAR[]) AS text, unnest(range(len($texts::VARCHAR[]))) AS place"
+        con.execute(f"CREATE OR REPLACE TEMP TABLE texts_of_{name} AS {listed_texts}", {"texts": texts})
+        names = f"SELECT text FROM texts_of_{name} ORDER BY place"
+        con.execute(f"CREATE OR REPLACE TEMP TYPE {name} AS ENUM ({names})")
+        con.execute(f"DROP TABLE texts_of_{name}")
 
 
 def _decoded(text: bytes | None) -> str | None:

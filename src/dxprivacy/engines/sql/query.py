@@ -6,12 +6,12 @@ few entries differ and slower where all do, and then the time tells something of
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dxprivacy.attributes.base import as_text
-from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.attributes.codecs import Codec, ListedTexts
 from dxprivacy.engines.entries import is_fraction, longest
 from dxprivacy.engines.expressions import Input, NoLonger, Value, When
 from dxprivacy.engines.packing import Packing
@@ -20,6 +20,7 @@ from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
 
 Reads = Sequence[Read]
+Step = Callable[[Codec, Column], Value]
 
 
 class Counting:
@@ -86,7 +87,7 @@ class Counting:
 
     def domains(self, reads: Sequence[Reads]) -> list[tuple[str, str, dict[str, int]]]:
         """The tables (listed, position) of what is looked up: the name of each, the SQL of a text's key, its texts."""
-        joined = [read for mine in reads for read in mine if read.is_joined]
+        joined = [read for mine in reads for read in mine if self.is_joined(read)]
         return [
             (domain(read), self.dialect.listed_key(read, read.codec), _reachable(read, read.codec))
             for read in joined
@@ -98,6 +99,14 @@ class Counting:
         steps = self._steps(rows, [first, second], [])
         return f"SELECT DISTINCT {_name('x', first)} AS first, {_name('x', second)} AS second FROM ({steps}) AS placed"
 
+    def is_joined(self, read: Read) -> bool:
+        """Whether what was parsed is looked up in a table of listed texts."""
+        return read.is_joined
+
+    def stepped(self, step: Step, read: Read, name: str) -> str:
+        """One step of placing what stands in a column."""
+        return self.dialect.sql(step(read.codec, read.column), name)
+
     def _bounded(self, rows: str, raw: Reads, others: Reads, by: Sequence[str]) -> str:
         """The rows without text that is too long to be anything but `other`: not even its groups are made."""
         if not raw:
@@ -107,14 +116,14 @@ class Counting:
         return f"SELECT {kept} FROM ({rows}) AS all_rows"
 
     def _joins(self, reads: Reads) -> str:
-        on = {domain(r): f"{domain(r)}.listed = {_name('x', r)}" for r in reads if r.is_joined}
+        on = {domain(r): f"{domain(r)}.listed = {_name('x', r)}" for r in reads if self.is_joined(r)}
         pairs = [(domain(r), r, r.beside) for r in reads if r.beside is not None]
         on |= {d: f"{d}.first = {_name('x', a)} AND {d}.second = {_name('x', b)}" for d, a, b in pairs}
         return " ".join(f"LEFT JOIN {self.dialect.relation(name)} AS {name} ON {equal}" for name, equal in on.items())
 
     def _index(self, reads: Reads) -> str:
         """The attribute's index from the places of its entries, NULL where one of them has none."""
-        if reads[0].is_joined or reads[0].beside is not None:
+        if self.is_joined(reads[0]) or reads[0].beside is not None:
             return f"{domain(reads[0])}.position"
         index = _name("x", reads[0])
         for read in reads[1:]:  # of a series, or of a grid
@@ -125,10 +134,7 @@ class Counting:
         """The steps of placing, one SELECT each: what stands in r3 is parsed into v3, bounded in w3, placed in x3."""
         fence = self.dialect.fence(reads)
         for before, after, step in (("r", "v", parsed), ("v", "w", inside), ("w", "x", place)):
-            columns = [
-                f"{self.dialect.sql(step(read.codec, read.column), _name(before, read))} AS {_name(after, read)}"
-                for read in reads
-            ]
+            columns = [f"{self.stepped(step, read, _name(before, read))} AS {_name(after, read)}" for read in reads]
             if columns:
                 source = f"SELECT {', '.join([*columns, *keep])} FROM ({source}{fence}) AS before_{after}"
         return source + fence
