@@ -34,6 +34,8 @@ bench: $(DEV_STAMP)  ## speed, memory and noise against their peers and targets,
 	$(BIN)/python -m benchmarks
 bench-quick: $(DEV_STAMP) ## the most telling ratios, in a minute; fails where one was lost
 	$(BIN)/python -m benchmarks.quick
+bench-engines: $(DEV_STAMP) ## DuckDB, PostgreSQL and Spark against their bare GROUP BY, up to a hundred million rows (8 GB of disk)
+	$(BIN)/python -m benchmarks engines
 soak: $(DEV_STAMP)   ## the long forms of the tests
 	$(BIN)/pytest -q -n auto --dist worksteal -m "soak and not spark"
 	$(BIN)/pytest -q -m "soak and spark"

@@ -104,6 +104,17 @@ class Read:
         """
         return self.column.kind in TEXTS and not self.is_joined
 
+    @property
+    def merges_nothing(self) -> bool:
+        """Whether different entries in the range have different places: there are as many groups before as after."""
+        match self.codec:
+            case WholeNumbers():
+                return self.column.kind is Kind.WHOLE
+            case Days(step=step):
+                return self.column.kind is Kind.DATE and step.size == 1 and not step.months
+            case _:
+                return self.is_joined
+
 
 def parsed(codec: Codec, column: Column) -> Value:
     """First step: the number, the day or the bytes of the text in a column."""

@@ -6,13 +6,14 @@ dictionary, where a join looks at every row.
 
 from collections.abc import Sequence
 
-from dxprivacy.attributes.codecs import ListedTexts
+from dxprivacy.attributes.codecs import ListedTexts, WholeNumbers
 from dxprivacy.engines.duck.dialect import DUCKDB
 from dxprivacy.engines.packing import Packing
-from dxprivacy.engines.placement import TEXTS, Read, place
+from dxprivacy.engines.placement import TEXTS, Read, parsed, place
 from dxprivacy.engines.sql.fitting import is_text
 from dxprivacy.engines.sql.query import Counting, Reads, Step, domain
 
+_SHORT = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _FEW = 4  # attributes that are faster grouped by as they are than as one number
 
 
@@ -39,9 +40,15 @@ class DuckCounting(Counting):
         return [(domain(read), list(read.codec.places)) for read in named if isinstance(read.codec, ListedTexts)]
 
     def stepped(self, step: Step, read: Read, name: str) -> str:
+        ends = _beyond(read)
+        if ends is not None:
+            return f"least(greatest({name}, {ends[0]}), {ends[1]})" if step is parsed else name
         if not self.is_named(read):
             return super().stepped(step, read, name)
         return f"enum_code(TRY_CAST({name} AS {domain(read)}))" if step is place else name
+
+    def placed(self, read: Read) -> str:
+        return _place_of(super().placed(read), read)
 
     def cells(self, rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence[str] = ()) -> str:
         is_late = any(self.dialect.is_late(read) for mine in reads for read in mine)
@@ -56,10 +63,15 @@ class DuckCounting(Counting):
         """
         attributes = packing.universe.attributes
         flat = [read for mine in reads for read in mine]
-        groups = ", ".join([*by, *(f"({self._index(mine)}) AS i{axis}" for axis, mine in enumerate(reads))])
+        # A whole number stands for its place until the groups are there; of people each cell must be one group.
+        late = [not by and len(mine) == 1 and _beyond(mine[0]) is not None for mine in reads]
+        at = [super(DuckCounting, self).placed(m[0]) if x else self._index(m) for x, m in zip(late, reads, strict=True)]
+        groups = ", ".join([*by, *(f"({index}) AS i{axis}" for axis, index in enumerate(at))])
+        places = [_place_of(f"i{k}", reads[k][0]) if x else f"i{k}" for k, x in enumerate(late)]
         cells = [
             " + ".join(
-                f"{stride} * coalesce(CAST(i{axis} AS BIGINT), {attributes[axis].listed})" for axis, stride in held
+                f"{stride} * coalesce(CAST({places[axis]} AS BIGINT), {attributes[axis].listed})"
+                for axis, stride in held
             )
             for held in packing.numbers
         ]
@@ -67,3 +79,23 @@ class DuckCounting(Counting):
             SELECT {", ".join([*by, *(f"CAST({sum_} AS BIGINT) AS c{k}" for k, sum_ in enumerate(cells))])}, n
             FROM (SELECT {groups}, count(*) AS n FROM ({self._steps(rows, flat, by)}) {self._joins(flat)} GROUP BY ALL)
         """
+
+
+def _beyond(read: Read) -> tuple[int, int] | None:
+    """The numbers next to the range on both sides, which stand for all that have no place; None for other columns.
+
+    So there are few groups, whatever stands in the column, and their numbers are as short as it has them: half the time
+    of working out places row by row.  Missing entries become the lower one.
+    """
+    codec = read.codec
+    if not isinstance(codec, WholeNumbers) or codec.clamp or read.column.native not in _SHORT:
+        return None
+    return codec.low - 1, codec.high + 1
+
+
+def _place_of(value: str, read: Read) -> str:
+    """A place, where a whole number stands for it."""
+    if _beyond(read) is None or not isinstance(read.codec, WholeNumbers):
+        return value
+    low, high = read.codec.low, read.codec.high
+    return f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN CAST({value} AS BIGINT) - ({low}) END)"

@@ -41,8 +41,8 @@ class PostgresDialect(Dialect):
         return "" if all(read.column.kind in _CHEAP for read in reads) else " OFFSET 0"
 
     def is_late(self, read: Read) -> bool:
-        """A join takes as long as a group for every row, and a pattern far longer."""
-        return read.is_joined or read.is_grouped_raw
+        """Whatever is done for every row takes a good part of the time of grouping it."""
+        return read.merges_nothing or read.is_grouped_raw
 
     def quoted(self, text: str) -> str:
         return "'" + text.replace("'", "''") + "'"

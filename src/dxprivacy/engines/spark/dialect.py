@@ -44,8 +44,8 @@ class SparkDialect(Dialect):
         return "{" + name + "}"  # a frame that the query is given
 
     def is_late(self, read: Read) -> bool:
-        """A join takes longer than a group for every row, and a pattern far longer."""
-        return read.is_joined or read.is_grouped_raw
+        """Whatever is done for every row takes a good part of the time of grouping it."""
+        return read.merges_nothing or read.is_grouped_raw
 
     def quoted(self, text: str) -> str:
         return f"decode(X'{text.encode().hex()}', 'UTF-8')"

@@ -12,10 +12,10 @@ import numpy as np
 
 from dxprivacy.attributes.base import as_text
 from dxprivacy.attributes.codecs import Codec, ListedTexts
-from dxprivacy.engines.entries import is_fraction, longest
-from dxprivacy.engines.expressions import Input, NoLonger, Value, When
+from dxprivacy.engines.entries import is_fraction
+from dxprivacy.engines.expressions import Input, Value
 from dxprivacy.engines.packing import Packing
-from dxprivacy.engines.placement import TEXTS, Read, inside, parsed, place, short, text_of
+from dxprivacy.engines.placement import Read, inside, parsed, place, short, text_of
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
 
@@ -125,10 +125,14 @@ class Counting:
         """The attribute's index from the places of its entries, NULL where one of them has none."""
         if self.is_joined(reads[0]) or reads[0].beside is not None:
             return f"{domain(reads[0])}.position"
-        index = _name("x", reads[0])
+        index = self.placed(reads[0])
         for read in reads[1:]:  # of a series, or of a grid
-            index = f"CAST({index} AS BIGINT) * {read.codec.listed} + {_name('x', read)}"
+            index = f"CAST({index} AS BIGINT) * {read.codec.listed} + {self.placed(read)}"
         return index
+
+    def placed(self, read: Read) -> str:
+        """The place of an entry, NULL where it has none, from what all steps made of it."""
+        return _name("x", read)
 
     def _steps(self, source: str, reads: Reads, keep: Sequence[str]) -> str:
         """The steps of placing, one SELECT each: what stands in r3 is parsed into v3, bounded in w3, placed in x3."""
@@ -146,13 +150,8 @@ def domain(read: Read) -> str:
 
 
 def _bounded(read: Read) -> Value:
-    """A text that is short enough to be listed, or to be looked at; everything else as it is."""
-    entry = Input(read.column.native)
-    if read.column.kind not in TEXTS:
-        return entry
-    if isinstance(read.codec, ListedTexts) and not read.codec.spelling.changes_entries:
-        return When(NoLonger(entry, longest(read.codec.places)), entry)
-    return short(read.column)
+    """A text that is short enough to be looked at by a pattern; everything else as it is."""
+    return short(read.column) if read.is_grouped_raw else Input(read.column.native)
 
 
 def _reachable(read: Read, codec: ListedTexts) -> dict[str, int]:
