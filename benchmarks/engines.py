@@ -181,7 +181,7 @@ print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 
 
 def growth() -> list[dict[str, object]]:
-    """Seconds and our own memory at a million, ten million and a hundred million rows; the reader is a process apart."""
+    """Seconds and our own memory from a million to a hundred million rows; the reader is a process apart."""
     seconds, memory = [], []
     for rows in GROWTH:
         with parquet(rows) as path:
@@ -194,7 +194,7 @@ def growth() -> list[dict[str, object]]:
     times, grown = GROWTH[-1] / GROWTH[0], seconds[-1] / seconds[0]
     return [
         {
-            "what": f"growth from {GROWTH[0]:,} to {GROWTH[-1]:,} Parquet rows: time, against {times:.0f} times as much",
+            "what": f"growth from {GROWTH[0]:,} to {GROWTH[-1]:,} Parquet rows: time, against {times:.0f} times it",
             "ours_s": seconds[-1],
             "peer_s": seconds[0] * times,
             "ratio": grown / times,
