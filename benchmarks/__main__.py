@@ -19,7 +19,7 @@ def main(names: list[str]) -> int:
     began = time.monotonic()
     results = page.read()
     for topic in TOPICS:
-        if names and topic.name not in names:
+        if (names and topic.name not in names) or (not names and topic.by_name_only):
             continue
         if time.monotonic() - began > LAST_START:
             print(f"{topic.name}: not begun, its figures stay as they were: a quarter of an hour is enough")

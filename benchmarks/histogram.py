@@ -62,7 +62,7 @@ def run(rows: int = ROWS, *, repeats: int = REPEATS) -> list[dict[str, object]]:
                 lambda: ours(path),
                 lambda: peer("read_parquet", path),
                 repeats,
-                target="≤ 1.3",  # missed since entries are placed before they are grouped: docs/adr/0012
+                target="≤ 1.3",
             ),
             _compare(
                 f"histogram of {rows:,} different numbers in cells, against grouping them by cell in floats",

@@ -10,6 +10,7 @@ class Topic:
     name: str
     title: str
     notes: str = ""
+    by_name_only: bool = False
 
 
 TOPICS = (
@@ -109,5 +110,11 @@ TOPICS = (
         "Strategies for all ranges",
         "The ratio is the total squared error over its target; the limit is one that no Laplace strategy goes below. The seconds "
         "are those of choosing, and of computing the limit.",
+    ),
+    Topic(
+        "engines",
+        "Where the data lives",
+        "Tables of 20 columns, counted by the engine that holds them; memory is that of our own process. `make bench-engines` takes some minutes and 8 GB of disk, and is no part of `make bench`.",
+        by_name_only=True,
     ),
 )
