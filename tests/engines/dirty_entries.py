@@ -113,7 +113,9 @@ def occupied(histogram: Histogram) -> Counter:
     axes = range(len(histogram.universe.shape))
     table = histogram.over(axes)
     cells = zip(*(table.along(axis).tolist() for axis in axes), strict=True)
-    return Counter(dict(zip(cells, table.counts.tolist(), strict=True)))
+    found = list(zip(cells, table.counts.tolist(), strict=True))
+    assert len(dict(found)) == len(found)  # each cell once
+    return Counter(dict(found))
 
 
 def require_agreement(source: Source, entries: Sequence[object], at_least: int) -> None:

@@ -75,10 +75,14 @@ class DuckCounting(Counting):
             )
             for held in packing.numbers
         ]
-        return f"""
+        placed = f"""
             SELECT {", ".join([*by, *(f"CAST({sum_} AS BIGINT) AS c{k}" for k, sum_ in enumerate(cells))])}, n
             FROM (SELECT {groups}, count(*) AS n FROM ({self._steps(rows, flat, by)}) {self._joins(flat)} GROUP BY ALL)
         """
+        # What lies below a range and what lies above it are one cell.
+        return (
+            f"SELECT * EXCLUDE (n), CAST(sum(n) AS BIGINT) AS n FROM ({placed}) GROUP BY ALL" if any(late) else placed
+        )
 
 
 def _beyond(read: Read) -> tuple[int, int] | None:
