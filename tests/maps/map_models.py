@@ -18,9 +18,9 @@ from dxprivacy.model.universe import Universe
 KINDS = ("euclidean", "great-circle", "manhattan", "chebyshev")
 
 
-def random_places(rng: random.Random, kind: str) -> tuple[Points, float]:
+def random_places(rng: random.Random, kind: str, few: tuple[int, int] = (1, 8)) -> tuple[Points, float]:
     """Some places, two of them perhaps at one spot; and how far they reach, in the unit of lengths."""
-    many = rng.randint(1, 8)
+    many = rng.randint(*few)
     if kind == "great-circle":
         latitude, longitude = rng.choice([0, -30, 48, 65, -70, 80]), rng.choice([0, 10, 170, -175, 310])
         reach = rng.choice([0.01, 0.5, 5, 25])
@@ -41,10 +41,18 @@ def random_places(rng: random.Random, kind: str) -> tuple[Points, float]:
     return Points(name="home", ids=ids, coordinates=coordinates, facts=(regions,), has_other=rng.random() < 0.5), length
 
 
-def random_policy(rng: random.Random) -> tuple[metrics.Metric, float]:
-    """Places beside up to two other attributes: added or the larger one, capped, scaled, with `other`, with absence."""
-    kind = rng.choice(KINDS)
-    home, length = random_places(rng, kind)
+def _others_like(rng: random.Random, home: Points, kind: str) -> Points:
+    """Other places that lie about where these do."""
+    side = np.ptp(home.coordinates, axis=0) / 5
+    rows = np.array([spot + side * [rng.uniform(-1, 1), rng.uniform(-1, 1)] for spot in home.coordinates[::-1]])
+    if kind == "great-circle":
+        rows[:, 0] = rows[:, 0].clip(-89.9, 89.9)
+    districts = Property("district", tuple(rng.choice("CD") for _ in rows))
+    return Points(name="work", ids=home.ids, coordinates=rows, facts=(districts,), has_other=rng.random() < 0.5)
+
+
+def _random_own(rng: random.Random, home: Points, kind: str, length: float) -> metrics.Metric:
+    """Distances between places: capped, with a floor, scaled, with `other`."""
     alone = Universe([home])
     cap = F(rng.randint(1, 50), 10) if rng.random() < 0.4 else None
     other = F(rng.randint(1, 30), 10) if rng.random() < 0.5 else None
@@ -53,24 +61,37 @@ def random_policy(rng: random.Random) -> tuple[metrics.Metric, float]:
         own = thresholded(alone, home, "smooth", kind, F(rng.randint(1, 20), 10), reach, other, cap)
     else:
         own = placed(alone, home, kind, F(rng.randint(1, 100), 1000), other, cap)
-    if rng.random() < 0.3:
-        own = metrics.scaled(own, F(rng.randint(1, 9), 4))
-    attributes = [home]
-    for k in range(rng.randint(0, 2)):
+    return metrics.scaled(own, F(rng.randint(1, 9), 4)) if rng.random() < 0.3 else own
+
+
+def random_policy(rng: random.Random, *, two: bool = False) -> tuple[metrics.Metric, float]:
+    """Places beside up to two other attributes: added or the larger one, capped, scaled, with `other`, with absence.
+
+    Of `two` there is a second attribute of places, `work`, about where homes are.
+    """
+    kind = rng.choice(KINDS)
+    home, length = random_places(rng, kind, (3, 4) if two else (1, 8))
+    own = {"home": _random_own(rng, home, kind, length)}
+    attributes: list[Points | Values] = [home]
+    if two:
+        work = _others_like(rng, home, kind)
+        attributes.insert(rng.randint(0, 1), work)
+        own["work"] = _random_own(rng, work, kind, length)
+    for k in range(rng.randint(0, 1 if two else 2)):
         values = tuple("xyz"[: rng.randint(1, 3)])
         more = Values(name=f"a{k}", values=values, has_other=rng.random() < 0.3)
         attributes.insert(rng.randint(0, len(attributes)), more)
-    parts = [own if a is home else discrete(Universe([a]), F(rng.randint(1, 20), 10)) for a in attributes]
-    how = AttributeSum if rng.random() < 0.7 else AttributeMax
-    metric = own if len(attributes) == 1 else how(Universe(attributes), parts)
+    parts = [own.get(a.name) or discrete(Universe([a]), F(rng.randint(1, 20), 10)) for a in attributes]
+    how = AttributeSum if rng.random() < (0.4 if two else 0.7) else AttributeMax
+    metric = parts[0] if len(attributes) == 1 else how(Universe(attributes), parts)
     if rng.random() < 0.3:
         metric = metrics.with_absent(metric, F(rng.randint(1, 40), 10), max_records=1000)
     return metric, length
 
 
 def random_maps(rng: random.Random, metric: metrics.Metric, length: float) -> list:
-    """A map or soft regions, perhaps by groups and under conditions, perhaps beside counts."""
-    names = [name for name in metric.universe.names if name != "home"]
+    """A map or soft regions, perhaps by groups and under conditions, perhaps beside counts; a map of `work` too."""
+    names = [name for name in metric.universe.names if name not in ("home", "work")]
     width = F(length / rng.uniform(1, 12)).limit_denominator(1000) or F(1, 1000)
     by, where = [n for n in names if rng.random() < 0.4], {n: "x" for n in names if rng.random() < 0.2}
     draw = rng.random()
@@ -81,6 +102,8 @@ def random_maps(rng: random.Random, metric: metrics.Metric, length: float) -> li
         asked = [dx.table("region", *by, where=where or None, blur=width)]
     else:
         asked = [dx.table("home", *by, blur=width)]
+    if "work" in metric.universe.names:
+        asked.append(rng.choice([dx.density_of("work", width=width, by=by), dx.table("district", blur=width)]))
     if names and rng.random() < 0.4:
         asked.append(f"count by {names[0]}")
     if rng.random() < 0.3:

@@ -14,8 +14,9 @@ from map_models import random_maps, random_policy
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.accounting import max_ratio
+from dxprivacy.accounting import blurred, max_ratio
 from dxprivacy.accounting.costs import SumCost
+from dxprivacy.accounting.flat import Flat
 from dxprivacy.accounting.only import only_along
 from dxprivacy.accounting.with_wholes import laplace_cost
 from dxprivacy.attributes.base import Property
@@ -50,9 +51,9 @@ def losses(plan):
             yield i, j, metric.exact(i, j), loss
 
 
-def check_all_pairs(seed: int) -> float | None:
+def check_all_pairs(seed: int, *, two: bool = False) -> float | None:
     rng = random.Random(seed)
-    metric, length = random_policy(rng)
+    metric, length = random_policy(rng, two=two)
     share = F(rng.randint(1, 10), 10)
     try:
         plan = make_plan(gather(*random_maps(rng, metric, length)), metric, rows=100, share=share)
@@ -80,6 +81,14 @@ def test_no_pair_loses_more_than_a_map_is_charged_for_and_it_is_verified(start):
     assert np.median(found) > 0.7  # and not much less: it is no wild bound
 
 
+@pytest.mark.parametrize("start", range(0, 60, 15))
+def test_no_pair_loses_more_than_two_maps_are_charged_for_and_they_are_verified(start):
+    """Homes and works, whose distances add up or of which the larger one counts."""
+    found = [x for seed in range(start, start + 15) if (x := check_all_pairs(seed, two=True)) is not None]
+    assert len(found) >= 8
+    assert np.median(found) > 0.6
+
+
 @pytest.mark.parametrize("seed", [1515])
 def test_a_map_of_one_region_tells_nothing_and_is_verified(seed):
     """All places count alike in it, by a little more than one: what is rounded up in many cells adds up."""
@@ -90,7 +99,47 @@ def test_a_map_of_one_region_tells_nothing_and_is_verified(seed):
 @pytest.mark.parametrize("start", range(1_000, 7_000, 200))
 def test_no_pair_of_many_models_loses_more_than_a_map_is_charged_for(start):
     for seed in range(start, start + 200):
-        check_all_pairs(seed)
+        check_all_pairs(seed, two=seed % 4 == 0)
+
+
+TWO = """
+title = "t"
+dataset = "d"
+[attributes.home]
+grid = 5
+box = [0, 0, 10, 10]
+coordinates = ["x", "y"]
+epsilon = 0.1
+per = 1
+[attributes.work]
+grid = 5
+box = [0, 0, 10, 10]
+coordinates = ["u", "v"]
+epsilon = 0.1
+per = 1
+[combine]
+how = "max"
+"""
+MAPS_OF_TWO = ["density home width 5 every 5", "density work width 5 every 5"]
+
+
+def test_two_maps_take_twice_as_much_where_the_larger_distance_counts(monkeypatch):
+    """Whoever moves in both counts in both maps: the verifier accepts the sum and refuses half of the noise."""
+    metric = dx.Policy.parse(TWO).metric
+    honest = dx.plan(MAPS_OF_TWO, metric, rows=100)
+    assert max(loss / allowed for _, _, allowed, loss in losses(honest)) == pytest.approx(1)
+    data = json.loads(json.dumps(honest.to_dict()))
+    assert [c.name for c in verify_data(data)][-1] == "worst case"
+
+    def half(block, metric, whole=blurred.unit_part):
+        part = whole(block, metric)
+        return Flat(part.everywhere / 2, {axis: x / 2 for axis, x in part.along.items()})
+
+    monkeypatch.setattr(blurred, "unit_part", half)
+    forged = dx.plan(MAPS_OF_TWO, metric, rows=100)
+    assert max(loss / allowed for _, _, allowed, loss in losses(forged)) == pytest.approx(2)
+    with pytest.raises(DxError, match="told apart by 2 of its distance"):
+        list(verify_data(json.loads(json.dumps(forged.to_dict()))))
 
 
 GRID = """

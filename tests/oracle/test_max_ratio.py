@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dxprivacy as dx
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
 from dxprivacy import metrics
@@ -219,3 +220,42 @@ def test_of_one_table_under_plain_dp_the_two_heaviest_rows_are_found(seed):
     loss = LaplaceCost(Workload(u, (block,), ()), 1 / rng.choice([0.001, 0.5, 1, 10], groups))
     metric = metrics.Constant(u, F(1))
     assert max_ratio(loss, metric).upper == brute(loss, metric)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_pairs_that_tie_in_the_longest_floats_are_decided_in_fractions(seed):
+    """Scales a few units of the last place apart: 1/(s + u) + 1/(s - u) and 2/s are alike in 64 digits, and differ."""
+    rng = random.Random(seed)
+    size = rng.randint(4, 12)
+    universe = Universe([Values(name="site", values=tuple("abcdefghijkl"[:size]), has_other=False)])
+    metric = metrics.discrete(universe, F(rng.randint(1, 9), 7))
+    rows = matrix([[rng.randint(0, 2) for _ in range(size)] for _ in range(rng.randint(2, 6))])
+    workload = gather(rows, table("site")).on(universe)
+    middle = rng.uniform(1, 100)
+    scales = [middle + rng.randint(-3, 3) * math.ulp(middle) for _ in range(workload.rows)]
+    loss = LaplaceCost(workload, scales)
+    assert max_ratio(loss, metric).upper == brute(loss, metric)
+
+
+def test_of_a_planned_quantile_no_pair_is_above_its_certificate():
+    """Its pairs use up the policy alike, to 22 digits."""
+    text = """
+    title = "t"
+    dataset = "d"
+    [attributes.n0]
+    numbers = [-3, 3]
+    step = 1
+    epsilon = 0.37
+    per = 7
+    other = { epsilon = 2 }
+    [attributes.n1]
+    numbers = [5, 9]
+    step = 1
+    epsilon = 0.1
+    per = 7
+    [combine]
+    how = "max"
+    """
+    metric = dx.Policy.parse(text).metric
+    plan = dx.plan("quantile 0.01 of n0 by n1 width 0", metric, rows=100, share=F(9, 10))
+    assert plan.certificate.ratio == brute(plan.cost, metric)

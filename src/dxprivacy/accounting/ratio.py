@@ -206,7 +206,8 @@ class _Search:
         if loss is None or (ticks <= 0).any():
             return i, j, r
         found = loss / ticks
-        near = np.flatnonzero(found >= found.max() * (1 - 8 * (self.loss.error + 2.0**-52) * FINER))
+        room = np.longdouble(8 * (self.loss.error + 2.0**-52) * FINER)  # of 1 in floats nothing would be taken
+        near = np.flatnonzero(found >= found.max() * (1 - room))
         return i[near], j[near], r[near]
 
     def _distinct(self, i: Ints, j: Ints, r: Floats) -> tuple[Ints, Ints, Floats]:

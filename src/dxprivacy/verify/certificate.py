@@ -67,7 +67,7 @@ def _apart(loss: Loss, metric: Distance) -> list[tuple[tuple[Exact, Exact], Dist
             total[axis] = known[0] + low, known[1] + high
     present = metric.base if isinstance(metric, WithAbsent) else metric
     if many > 1 and present.axes is None:
-        return [(_most([nothing, *total.values()]), metric)]
+        return [(_sum(total.values()), metric)]  # each is a part of every distance, presence among them
     presence = total.pop(-1, nothing)
     rest = [axis for axis in range(many) if axis not in total]
     groups = [[axis] for axis in sorted(total)] + ([rest] if rest else [])
@@ -75,6 +75,11 @@ def _apart(loss: Loss, metric: Distance) -> list[tuple[tuple[Exact, Exact], Dist
         (_most([presence, *(total.get(axis, nothing) for axis in some)]), only_along(metric, some, many))
         for some in groups
     ]
+
+
+def _sum(parts: Iterable[tuple[Exact, Exact]]) -> tuple[Exact, Exact]:
+    found = list(parts)
+    return sum((x[0] for x in found), Fraction(0)), sum((x[1] for x in found), Fraction(0))
 
 
 def _most(parts: Iterable[tuple[Exact, Exact]]) -> tuple[Exact, Exact]:

@@ -42,6 +42,13 @@ ACCOUNTING = (
     ),
     Mutant(
         "accounting/ratio.py",
+        "found >= found.max() * (1 - room)",
+        "found >= found.max() * float(1 - room)",
+        "tests/oracle/test_max_ratio.py",
+        "test_of_a_planned_quantile_no_pair_is_above_its_certificate",
+    ),
+    Mutant(
+        "accounting/ratio.py",
         "if (told := _told_apart_at_zero(along, terms, metric)) is not None and",
         "if (told := _told_apart_at_zero(along, terms[:0], metric)) is not None and",
         "tests/oracle/test_lines.py",

@@ -79,6 +79,13 @@ VERIFY = (
         "test_the_verifier_charges_maps_as_the_planner_does",
     ),
     Mutant(
+        "verify/certificate.py",
+        "return [(_sum(total.values()), metric)]",
+        "return [(_most(total.values()), metric)]",
+        "tests/maps/test_map_costs.py",
+        "test_two_maps_take_twice_as_much_where_the_larger_distance_counts",
+    ),
+    Mutant(
         "verify/blurred.py",
         "return placed == list(block.plane.rows)",
         "return True",

@@ -148,7 +148,7 @@ def baselines(ours: Ours) -> Baselines:
             mine = ours.errors[k]
             # Good enough is good enough for plain DP too.
             strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
-        if loose:
+        if 0 < loose < math.inf:  # with no end to its epsilon plain DP needs no noise: nothing is compared
             for k, error in zip(a.answers, _cut(ours, a, plain.errors(loose / plain.epsilon)), strict=True):
                 worst[k] = error
         gain = min(plain.gain, _gain(ours, a, on_rows, best))

@@ -1,5 +1,6 @@
 """Both readings of plain DP: question by question, by what a question tells apart, and never flattered."""
 
+import json
 import math
 import random
 from fractions import Fraction
@@ -18,7 +19,9 @@ from dxprivacy.mechanisms.laplace.plain_choice import chosen_quantile
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.metrics import WithAbsent, with_absent
 from dxprivacy.model.universe import Universe
+from dxprivacy.plots import save_plan_picture
 from dxprivacy.questions.grammar import parse
+from dxprivacy.verify import verify_data
 
 AGE = Integers(name="age", low=0, high=9, has_other=False)
 SEX = Values(name="sex", values=("M", "F"), has_other=False)
@@ -269,3 +272,18 @@ def test_nobody_errs_more_than_the_middle_of_what_is_possible(asked):
         hidden = error.hidden if "median" in asked else 0.0
         most = max(answer.recipe.guess((), 50) + hidden, ours.half_width)
         assert error.half_width <= most * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("asked", ["median age", "median age by site", "mean age", "sum age", "sd age"])
+def test_beside_an_exact_count_nothing_is_compared_at_a_worst_case_without_end(asked, tmp_path):
+    """Quantiles of plain DP were divided by nothing there, and other questions said to err without end."""
+    sites = Values(name="site", values=("x", "y"), has_other=False)
+    plan = dx.plan([asked, "count by site"], of_age(sites, site=math.inf), rows=100)
+    assert plan.worst_epsilon == math.inf
+    assert all(error is None for error in plan.baselines.worst)
+    assert plan.baselines.strict[0] is not None
+    data = json.loads(json.dumps(plan.to_dict()))
+    assert data["answers"][0]["plain_at_worst_case_95"] is None
+    assert [check.name for check in verify_data(data)][-1] == "worst case"
+    assert "no limit" in str(plan)
+    assert save_plan_picture(plan, tmp_path / "plan.svg").exists()
