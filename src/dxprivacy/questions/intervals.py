@@ -12,7 +12,7 @@ from dxprivacy.model.recipes import Linear
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.grouped import in_groups
-from dxprivacy.questions.grouping import group, resolve
+from dxprivacy.questions.grouping import group
 from dxprivacy.questions.question import Question
 
 MAX_RANGES = 300
@@ -30,13 +30,6 @@ class Intervals(Question):
 
     def grouped(self) -> tuple[str, ...]:
         return (self.of,)
-
-    def remarks(self, universe: Universe) -> list[str]:
-        """Where nobody declared an order, which one it is."""
-        ref = resolve(self.names(universe)[0], universe)
-        if ref.numbers is not None or ref.attribute.order(ref.fact) is not None:
-            return []
-        return [f"{self.called}: the policy declares no order of {ref.name}; values go as it lists them"]
 
     def rows_on(self, universe: Universe) -> Workload:
         grouping = group(self.of, universe)

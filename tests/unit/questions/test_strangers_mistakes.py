@@ -68,17 +68,6 @@ def test_an_error_names_the_question_as_it_was_asked_and_no_width_that_was_tried
     assert caught.value.where == f"question “{question}”"
 
 
-@pytest.mark.parametrize(
-    ("question", "said"), [("cumulative colour", True), ("prefixes cut", False), ("ranges cut", False)]
-)
-def test_prefixes_without_a_declared_order_say_which_one_they_take(question, said):
-    (asked,) = dx.plan(question, POLICY.metric, rows=1_000).questions.questions
-    remarks = [words for words in asked.remarks(POLICY.universe) if "declares no order" in words]
-    assert remarks == (
-        ["prefixes colour: the policy declares no order of colour; values go as it lists them"] if said else []
-    )
-
-
 def test_several_quantiles_of_a_group_are_not_called_groups():
     """Two quantiles of sixteen carriers are 32 answers, not 30 carriers and two."""
     lines = [
