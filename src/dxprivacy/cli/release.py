@@ -28,8 +28,8 @@ _SILENT = 0.5  # seconds, of each part: a long release has several, and no two t
     "--data",
     required=True,
     multiple=True,
-    help='A file (.parquet, .csv, .jsonl, .csv.gz, …), a pattern ("data/*.parquet") or FILE.duckdb::TABLE; '
-    "give it several times for several files.",
+    help='A file (.parquet, .csv, .jsonl, .csv.gz, …), a pattern ("data/*.parquet"), FILE.duckdb::TABLE, '
+    '"postgresql://USER@HOST/DATABASE::TABLE" or spark:TABLE; give it several times for several files.',
 )
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [the version that --ledger holds].")
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside --policy].")
