@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--data",
     multiple=True,
-    help="Also whether this file, pattern or table of a server fits, from its column names and types alone; reads no row.",
+    help="Also whether this file, pattern or table of a server fits, by its column names and types; reads no row.",
 )
 @click.option("--html", "as_page", is_flag=True, help="Also write check-DATASET.html: promise, pictures and warnings.")
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")

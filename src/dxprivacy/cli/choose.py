@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--data",
     multiple=True,
-    help="Reserve the budget and choose, from this file, pattern or table of a server; several times for several files.",
+    help="Reserve the budget and choose, from this file, pattern or table of a server; several times for several.",
 )
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
 @click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
