@@ -9,7 +9,11 @@ from map_models import random_maps, random_policy
 from test_map_costs import check_all_pairs, losses
 
 import dxprivacy as dx
+from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.questions.asking import gather
 from dxprivacy.verify import verify_data
+from dxprivacy.verify.questions import ask
+from dxprivacy.verify.universe import Universe as Read
 
 POLICY = """
 title = "Islands"
@@ -117,6 +121,36 @@ def test_grids_across_the_date_line_have_maps_however_their_longitudes_are_count
     counts = [len(plan.scales) for plan in plans]
     assert counts[0] == counts[1] == pytest.approx(counts[2], rel=0.12)
     assert plans[0].scales[0] == pytest.approx(plans[2].scales[0], rel=0.02)
+
+
+AROUND = [("5000 km", "[0, -10, 10, 349]"), ("3000 km", "[0, -360, 10, 0]"), ("2000 km", "[0, -180, 1, 180]")]
+
+
+@pytest.mark.parametrize(("size", "box"), AROUND)
+@pytest.mark.parametrize("question", ["density home width 500 km", "count by home blur 300 km"])
+def test_no_map_goes_around_the_earth_more_than_once(size, box, question):
+    """Where the places leave their gap elsewhere than the box does, both together were up to 530 degrees wide."""
+    text = POLICY.format(places=f'grid = "{size}"\nbox = {box}\ncoordinates = ["lat", "lon"]')
+    metric = dx.Policy.parse(text).metric
+    with pytest.raises(QuestionError, match="show places twice") as caught:
+        dx.plan(question, metric, rows=100)
+    assert caught.value.hints[0][0] == "box = […]"
+    ends = [json.loads(box)[k] for k in (1, 3)]
+    less = text.replace(box, str([0, ends[0] + 10, 10, ends[1] - 10]))
+    plan = dx.plan("density home width 500 km", dx.Policy.parse(less).metric, rows=100)
+    edges = [float(x) for a in plan.workload.answers for x in dict(a.groups)["longitude"].split(" to ")]
+    assert max(edges) - min(edges) < 350
+    data = json.loads(json.dumps(plan.to_dict()))
+    assert [c.name for c in verify_data(data)][-1] == "worst case"
+
+
+@pytest.mark.parametrize(("size", "box"), AROUND)
+def test_the_verifier_knows_no_map_that_goes_around_the_earth_more_than_once(size, box):
+    text = POLICY.format(places=f'grid = "{size}"\nbox = {box}\ncoordinates = ["lat", "lon"]')
+    universe = Read(json.loads(json.dumps(dx.Policy.parse(text).universe.to_dict())))
+    asked = json.loads(json.dumps(gather("density home width 500 km").to_dict()))
+    with pytest.raises(DxError, match="around the Earth more than once"):
+        _ = ask(asked, universe).blocks
 
 
 def test_random_models_near_the_date_line_have_maps():

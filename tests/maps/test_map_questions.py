@@ -142,7 +142,7 @@ def test_lengths_are_kilometres_where_the_policy_measures_on_the_earth(earth, pl
     asked = dx.plan(["density home width 20", "count by state blur 10"], earth.metric, rows=1000).questions
     assert [str(q) for q in asked.questions] == ["density home width 20 km", "count by state blur 10 km"]
     for question in ("density home width 20 km", "count by side blur 500 m"):
-        with pytest.raises(QuestionError, match="lies in a plane, where nobody says what is a kilometre"):
+        with pytest.raises(QuestionError, match="lies in a plane, where nobody says how long km, m and miles are"):
             dx.plan(question, plane.metric, rows=1000)
 
 

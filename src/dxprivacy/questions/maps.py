@@ -102,6 +102,12 @@ class Map:
             a, b, c, d = self.attribute.box
             turn = 360 * math.floor((ends[1][0] - b) / 360) if self.earth else 0  # as longitudes of the map are
             ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b + turn, ends[1][0]), max(d + turn, ends[1][1]))]
+            if self.earth and ends[1][1] - ends[1][0] > 360:
+                name = self.attribute.name
+                raise QuestionError(
+                    f"the box of {name} goes so far around the Earth that its map would show places twice",
+                    hints=[("box = […]", "in the policy: one that leaves out more degrees of longitude")],
+                )
         first, second = ((low * unit, high * unit) for (low, high), unit in zip(ends, self.plane.lengths, strict=True))
         return first, second
 

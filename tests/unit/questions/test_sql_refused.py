@@ -169,6 +169,8 @@ HOSTILE = [
     ("SELECT COUNT(*) FROM t GROUP BY age // 10", "no group"),
     ("SELECT COUNT(*) FROM t GROUP BY FLOOR(age / 0)", "a width is positive"),
     ("SELECT COUNT(*) FROM t GROUP BY FLOOR(age / 0) * 0", "a width is positive"),
+    ("SELECT COUNT(*) FROM t GROUP BY FLOOR(age / 1.1)", "engines round 1.1"),
+    ("SELECT COUNT(*) FROM t GROUP BY FLOOR(age / 0.1) * 0.1", "engines round 0.1"),
     ("SELECT COUNT(*) FROM t GROUP BY FLOOR(age / 10) * 5", "only 10"),
     ("SELECT COUNT(*) FROM t GROUP BY FLOOR(age / 10) * '10'", "only 10"),
     ("SELECT COUNT(*) FROM t GROUP BY FLOOR(age / 10) * -10", "only 10"),

@@ -1,11 +1,15 @@
 """Conditions that are taken in SQL keep the rows that DuckDB keeps."""
 
+import math
+from fractions import Fraction as F
+
 import duckdb
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sql_cases import NAMES, RECORDS, UNIVERSE
 
+import dxprivacy as dx
 from dxprivacy.errors import QuestionError
 from dxprivacy.questions.sql import sql_questions
 
@@ -95,3 +99,24 @@ def test_filter_keeps_the_rows_that_it_keeps_in_duckdb(table, where, kept):
     except QuestionError:
         return
     assert counted(question) == table.execute(sql).fetchone()[0]
+
+
+@pytest.mark.parametrize("first", [-9, 3])
+@pytest.mark.parametrize("width", ["10", "2.5", "0.5", "7", "1e3"])
+def test_groups_of_numbers_hold_what_they_hold_in_duckdb_but_for_the_end_of_the_range(table, width, first):
+    """That one counts in the last group, as docs/questions.md says; floats next to an edge on their own side of it."""
+    step, groups = F(width), 6
+    low, high = first * step, (first + groups) * step
+    amounts = dx.Numbers(name="x", low=low, high=high, step=step)
+    edges = [float(low + k * step) for k in range(groups + 1)]
+    near = [
+        y for e in edges for y in (math.nextafter(e, -math.inf), e, math.nextafter(e, math.inf), e + float(step) / 3)
+    ]
+    records = [y for y in near if low <= y <= high]
+    (question,) = sql_questions(f"SELECT COUNT(*) FROM t GROUP BY FLOOR(x / {width})", dx.Universe([amounts])).questions
+    (block,) = question.on(dx.Universe([amounts])).blocks
+    mine = [int(block.factors[0].groups[k]) for k in amounts.encode(records)]
+    sql = f"SELECT FLOOR(x::DOUBLE / {width}::DOUBLE) FROM (SELECT UNNEST(?::DOUBLE[]) AS x)"
+    theirs = [int(row[0]) - first for row in table.execute(sql, [records]).fetchall()]
+    assert mine == [min(k, groups - 1) for k in theirs]
+    assert theirs.count(groups) == 1  # the end itself

@@ -163,7 +163,7 @@ def _lengths(question: Count | Density, places: Reference, metric: Metric) -> st
     if question.lengths:
         name = "blur" if isinstance(question, Count) else "width"
         raise QuestionError(
-            f"{places.name} lies in a plane, where nobody says what is a kilometre",
+            f"{places.name} lies in a plane, where nobody says how long km, m and miles are",
             where=f"question “{question}”",
             hints=[(f"{name} N", "without a unit: in that of the coordinates")],
         )

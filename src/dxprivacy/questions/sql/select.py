@@ -1,6 +1,7 @@
 """One SELECT: its table, its groups, its conditions and what it asks for."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -187,6 +188,9 @@ class _Select:
                 name, text = self.columns.numeric(column), self.columns.constant(width)
                 if exact(text) == 0:
                     raise self.query.at(width, "a width is positive", ["FLOOR(age / 10)"])
+                if not _is_binary(Fraction(exact(text))):
+                    hints = [(f"count by {name}/{text}", "in words, which are exact")]
+                    raise self.query.at(width, f"engines round {text}: some would count other groups", hints)
                 return f"{name}/{text}"
             case exp.Mul():
                 return self._ends_of_steps(node)
@@ -233,6 +237,15 @@ class _Select:
         if spec in by or any(_same(spec, other, universe) for other in by):
             return True
         raise self.query.at(item.node, "a column that is no group", [("GROUP BY …", "names it"), *OFFERED[:1]])
+
+
+def _is_binary(width: Fraction) -> bool:
+    """Whether floats have it exactly: then a float over it is never rounded up to the next whole number.
+
+    >>> [_is_binary(Fraction(width)) for width in ("10", "2.5", "1.1")]
+    [True, True, False]
+    """
+    return width.denominator.bit_count() == 1 and width.numerator.bit_length() <= 53
 
 
 def _same(one: str, other: str, universe: Universe) -> bool:

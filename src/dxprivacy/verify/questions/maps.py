@@ -67,6 +67,8 @@ class Map:
             a, b, c, d = self.attribute.box
             turn = (ends[1][0] - b) // 360 * 360 if self.earth else 0
             ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b + turn, ends[1][0]), max(d + turn, ends[1][1]))]
+            if self.earth and ends[1][1] - ends[1][0] > 360:
+                raise refuse("is a map that goes around the Earth more than once", self.where)
         return [(low * f, high * f) for (low, high), f in zip(ends, self.plane.lengths, strict=True)]
 
     @cached_property
