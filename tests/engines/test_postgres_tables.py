@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import psycopg
 import pytest
 
 import dxprivacy as dx
+from dxprivacy.cli.pages import command_line
 from dxprivacy.engines import open_source
 from dxprivacy.engines.postgres.address import address
 from dxprivacy.errors import DataError
@@ -195,14 +197,25 @@ def test_a_name_that_means_two_tables_is_refused(server):
         "postgresql://host/db?sslpassword=secret::people",
         "service=survey password=secret::people",
         "service=survey Password = 'secret'::people",
+        "host=h user=anna password=secret dbname=x::people",
         "postgresql://anna:secret@[::1/db::people",
+        "postgresql://anna:sec?secret@host/db::people",
+        "postgresql://anna:sec#secret@host/db::people",
+        "postgresql://anna:sec/secret@host/db::people",
+        "postgresql://anna:se::secret@host/db",
+        "postgresql://host/db#?password=secret::people",
+        "postgresql://host/db?a=b;password=secret::people",
+        " postgresql://anna:secret@host/db::people",
+        "postgresql:/anna:secret@host/db::people",
     ],
 )
-def test_an_address_with_a_password_is_refused_and_not_shown(given):
+def test_an_address_with_a_password_is_refused_and_not_shown(given, monkeypatch):
     with pytest.raises(DataError, match="password") as caught:
         open_source(given)
     assert "secret" not in str(caught.value)
     assert "secret" not in repr(caught.value.to_dict())
+    monkeypatch.setattr(sys, "argv", ["dxp", "release", "plan.json", "--data", given])
+    assert "secret" not in command_line()
 
 
 @pytest.mark.parametrize(
@@ -221,6 +234,66 @@ def test_an_address_is_split_at_its_last_double_colon(given, server, table):
     assert found.table == table
     assert server is None or found.server == server
     assert found.server not in repr(found)
+
+
+def test_a_cast_that_somebody_made_for_an_enum_is_not_asked(server):
+    """It could look at other rows, or stop at one."""
+    server.execute(
+        "DROP TYPE IF EXISTS public.mood CASCADE",
+        "CREATE TYPE public.mood AS ENUM ('M', 'F')",
+        "DROP TABLE IF EXISTS public.moods",
+        "CREATE TABLE public.moods (sex public.mood)",
+        "INSERT INTO public.moods VALUES ('M'), ('F'), ('F')",
+        "CREATE FUNCTION public.said(public.mood) RETURNS text LANGUAGE sql STABLE AS "
+        "$$ SELECT max(sex::text) FROM public.moods $$",
+        "CREATE CAST (public.mood AS text) WITH FUNCTION public.said(public.mood)",
+    )
+    assert counts(f"{server.uri}::moods") == [1, 2, 0]
+
+
+def test_operators_of_somebody_elses_schema_are_not_asked(server):
+    stranger = role(server, "tricked", "survey.people")
+    server.execute(
+        "DROP SCHEMA IF EXISTS evil CASCADE",
+        "CREATE SCHEMA evil",
+        "CREATE FUNCTION evil.yes(text, text) RETURNS bool LANGUAGE sql AS 'SELECT true'",
+        "CREATE OPERATOR evil.= (LEFTARG = text, RIGHTARG = text, FUNCTION = evil.yes)",
+        "CREATE FUNCTION evil.yes(name, text) RETURNS bool LANGUAGE sql AS 'SELECT true'",
+        "CREATE OPERATOR evil.= (LEFTARG = name, RIGHTARG = text, FUNCTION = evil.yes)",
+        "GRANT USAGE ON SCHEMA evil TO tricked",
+        "ALTER ROLE tricked SET search_path = evil, pg_catalog, survey",
+    )
+    assert counts(f"{stranger}::survey.people") == [1, 2, 1]
+    assert counts(f"{stranger}::people") == [1, 2, 1]
+
+
+def test_a_table_cannot_be_replaced_between_its_schema_and_its_rows(server, monkeypatch):
+    """It is locked before anything is looked at: whoever alters it waits until it was counted."""
+    from dxprivacy.engines.postgres import tables
+
+    server.execute("DROP TABLE IF EXISTS survey.held", "CREATE TABLE survey.held AS SELECT * FROM survey.people")
+    begin, tried = tables.begin, []
+
+    def altered(con, rows, *, lockable):
+        begin(con, rows, lockable=lockable)
+        with server.connect() as other:
+            other.execute("SET lock_timeout = '200ms'")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                other.execute("ALTER TABLE survey.held ALTER COLUMN sex TYPE varchar(9)")
+        tried.append(rows)
+
+    source = open_source(f"{server.uri}::survey.held")
+    monkeypatch.setattr(tables, "begin", altered)
+    assert source.count(SEX).counts.tolist() == [1, 2, 1]
+    assert tried
+
+    def replaced(con, rows, *, lockable):
+        server.execute("DROP TABLE survey.held", "CREATE TABLE survey.held AS SELECT * FROM survey.people LIMIT 1")
+        begin(con, rows, lockable=lockable)
+
+    monkeypatch.setattr(tables, "begin", replaced)
+    with pytest.raises(DataError, match="the table was replaced just now"):
+        source.count(SEX)
 
 
 def test_nothing_is_loaded_before_it_is_asked_for():

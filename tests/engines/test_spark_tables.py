@@ -68,6 +68,13 @@ def test_tables_of_lines_are_refused_unless_declared(session):
 
 
 @pytest.mark.spark
+def test_columns_may_be_called_as_the_catalogue_calls_its_own(session):
+    session.sql("DROP TABLE IF EXISTS survey.named")
+    session.sql("CREATE TABLE survey.named (sex STRING, Provider STRING, Type STRING) USING parquet")
+    assert counts("spark:survey.named") == [0, 0, 0]
+
+
+@pytest.mark.spark
 def test_blanks_that_fill_up_a_char_are_no_part_of_its_entry(session):
     padded = dx.Universe([dx.Values(name="sex", values=("M", "F", " M"))])
     assert counts("spark:survey.padded", padded) == [1, 1, 1, 0]
@@ -192,7 +199,19 @@ def test_addresses_are_taken_apart(given, remote, table):
     assert not remote or remote not in found.name
 
 
-@pytest.mark.parametrize("given", ["sc://host/;token=secret::t", "sc://host/;user_id=a;token=secret::t"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "sc://host/;token=secret::t",
+        "sc://host/;user_id=a;token=secret::t",
+        "sc://host/;x-api-token=secret::t",
+        "sc://host/;authorization=Bearer secret::t",
+        "sc://host/; token=secret::t",
+        "sc://host/;odd=secret::t",
+        "sc://anna:secret@host/::t",
+        "spark:sc://host/;token=secret::t",
+    ],
+)
 def test_an_address_with_a_token_is_refused_and_not_shown(given):
     with pytest.raises(DataError, match="token") as caught:
         open_source(given)

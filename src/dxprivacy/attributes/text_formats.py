@@ -21,6 +21,12 @@ _ISO = (
 )
 
 
+def _require_sound(written: str) -> None:
+    """No server takes a NUL."""
+    if "\0" in written:
+        raise PolicyError("a format has no NUL in it", hints=['format = "%d.%m.%Y"'])
+
+
 @dataclass(frozen=True)
 class NumberFormat:
     """Which marks stand between thousands and before decimals.
@@ -81,6 +87,7 @@ class DateFormat:
         """From a format such as %d.%m.%Y; nothing means 2026-01-31, also with a time behind it."""
         if not written:
             return cls()
+        _require_sound(written)
         pattern, order = "", ""
         for piece in re.findall("%.|[^%]|%$", written, re.DOTALL):
             letter = piece[1:] if piece.startswith("%") else ""
@@ -142,6 +149,7 @@ class TimeFormat:
         if not written:
             clock = rf"(?:(?:\.0*)?|{_CLOCK})" if whole_hours else _CLOCK
             return cls(rf"[ \t]*(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ])?{_HOUR}{clock}[ \t]*")
+        _require_sound(written)
         pattern, order = "", ""
         for piece in re.findall("%.|[^%]|%$", written, re.DOTALL):
             letter = piece[1:] if piece.startswith("%") else ""

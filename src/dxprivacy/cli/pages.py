@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dxprivacy.files.addresses import has_secret
 from dxprivacy.wording import quoted
 
 
@@ -36,5 +37,5 @@ def write_page(text: str, target: Path, read: Sequence[Path] = (), *, private: b
 
 
 def command_line() -> str:
-    """The command as it was given, ready to be copied."""
-    return " ".join(["dxp", *map(quoted, sys.argv[1:])])
+    """The command as it was given, ready to be copied; but no address that may hold a password."""
+    return " ".join(["dxp", *("…" if has_secret(word) else quoted(word) for word in sys.argv[1:])])

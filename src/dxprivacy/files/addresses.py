@@ -2,10 +2,11 @@
 
 import re
 
-POSTGRES = ("postgresql://", "postgres://")
+POSTGRES = ("postgresql:", "postgres:")
 SPARK = "spark:"
-SPARK_CONNECT = "sc://"
-_SERVICE = re.compile(r"service\s*=", re.IGNORECASE)
+SPARK_CONNECT = "sc:"
+_KEYWORDS = re.compile(r"\s*(service|host|hostaddr|port|dbname|user)\s*=.*::", re.IGNORECASE | re.DOTALL)
+_SECRET = re.compile(r"(passw|secret|token|authorization|api[-_]?key)[\w-]*\s*=", re.IGNORECASE)
 
 
 def is_postgres(text: str) -> bool:
@@ -14,7 +15,7 @@ def is_postgres(text: str) -> bool:
     >>> [is_postgres(x) for x in ("postgresql://h/db::t", "service=survey::t", "people.parquet", "service.csv")]
     [True, True, False, False]
     """
-    return text.lower().startswith(POSTGRES) or _SERVICE.match(text) is not None
+    return text.strip().lower().startswith(POSTGRES) or _KEYWORDS.match(text) is not None
 
 
 def is_spark(text: str) -> bool:
@@ -23,9 +24,21 @@ def is_spark(text: str) -> bool:
     >>> [is_spark(x) for x in ("spark:survey.people", "sc://host/::people", "spark.csv")]
     [True, True, False]
     """
-    return text.startswith((SPARK, SPARK_CONNECT))
+    return text.strip().lower().startswith((SPARK, SPARK_CONNECT))
 
 
 def is_address(text: str) -> bool:
     """Whether a text names no file at all."""
     return is_postgres(text) or is_spark(text)
+
+
+def has_secret(text: str) -> bool:
+    """Whether an address seems to hold a password or a token; rather once too often.
+
+    >>> has_secret("postgresql://anna:pa?ss@host/db::t"), has_secret("postgresql://anna@host:5432/db::tokens")
+    (True, False)
+    """
+    if not is_address(text):
+        return False
+    before = text.strip().partition(":")[2].rpartition("@")[0]
+    return ":" in before or _SECRET.search(text) is not None

@@ -2,20 +2,20 @@
 
     postgresql://anna@db.example.org/survey::public.people
     service=survey::people
+    host=db.example.org dbname=survey user=anna::people
 
 No password: addresses stand in lists of processes, in histories of shells and in notebooks.  libpq finds it by itself
 (a password file, a service file, the environment).
 """
 
-import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any
 
 from dxprivacy.errors import DataError, Hint
-from dxprivacy.files.addresses import POSTGRES
+from dxprivacy.files.addresses import has_secret
 
-_SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
-_WORDS = re.compile(r"""\s*([a-z_]+)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s']*)""", re.IGNORECASE)
+_SECRETS = {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
+_LONGEST_NAME = 200
 _ELSEWHERE: list[Hint] = [
     ("~/.pgpass", "host:port:database:user:password, readable by you alone"),
     ("PGPASSFILE, PGSERVICEFILE", "name such files; PGPASSWORD holds a password"),
@@ -28,17 +28,10 @@ class Address:
 
     server: str
     table: str
+    database: str  # or the service, that is named
 
     def __repr__(self) -> str:
         return f"Address({self.name!r})"
-
-    @property
-    def database(self) -> str:
-        """The database, or the service, that is named."""
-        if self.server.startswith(POSTGRES):
-            return unquote(urlsplit(self.server).path.lstrip("/")) or "postgresql"
-        told: dict[str, str] = {key.lower(): value.strip("'") for key, value in _WORDS.findall(self.server)}
-        return told.get("dbname") or told.get("service", "postgresql")
 
     @property
     def name(self) -> str:
@@ -49,32 +42,37 @@ class Address:
 def address(text: str) -> Address:
     """The server and the table of a text that names them; one with a password in it is refused, and not shown.
 
-    >>> address("postgresql://anna@[::1]:5433/survey?sslmode=require::public.people")
-    Address('survey::public.people')
+    What stands where is libpq's to say: nobody else reads an odd address in just its way.
     """
+    text = text.strip()
     server, sign, table = text.rpartition("::")
-    if not sign or "]" in table:  # colons of an address such as [::1]
+    if not sign or set(table) & set("]@/"):  # colons of an address such as [::1]
         server, table = text, ""
-    for scheme in POSTGRES:
-        if server.lower().startswith(scheme):
-            server = scheme + server[len(scheme) :]
-    found = Address(server, table)
-    if _has_secret(server):
-        raise DataError(
-            "an address with a password in it is not taken: lists of processes and histories show it",
-            where="--data",
-            hints=_ELSEWHERE,
-        )
-    return found
+    if has_secret(text):
+        raise _with_password()
+    told = _read(server)
+    if _SECRETS & {key for key, value in told.items() if value}:
+        raise _with_password()
+    if "\0" in table or len(table) > _LONGEST_NAME:
+        raise DataError("no table is called that", where="--data")
+    return Address(server, table, str(told.get("dbname") or told.get("service") or "postgresql"))
 
 
-def _has_secret(server: str) -> bool:
-    if not server.startswith(POSTGRES):
-        return any(key.lower() in _SECRETS for key, _ in _WORDS.findall(server))
+def _with_password() -> DataError:
+    what = "an address with a password in it is not taken: lists of processes and histories show it"
+    return DataError(what, where="--data", hints=_ELSEWHERE)
+
+
+def _read(server: str) -> dict[str, Any]:
+    """As libpq reads it."""
     try:
-        parts = urlsplit(server)
-        user = parts.netloc.rpartition("@")[0]
-        queried = {key.lower() for key, _ in parse_qsl(parts.query, keep_blank_values=True)}
-    except ValueError:  # not understood: libpq says so, but not here what is in it
-        return "@" in server
-    return ":" in user or bool(queried & set(_SECRETS))
+        from psycopg import Error
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        hints = [('pip install "dxprivacy[postgres]"', "brings psycopg")]
+        raise DataError("PostgreSQL needs psycopg, which is not installed", where="--data", hints=hints) from None
+    try:
+        return dict(conninfo_to_dict(server))
+    except (Error, ValueError):
+        hints = [("postgresql://user@host:5432/database::schema.table", "an example")]
+        raise DataError("the address is not written as PostgreSQL wants it", where="--data", hints=hints) from None

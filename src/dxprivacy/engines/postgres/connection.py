@@ -1,4 +1,4 @@
-"""One look at the server: a read-only transaction with settings of its own, and errors that are ours.
+"""One look at the server: a connection with settings of its own, a read-only transaction, and errors that are ours.
 
 What the server says may quote a row (of a generated column, of a function in a view), and is never shown: every failure
 is a fixed text, raised outside of the `except` block so that the original is not attached to it.  Ctrl-C cancels the
@@ -32,12 +32,13 @@ _SETTINGS = {
 
 
 def connected(address: Address, action: "Callable[[Connection[Any]], T]") -> T:
-    """What an action finds in one transaction that sees one state of the table, and changes nothing."""
-    psycopg = _package(address)
-    refused: DataError | None = None
+    """What an action finds on a connection of its own, with our settings."""
+    import psycopg
+
+    refused: DataError
     try:
         with _open(address) as con:
-            _begin(con, address)
+            _require_known(con, address)
             return action(con)
     except DataError:
         raise
@@ -48,26 +49,18 @@ def connected(address: Address, action: "Callable[[Connection[Any]], T]") -> T:
     raise refused
 
 
-def _package(address: Address) -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        hints = [('pip install "dxprivacy[postgres]"', "brings psycopg")]
-        raise DataError("PostgreSQL needs psycopg, which is not installed", where=address.name, hints=hints) from None
-    return psycopg
-
-
 def _open(address: Address) -> "Connection[Any]":
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
     told = conninfo_to_dict(address.server)
-    usual = {"connect_timeout": _PATIENCE, "fallback_application_name": "dxprivacy", "client_encoding": "UTF8"}
+    usual = {"connect_timeout": _PATIENCE, "fallback_application_name": "dxprivacy"}
     options: dict[str, Any] = {key: value for key, value in usual.items() if key not in told}
+    options["client_encoding"] = "UTF8"
     return psycopg.connect(address.server, autocommit=True, **options, cursor_factory=psycopg.RawCursor)
 
 
-def _begin(con: "Connection[Any]", address: Address) -> None:
+def _require_known(con: "Connection[Any]", address: Address) -> None:
     if con.info.server_version < OLDEST * 10_000:
         what = f"the server is PostgreSQL {con.info.server_version // 10_000}; {OLDEST} and later are read"
         raise DataError(what, where=address.name)
@@ -75,16 +68,25 @@ def _begin(con: "Connection[Any]", address: Address) -> None:
     if encoding != "UTF8":
         what = f"the database stores text as {encoding}; databases in UTF8 are read"
         raise DataError(what, where=address.name, hints=["copy the table into a database in UTF8"])
-    con.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
-def settle(con: "Connection[Any]", *, all_rows: bool) -> None:
-    """Our settings, for the rest of the transaction; names that the user's own settings find are found before."""
+def settled(con: "Connection[Any]", *, all_rows: bool) -> list[str]:
+    """Our settings, from now on; and the schemas in which the user's own settings look for a name."""
+    row = con.execute("SELECT pg_catalog.current_schemas(true)::pg_catalog.text[]").fetchone()
     # What would hide rows from this user stops the query instead.
     for name, value in (_SETTINGS | ({"row_security": "off"} if all_rows else {})).items():
-        con.execute("SELECT pg_catalog.set_config($1, $2, true)", [name, value])
+        con.execute("SELECT pg_catalog.set_config($1, $2, false)", [name, value])
     con.execute(
-        "SELECT pg_catalog.set_config('statement_timeout', $1, true) "
-        "WHERE pg_catalog.current_setting('statement_timeout') = '0'",
-        [_LONGEST],
+        "SELECT set_config('statement_timeout', $1, false) WHERE current_setting('statement_timeout') = '0'", [_LONGEST]
     )
+    return list(row[0]) if row else []
+
+
+def begin(con: "Connection[Any]", rows: str, *, lockable: bool) -> None:
+    """One state of the table, from here on: it is locked against changes of its schema before anything is looked at.
+
+    Who may read some columns only may not lock it; then a change at that very moment may be missed.
+    """
+    con.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    if lockable:
+        con.execute(f"LOCK TABLE {rows} IN ACCESS SHARE MODE")

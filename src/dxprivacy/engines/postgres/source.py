@@ -17,10 +17,10 @@ from dxprivacy.engines.nearest import BLOCK, Locator
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.postgres.address import Address
-from dxprivacy.engines.postgres.connection import connected, settle
+from dxprivacy.engines.postgres.connection import connected
 from dxprivacy.engines.postgres.dialect import POSTGRES
 from dxprivacy.engines.postgres.failures import GRANT
-from dxprivacy.engines.postgres.tables import ServerColumn, ServerTable, find
+from dxprivacy.engines.postgres.tables import ServerColumn, ServerTable, look
 from dxprivacy.engines.source import Column, Entry, Others
 from dxprivacy.engines.sql.fitting import fitted, is_text, key_columns, selected
 from dxprivacy.engines.sql.people import PERSON, Keeping
@@ -87,9 +87,7 @@ class PostgresSource:
         return connected(self._address, lambda con: self._look(con).all_others(universe, at_most))
 
     def _look(self, con: "Connection[Any]") -> "_Look":
-        table = find(con, self._address, rows_are_records=self._declared)
-        settle(con, all_rows=not self._declared)
-        return _Look(con, self.name, table)
+        return _Look(con, self.name, look(con, self._address, rows_are_records=self._declared))
 
 
 class _Look:

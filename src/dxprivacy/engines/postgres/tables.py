@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dxprivacy.engines.postgres.address import Address
+from dxprivacy.engines.postgres.connection import begin, settled
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, did_you_mean
 
@@ -44,6 +45,7 @@ _NOT_TABLES = {
 }
 _FOUND = """
     SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, pg_catalog.row_security_active(c.oid),
+        pg_catalog.has_table_privilege(c.oid, 'SELECT'),
         EXISTS (
             WITH RECURSIVE below(oid) AS (
                 SELECT inhrelid FROM pg_catalog.pg_inherits WHERE inhparent = c.oid
@@ -51,9 +53,13 @@ _FOUND = """
             SELECT 1 FROM below JOIN pg_catalog.pg_class part ON part.oid = below.oid WHERE part.relkind = 'f')
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-        AND (n.nspname || '.' || c.relname = $1 OR c.relname = $1 AND pg_catalog.pg_table_is_visible(c.oid))"""
+        AND (n.nspname || '.' || c.relname = $1 OR c.relname = $1 AND n.nspname = (
+            SELECT seen.nspname
+            FROM pg_catalog.pg_class same JOIN pg_catalog.pg_namespace seen ON seen.oid = same.relnamespace
+            WHERE same.relname = $1 AND seen.nspname = ANY($2::text[])
+            ORDER BY array_position($2::text[], seen.nspname::text) LIMIT 1))"""
 _LISTED = """
-    SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname::text ELSE n.nspname || '.' || c.relname END
+    SELECT CASE WHEN n.nspname = ANY($1::text[]) THEN c.relname::text ELSE n.nspname || '.' || c.relname END
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
         AND n.nspname NOT LIKE 'pg\\_toast%' AND n.nspname NOT LIKE 'pg\\_temp%'
@@ -71,8 +77,9 @@ _COLUMNS = """
         UNION ALL SELECT attnum, t.typbasetype FROM based JOIN pg_catalog.pg_type t ON t.oid = based.type
         WHERE t.typtype = 'd')
     SELECT told.name, told.made, told.readable, t.typname::text, t.typtype::text, t.typcategory::text,
-        t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace
+        n.nspname::text
     FROM told JOIN based USING (attnum) JOIN pg_catalog.pg_type t ON t.oid = based.type
+        JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
     WHERE t.typtype <> 'd' ORDER BY attnum"""
 
 
@@ -98,22 +105,39 @@ class ServerTable:
         return [found.column.name for found in self.columns]
 
 
-def find(con: "Connection[Any]", address: Address, *, rows_are_records: bool) -> ServerTable:
-    """The table of an address; views, foreign tables and what security policies filter only if they are declared."""
-    found = con.execute(_FOUND, [address.table]).fetchall()
-    if not found:
-        raise _unknown(con, address)
-    if len(found) > 1:
-        named = ", ".join(f"{schema}.{table}" for _, schema, table, *_ in found)
-        raise DataError(f"{len(found)} tables have this name: {named}", where=address.name, hints=["name its schema"])
-    oid, schema, table, kind, filtered, foreign = found[0]
-    if not rows_are_records:
-        _require_table(address, _NOT_TABLES.get(kind, ""), filtered=filtered, foreign=foreign)
-    told = con.execute(_COLUMNS, [oid]).fetchall()
+def look(con: "Connection[Any]", address: Address, *, rows_are_records: bool) -> ServerTable:
+    """The table of an address as it is now, and stays for this transaction, which begins here."""
+    path = settled(con, all_rows=not rows_are_records)
+    found = _find(con, address, path, rows_are_records=rows_are_records)
+    begin(con, found[1], lockable=found[2])
+    again = _find(con, address, path, rows_are_records=rows_are_records)
+    if found != again:
+        raise DataError("the table was replaced just now", where=address.name, hints=["try again"])
+    told = con.execute(_COLUMNS, [found[0]]).fetchall()
     columns = tuple(_column(*column, computed=rows_are_records) for column in told)
     if not columns:
         raise DataError("has no columns", where=address.name)
-    return ServerTable(f"{identifier(schema)}.{identifier(table)}", columns)
+    return ServerTable(found[1], columns)
+
+
+def _find(
+    con: "Connection[Any]", address: Address, path: list[str], *, rows_are_records: bool
+) -> tuple[int, str, bool]:
+    """A table's number, its name in SQL, and whether all of it may be read.
+
+    Views, foreign tables and what security policies filter only if they are declared.
+    """
+    found = con.execute(_FOUND, [address.table, path]).fetchall()
+    if not found:
+        raise _unknown(con, address, path)
+    if len(found) > 1:
+        named = ", ".join(f"{schema}.{table}" for _, schema, table, *_ in found)
+        raise DataError(f"{len(found)} tables have this name: {named}", where=address.name, hints=["name its schema"])
+    oid, schema, table, kind, filtered, readable, foreign = found[0]
+    if not rows_are_records:
+        _require_table(address, _NOT_TABLES.get(kind, ""), filtered=filtered, foreign=foreign)
+    lockable = bool(readable) and kind in ("r", "p")
+    return int(oid), f"{identifier(schema)}.{identifier(table)}", lockable
 
 
 def _require_table(address: Address, other: str, *, filtered: bool, foreign: bool) -> None:
@@ -137,10 +161,10 @@ def _require_table(address: Address, other: str, *, filtered: bool, foreign: boo
 
 
 def _column(
-    name: str, made: str, readable: bool, native: str, sort: str, category: str, builtin: bool, *, computed: bool
+    name: str, made: str, readable: bool, native: str, sort: str, category: str, schema: str, *, computed: bool
 ) -> ServerColumn:
     """What is computed when it is read may call anything; what was computed when it was written is data like any."""
-    base = native if builtin else ""
+    base = native if schema == "pg_catalog" else ""
     column = Column(name, None, _words(native, sort, category))
     if made == "v" and not computed:
         column = Column(name, None, "generated: computed when it is read, and not stored")
@@ -149,7 +173,9 @@ def _column(
     elif base in _AS_TEXT or sort == "e":
         column = Column(name, Kind.TEXT, native="text")
     entry = identifier(name)
-    if column.kind is Kind.TEXT:
+    if sort == "e" and column.kind is not None:  # as it is written: a cast of its own could do anything
+        entry = f'textin(enum_out(CAST({entry} AS {identifier(schema)}.{identifier(native)}))) COLLATE "C"'
+    elif column.kind is Kind.TEXT:
         entry = f'CAST({entry} AS pg_catalog.text) COLLATE "C"'
     elif column.kind is not None:
         entry = f"CAST({entry} AS pg_catalog.{column.native})"  # of a domain its base
@@ -164,8 +190,8 @@ def _words(native: str, sort: str, category: str) -> str:
     return _WORDS.get(native, f"of type {native[:60]}")
 
 
-def _unknown(con: "Connection[Any]", address: Address) -> DataError:
-    known = [name for (name,) in con.execute(_LISTED).fetchall()]
+def _unknown(con: "Connection[Any]", address: Address, path: list[str]) -> DataError:
+    known = [name for (name,) in con.execute(_LISTED, [path]).fetchall()]
     shown = ", ".join(known[:30])
     example = (f"…::{known[0] if known else 'people'}", "an address and its table")
     return DataError(

@@ -7,15 +7,14 @@
 No password or token: addresses stand in lists of processes.  Spark takes them from its own configuration.
 """
 
-import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from dxprivacy.errors import DataError
-from dxprivacy.files.addresses import SPARK
+from dxprivacy.files.addresses import SPARK, SPARK_CONNECT, has_secret
 
 USUAL_PORT = 15_002
-_SECRETS = re.compile(r"[;/?&](token|password|secret)[^=;]*=", re.IGNORECASE)
+_OPTIONS = {"use_ssl", "user_id", "user_agent", "session_id", "grpc_max_message_size"}
 
 
 @dataclass(frozen=True)
@@ -53,18 +52,27 @@ def address(text: str) -> SparkAddress:
     >>> address("sc://host:15002/;use_ssl=true::survey.people")
     SparkAddress(remote='sc://host:15002/;use_ssl=true', table='survey.people')
     """
+    text = text.strip()
     if text.startswith(SPARK):
         found = SparkAddress("", text.removeprefix(SPARK))
     else:
         server, sign, table = text.rpartition("::")
         found = SparkAddress(server, table) if sign and "]" not in table else SparkAddress(text, "")
-    if _SECRETS.search(found.remote):
+    if has_secret(text) or SPARK_CONNECT in found.table or not _options(found.remote) <= _OPTIONS:
         raise DataError(
             "an address with a token in it is not taken: lists of processes and histories show it",
             where="--data",
+            details=[f"Of Spark Connect, an address may have the options {', '.join(sorted(_OPTIONS))}."],
             hints=[("SPARK_REMOTE", "holds the whole address, for spark:catalog.schema.table")],
         )
     if not found.table:
         hints = [("spark:catalog.schema.table", "a table of the catalogue"), ("spark:/data/people.parquet", "files")]
         raise DataError("which table?", where="spark", hints=hints)
     return found
+
+
+def _options(remote: str) -> set[str]:
+    """The names of what stands behind the first semicolon; of a user in front of the host, a name that is none."""
+    host, _, options = remote.partition(";")
+    named = {part.partition("=")[0].strip() for part in options.split(";") if part.strip()}
+    return named | ({"@"} if "@" in host else set())

@@ -21,6 +21,7 @@ OLDEST = 4
 _WITHHELD = "Spark's own message is withheld: it may quote a record."
 # What stores typed rows, each by itself.  Of CSV and JSON, types and rows are guessed or repaired by the reader.
 _STORED = ("parquet", "orc", "delta", "iceberg", "hive")
+_DETAILS = "# Detailed Table Information"
 _VIEWS = ("VIEW", "TEMPORARY", "METRIC_VIEW", "MATERIALIZED_VIEW")
 _LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _UNCONNECTED = ("Py4JNetworkError", "SparkConnectGrpcException", "ConnectionRefusedError", "_InactiveRpcError")
@@ -196,7 +197,9 @@ def _require_table(session: Any, address: SparkAddress) -> None:
         why = "A view may compute across rows: then changing one record is more than changing one row."
         raise DataError(f"“{address.table}” is a view, not a table", where=address.name, details=[why], hints=[hint])
     told = session.sql(f"DESCRIBE TABLE EXTENDED {address.table}").collect()
-    provider = next((str(row[1]).lower() for row in told if row[0] == "Provider"), "")
+    names = [str(row[0]) for row in told]  # columns first, which may be called anything
+    details = names.index(_DETAILS) if _DETAILS in names else len(names)
+    provider = next((str(row[1]).lower() for row in told[details:] if row[0] == "Provider"), "")
     if provider not in _STORED:
         what = f"“{address.table}” is a table of {provider or 'an unknown format'}"
         why = f"Of tables that are stored as {', '.join(_STORED)}, every row is read by itself."
