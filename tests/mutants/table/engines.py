@@ -150,8 +150,8 @@ ENGINES = (
     ),
     Mutant(
         "engines/duck/query.py",
-        "late = [not by and len(mine) == 1",
-        "late = [len(mine) == 1",
+        "is_small = not by and packing",
+        "is_small = packing",
         "tests/people/test_kept_rows.py",
         "test_every_source_keeps_the_same_rows",
     ),

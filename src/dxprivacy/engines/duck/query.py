@@ -14,6 +14,7 @@ from dxprivacy.engines.sql.fitting import is_text
 from dxprivacy.engines.sql.query import Counting, Reads, Step, domain
 
 _SHORT = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_MOST_CELLS = 1 << 22
 _FEW = 4  # attributes that are faster grouped by as they are than as one number
 
 
@@ -64,7 +65,9 @@ class DuckCounting(Counting):
         attributes = packing.universe.attributes
         flat = [read for mine in reads for read in mine]
         # A whole number stands for its place until the groups are there; of people each cell must be one group.
-        late = [not by and len(mine) == 1 and _beyond(mine[0]) is not None for mine in reads]
+        # Groups are made twice then, which is for few of them.
+        is_small = not by and packing.universe.size <= _MOST_CELLS
+        late = [is_small and len(mine) == 1 and _beyond(mine[0]) is not None for mine in reads]
         at = [super(DuckCounting, self).placed(m[0]) if x else self._index(m) for x, m in zip(late, reads, strict=True)]
         groups = ", ".join([*by, *(f"({index}) AS i{axis}" for axis, index in enumerate(at))])
         places = [_place_of(f"i{k}", reads[k][0]) if x else f"i{k}" for k, x in enumerate(late)]
