@@ -56,11 +56,11 @@ def constant(points: Floats, values: Floats, make: Callable[..., Metric] = dx.me
     return seconds(lambda: dx.sensitivity(values[None], metric))
 
 
-def all_pairs(points: Floats, values: Floats, part: int) -> float:
-    """Blocks of rows against all columns behind them."""
+def all_pairs(points: Floats, values: Floats, part: int, block: int = _BLOCK) -> float:
+    """Blocks of rows against all columns behind them, so many pairs a block."""
     n = len(points)
     columns = [np.ascontiguousarray(points[:, k]) for k in range(points.shape[1])]
-    rows = max(1, _BLOCK // n)
+    rows = max(1, block // n)
 
     def look() -> float:
         best = 0.0
