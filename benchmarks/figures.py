@@ -55,7 +55,7 @@ class Figure:
         """Also from a mapping with what, ours_s, peer_s, ratio and target."""
         if isinstance(row, Figure):
             return row
-        return cls(row["what"], row["ours_s"], row["peer_s"], row["ratio"], row["target"])
+        return cls(row["what"], row["ours_s"], row["peer_s"], row["ratio"], row["target"], row.get("unit", "s"))
 
 
 def within(what: str, seconds: float | None, limit: float, unit: str = "s", note: str = "") -> Figure:

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[1] / "build" / "peers"
 INSTALLING = 240  # seconds
 OPENDP = ("opendp", ("opendp[polars]==0.16.0", "numpy", "pyarrow"))
 DIFFPRIVLIB = ("diffprivlib", ("diffprivlib==0.6.6", "scikit-learn<1.6"))
-TUMULT = ("tumult", ("tmlt.analytics",))
+TUMULT = ("tumult", ("tmlt.analytics==0.21.0",))
 Peer = tuple[str, tuple[str, ...]]
 
 

@@ -10,7 +10,7 @@ import dxprivacy as dx
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.demo.story import QUESTIONS
 from dxprivacy.demo.survey import RESPONDENTS, write_survey
-from dxprivacy.metrics import all_pairs
+from dxprivacy.metrics.base import all_pairs
 from dxprivacy.questions.asking import gather
 
 

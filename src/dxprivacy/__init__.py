@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dxprivacy.attributes.values import Values as Values
     from dxprivacy.histogram import Histogram as Histogram
     from dxprivacy.ledger import Ledger as Ledger
+    from dxprivacy.mechanisms import baselines as baselines
     from dxprivacy.mechanisms.choice.exponential import Chosen as Chosen
     from dxprivacy.mechanisms.choice.exponential import exponential as exponential
     from dxprivacy.mechanisms.choice.plan import Choice as Choice
@@ -102,6 +103,7 @@ _HOME = {
     "Chosen": ("mechanisms.choice.exponential", "Chosen"),
     "SmallDb": ("mechanisms.smalldb.run", "SmallDb"),
     "SmallDbPlan": ("mechanisms.smalldb.plan", "SmallDbPlan"),
+    "baselines": ("mechanisms.baselines", ""),
     "bin_edges": ("questions.picks", "bin_edges"),
     "closest": ("questions.picks", "closest"),
     "exponential": ("mechanisms.choice.exponential", "exponential"),
@@ -191,6 +193,14 @@ _SCREENS = {
 }
 """What `print` shows of a value, for those whose lines are made in a room above them."""
 
+_PRINTED = {
+    "ChoiceRelease": ("screens.printed", "choice_printed"),
+    "Plan": ("screens.printed", "plan_printed"),
+    "Processed": ("screens.printed", "processed_printed"),
+    "Release": ("screens.printed", "release_printed"),
+}
+"""What Markdown and LaTeX show of a value."""
+
 _DISPLAYS = {
     "Choice": ("plots.notebook", "choice_display"),
     "ChoiceRelease": ("plots.notebook", "choice_release_display"),
@@ -213,6 +223,11 @@ def _found(module: str, attribute: str) -> Any:
 def screen_of(kind: type) -> Any:
     """The function that makes the lines of a value of this kind, or of a class that it extends."""
     return _found(*next(_SCREENS[c.__name__] for c in kind.__mro__ if c.__name__ in _SCREENS))
+
+
+def printed_of(kind: type) -> Any:
+    """The function that makes the tables for print of a value of this kind, or of a class that it extends."""
+    return _found(*next(_PRINTED[c.__name__] for c in kind.__mro__ if c.__name__ in _PRINTED))
 
 
 def display_of(kind: type) -> Any:

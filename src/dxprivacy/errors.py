@@ -11,6 +11,23 @@ no attribute “gender”
 import re
 from collections.abc import Iterable, Sequence
 
+__all__ = [
+    "BudgetExceeded",
+    "DataError",
+    "DxError",
+    "LedgerError",
+    "MetricError",
+    "NotCertified",
+    "NotVerified",
+    "PolicyError",
+    "QuestionError",
+    "SeparatesIdentical",
+    "TooLarge",
+    "Undecided",
+    "Unexpected",
+    "UsageError",
+]
+
 Hint = tuple[str, str]
 # What breaks a line, steers a terminal or turns the direction of reading; names in some scripts rightly hold marks of
 # direction, so this is for what is shown.  Halves of characters come from file names that are no text.
@@ -27,7 +44,15 @@ def one_line(text: str) -> str:
 
 
 class DxError(Exception):
-    """The base of all our errors: `where · what`, then details, then hints (command, why)."""
+    """The base of all our errors: `where · what`, then details, then hints (command, why).
+
+    >>> import dxprivacy as dx
+    >>> try:
+    ...     dx.Policy.parse('title = "Survey"')
+    ... except DxError as error:
+    ...     print(error.headline, error.exit_code)
+    policy.toml · a policy needs a dataset 3
+    """
 
     exit_code = 1
     title = "error"
@@ -65,71 +90,190 @@ class DxError(Exception):
 
 
 class UsageError(DxError):
-    """A call that cannot be understood: an unknown option, a wrong type, a value outside its range."""
+    """A call that cannot be understood: an unknown option, a wrong type, a value outside its range.
+
+    >>> import dxprivacy as dx
+    >>> dx.metrics.line(0, 1)
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.UsageError: a universe, or its number of elements, is needed; got 0
+    """
 
     exit_code = 2
 
 
 class PolicyError(DxError):
-    """A policy, universe or metric that is not sound."""
+    """A policy, universe or metric that is not sound.
+
+    >>> import dxprivacy as dx
+    >>> dx.Policy.parse('title = "Survey"')
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.PolicyError: policy.toml · a policy needs a dataset
+      → dataset = "household-2026"
+    """
 
     exit_code = 3
 
 
 class MetricError(PolicyError):
-    """A function that is not a metric, or that cannot be used as one."""
+    """A function that is not a metric, or that cannot be used as one.
+
+    >>> import dxprivacy as dx
+    >>> dx.metrics.euclidean([[float("nan")]], epsilon_per_unit=1)
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.MetricError: coordinates must be finite numbers
+    """
 
 
 class QuestionError(DxError):
-    """A question that cannot be asked of this universe."""
+    """A question that cannot be asked of this universe.
+
+    >>> import dxprivacy as dx
+    >>> dx.plan("count by age", dx.metrics.constant(2, 1))
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.QuestionError: no attribute “age”
+      there are: element
+    """
 
     exit_code = 4
 
 
 class SeparatesIdentical(QuestionError):
-    """A question tells apart two records that the policy calls identical: no noise is enough."""
+    """A question tells apart two records that the policy calls identical: no noise is enough.
+
+    >>> import dxprivacy as dx
+    >>> dx.plan([[1, 0]], dx.metrics.constant(2, 0))
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.SeparatesIdentical: question “1 explicit rows” · separates records the policy calls identical
+      0 and 1 have ε 0: no noise is enough.
+      → group them together, or give the pair an ε above 0
+    """
 
 
 class TooLarge(QuestionError):
-    """Numbers that would leave 64-bit integers, known from public numbers alone."""
+    """More than we can hold or compute exactly, known from public numbers alone.
+
+    >>> import dxprivacy as dx
+    >>> dx.plan_smalldb([[1, 0] * 200], dx.metrics.constant(400, 1), rows=10**6, alpha=0.01)
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.TooLarge: smalldb · 6.65e+555 small databases are too many to choose among exactly
+      3,466 records are no small database.
+      Nothing spent, no data read.
+      → alpha=0.5   a larger alpha makes them fewer
+      → mwem        answers many questions over many cells
+    """
 
 
 class NotCertified(QuestionError):
-    """A plan whose certificate does not hold; nothing may be released under it."""
+    """A plan whose certificate does not hold; nothing may be released under it.
+
+    >>> import dxprivacy as dx
+    >>> from fractions import Fraction
+    >>> dx.plan([[1, 0]], dx.metrics.constant(2, 1)).certificate.require(Fraction(1, 2))
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.NotCertified: the plan would use 1 of the policy, but only 0.5 is granted
+      → plan again: the scales were changed after planning
+    """
 
 
 class BudgetExceeded(DxError):
-    """The ledger has too little left on some pair. Nothing was spent."""
+    """The ledger has too little left on some pair. Nothing was spent.
+
+    >>> import tempfile, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     ledger = dx.Ledger.open(f"{here}/ledger.db", policy)
+    ...     for question in ("count where sex=F", "count where sex=M"):
+    ...         plan = dx.plan(question, policy.metric)
+    ...         _ = ledger.reserve(plan.cost, plan.questions, request=plan.request)
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.BudgetExceeded: budget exceeded · nothing spent, no data read
+      F – M has 0 left of 1; this plan needs 1.
+      → a new dataset   this ledger has nothing left for these questions
+    """
 
     exit_code = 5
 
 
 class DataError(DxError):
-    """Data that cannot be read, or whose schema does not fit the policy. Never about a single row."""
+    """Data that cannot be read, or whose schema does not fit the policy. Never about a single row.
+
+    >>> import pandas, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> dx.Session(policy, pandas.DataFrame({"age": [17]}), ledger="ledger.db")
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.DataError: a pandas DataFrame · no column “sex”
+      a pandas DataFrame has: age
+    """
 
     exit_code = 6
 
 
 class LedgerError(DxError):
-    """A ledger that cannot be trusted or used: corrupt, edited, of another dataset, locked, unwritable."""
+    """A ledger that cannot be trusted or used: corrupt, edited, of another dataset, locked, unwritable.
+
+    >>> import dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> dx.Ledger.open("no/such/folder/ledger.db", policy)
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.LedgerError: no/such/folder/ledger.db · no such file or directory
+      → make the directory, or correct the path
+    """
 
     exit_code = 7
 
 
 class NotVerified(DxError):
-    """A plan, release or ledger file that does not hold what it says: edited, damaged, or never right."""
+    """A plan, release or ledger file that does not hold what it says: edited, damaged, or never right.
+
+    >>> from dxprivacy import verify
+    >>> list(verify.verify_data({"format": "made up"}))
+    Traceback (most recent call last):
+        ...
+    dxprivacy.errors.NotVerified: format · neither a plan nor a release of this version
+    """
 
     exit_code = 8
 
 
 class Undecided(DxError):
-    """A file of which not everything can be verified here; that says nothing about whether it is right."""
+    """A file of which not everything can be verified here; that says nothing about whether it is right.
+
+    >>> print(Undecided("too large for the memory of this machine", where="verify"))
+    verify · too large for the memory of this machine
+    """
 
     exit_code = 9
 
 
 class Unexpected(DxError):
-    """What should not have happened: a bug of ours. Its own text is withheld, for it may quote data."""
+    """What should not have happened: a bug of ours. Its own text is withheld, for it may quote data.
+
+    >>> print(Unexpected("this is a bug", hints=[("dxp --debug …", "shows where")]))
+    this is a bug
+      → dxp --debug …   shows where
+    """
 
 
 def listed_instead(word: str, known: Iterable[str], most: int = 8) -> list[Hint]:

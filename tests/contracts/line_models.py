@@ -5,7 +5,8 @@ from fractions import Fraction
 from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
-from dxprivacy.metrics import AttributeSum, alone
+from dxprivacy.metrics import alone
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
 

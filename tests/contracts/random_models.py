@@ -16,7 +16,9 @@ from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.series import Series
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError
-from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, alone
+from dxprivacy.metrics import Metric, alone
+from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import (

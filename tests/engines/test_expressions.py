@@ -84,7 +84,7 @@ def applied(node, inner):
                 return None
             if isinstance(inner, float) and not math.isfinite(inner):
                 return None
-            return int(inner) if abs(int(inner)) < 1 << (127 if wide else 63) else None
+            return int(inner) if abs(int(inner)) < (10**38 if wide else 1 << 63) else None
         case ex.ToReal():
             number = float(inner)
             return None if isinstance(inner, str) and math.isinf(number) else number

@@ -4,6 +4,7 @@ import math
 import random
 from decimal import Decimal
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -14,8 +15,10 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.errors import DataError, PolicyError
+from dxprivacy.model.people import People
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
+from engines.servers import postgres
 
 RATES = Values(
     name="rate",
@@ -129,3 +132,59 @@ def test_whole_numbers_can_never_hold_decimals(tmp_path):
 def test_a_version_is_still_told_as_it_is_written():
     text = 'title = "T"\ndataset = "t"\nversion = {}\n[attributes.sex]\nvalues = ["M"]\nepsilon = 1'
     assert [Policy.parse(text.format(v)).version for v in ("1.10", "1.0", "1", '"1.1"')] == ["1.10", "1.0", "1", "1.1"]
+
+
+LONGEST = "9" * 38
+NEAR = Values(name="rate", values=(LONGEST, f"-{LONGEST}", str(int(1e38)), str(int(np.float32(1e38))), "7"))
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet", "postgres", pytest.param("spark", marks=pytest.mark.spark)])
+def test_the_longest_whole_numbers_that_count_are_the_same_on_every_engine(kind, tmp_path):
+    doubles = [1e38, math.nextafter(1e38, math.inf), -1e38, 1.5e38, 2.0**127, -(2.0**127), 1e39, 7.0]
+    data = build(kind, {"rate": (pa.float64(), doubles)}, tmp_path)
+    assert open_source(data).count(Universe([NEAR])).counts.tolist() == [0, 0, 1, 0, 1, 6]
+    data = build(kind, {"rate": (pa.float32(), [1e38, 1.5e38, 7.0])}, tmp_path)
+    assert open_source(data).count(Universe([NEAR])).counts.tolist() == [0, 0, 0, 1, 1, 1]
+    exact = [Decimal(LONGEST), Decimal(f"-{LONGEST}"), Decimal(7)]
+    data = build(kind, {"rate": (pa.decimal128(38, 0), exact)}, tmp_path)
+    assert open_source(data).count(Universe([NEAR])).counts.tolist() == [1, 1, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("native", ["HUGEINT", "UHUGEINT", "DOUBLE", "numeric", "float8"])
+def test_whole_numbers_that_are_longer_are_no_keys_on_any_engine(native, tmp_path):
+    numbers = [10**38, 10**38 + 1, 2**127 - 1, 7]
+    if native.islower():
+        given = postgres().table({"k": (native, numbers), "rate": ("int", [7] * len(numbers))})
+    else:
+        given = f"{tmp_path / 'k.duckdb'}::t"
+        with duckdb.connect(tmp_path / "k.duckdb") as con:
+            con.execute(
+                f"CREATE TABLE t AS SELECT CAST(x AS {native}) AS k, 7 AS rate FROM (SELECT unnest($1) AS x)",
+                [[str(number) for number in numbers]],
+            )
+    # 10^38 as a float64 has 38 digits, and is a key
+    keys = 2 + (native in ("DOUBLE", "float8"))
+    whose = Universe([NEAR], people=People(("k",), at_most=1))
+    assert open_source(given).people(whose) == keys
+
+
+@pytest.mark.parametrize("kind", ["arrow", "duckdb", "postgres"])
+def test_longer_values_are_refused_for_columns_of_numbers_and_found_in_text(kind, tmp_path):
+    long = Universe([Values(name="rate", values=("7", "1" + "0" * 38))])
+    for declared, entry in ((pa.float64(), 7.0), (pa.decimal128(38, 0), Decimal(7)), (pa.int64(), 7)):
+        source = open_source(build(kind, {"rate": (declared, [entry])}, tmp_path))
+        with pytest.raises(DataError, match="the policy needs text, for values of more than 38 digits"):
+            source.check(long)
+    written = build(kind, {"rate": (pa.string(), ["7", "1" + "0" * 38, "1" + "0" * 39])}, tmp_path)
+    assert open_source(written).count(long).counts.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet", "postgres", pytest.param("spark", marks=pytest.mark.spark)])
+def test_listed_texts_that_a_column_can_never_hold_stop_nothing(kind, tmp_path):
+    """Places go on behind hundreds of words; half of a pair of UTF-16 stands in no table."""
+    listed = Universe([Values(name="rate", values=(*(f"w{k}" for k in range(300)), chr(0xD800), "1.5", "2"))])
+    for declared in (pa.float64(), pa.decimal128(9, 2), pa.int64(), pa.string()):
+        entries = {pa.int64(): [2, 2], pa.string(): ["2", "2"]}.get(declared, [1.5, 2])
+        entries = [Decimal(str(x)) for x in entries] if pa.types.is_decimal(declared) else entries
+        counts = open_source(build(kind, {"rate": (declared, entries)}, tmp_path)).count(listed).counts
+        assert counts[-3:].tolist() == ([1, 1, 0] if 1.5 in entries else [0, 2, 0])

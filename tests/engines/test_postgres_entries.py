@@ -140,7 +140,7 @@ def test_settings_of_a_user_change_nothing():
         "ALTER ROLE peculiar SET DateStyle = 'SQL, DMY'",
         "ALTER ROLE peculiar SET extra_float_digits = '-15'",
         "ALTER ROLE peculiar SET standard_conforming_strings = off",
-        "ALTER ROLE peculiar SET search_path = strange, public",
+        "ALTER ROLE peculiar SET search_path = strange, pg_catalog, public",
         "CREATE SCHEMA IF NOT EXISTS strange",
         "CREATE OR REPLACE FUNCTION strange.octet_length(text) RETURNS int LANGUAGE sql AS 'SELECT 0'",
         "CREATE OR REPLACE FUNCTION strange.floor(float8) RETURNS float8 LANGUAGE sql AS 'SELECT 0::float8'",

@@ -8,10 +8,13 @@ import sys
 import threading
 import time
 
+import psycopg
 import pytest
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
+from dxprivacy.engines.postgres.address import address
+from dxprivacy.engines.postgres.failures import refusal
 from dxprivacy.errors import DataError
 from engines.servers import Postgres, postgres
 
@@ -269,3 +272,83 @@ def test_nothing_can_be_written_through_a_source():
     with pytest.raises(DataError):
         open_source(f"{server.uri}::erasing", file=FileFormat(rows_are_records=True)).count(UNIVERSE)
     assert server.execute("SELECT count(*) FROM kept") == [(1,)]
+
+
+def test_who_waits_for_a_lock_is_told_so_once(data, caplog):
+    source, table = open_source(data), data.rpartition("::")[2]
+    with postgres().connect() as con:
+        con.autocommit = False
+        con.execute(f'LOCK TABLE "{table}" IN ACCESS EXCLUSIVE MODE')
+        threading.Timer(3, con.rollback).start()
+        assert source.count(UNIVERSE).counts.tolist() == [1, 1, 1]
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "dxprivacy.notices"]
+    assert told == f"waiting for postgres::{table}: somebody changes the table, and holds a lock on it"
+    caplog.clear()
+    assert source.count(UNIVERSE).counts.tolist() == [1, 1, 1]
+    assert not caplog.records
+
+
+def test_a_patience_of_the_users_own_is_kept(data):
+    source = open_source(data.replace("?host=", "?options=-clock_timeout%3D200ms&host="))
+    with postgres().connect() as con:
+        con.autocommit = False
+        con.execute(f'LOCK TABLE "{data.rpartition("::")[2]}" IN ACCESS EXCLUSIVE MODE')
+        with pytest.raises(DataError, match="locked by somebody else"):
+            source.count(UNIVERSE)
+        con.rollback()
+
+
+def test_no_setting_of_ours_outlives_its_transaction(data, monkeypatch):
+    """Behind a pooler the connection is somebody else's next; and nothing on it is prepared by name."""
+    seen = []
+    real = psycopg.connect
+
+    class Kept:
+        def __init__(self, con):
+            self._con = con
+
+        def __enter__(self):
+            return self._con
+
+        def __exit__(self, *_):
+            self._con.execute("ROLLBACK")
+            path = self._con.execute("SELECT current_setting('search_path'), current_setting('TimeZone')").fetchone()
+            prepared = self._con.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+            seen.append((*path, *prepared))
+            self._con.close()
+
+    monkeypatch.setattr(psycopg, "connect", lambda *given, **how: Kept(real(*given, **how)))
+    before = postgres().execute("SELECT current_setting('search_path'), current_setting('TimeZone')")
+    assert open_source(data).count(UNIVERSE).counts.tolist() == [1, 1, 1]
+    assert set(seen) == {(*before[0], 0)}
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (
+            psycopg.errors.ProtocolViolation("not allowed: secret-name"),
+            "does not allow transactions",
+        ),
+        (psycopg.OperationalError("FATAL:  unsupported startup parameter: options"), "does not take options"),
+    ],
+)
+def test_a_pooler_that_is_set_otherwise_is_named(error, what):
+    told = refusal(error, address("service=survey::people"))
+    assert what in told.what
+    assert "secret-name" not in str(told)
+
+
+def test_types_of_temporary_tables_do_not_come_before_the_servers_own():
+    from dxprivacy.engines.postgres.connection import UsersOwn, begin
+
+    with postgres().connect() as con:  # as a pooler hands it over, with what another client left behind
+        con.autocommit = True
+        con.execute("CREATE TEMP TABLE text (x int)")
+        con.execute("CREATE TEMP TABLE pg_class (x int)")
+        begin(con, UsersOwn([], False, False), all_rows=True)
+        assert con.execute("SELECT 'a'::text, (SELECT count(*) > 0 FROM pg_class)").fetchone() == ("a", True)
+        assert con.execute("SHOW search_path").fetchone() == ("pg_catalog, pg_temp",)
+        assert con.execute("SHOW row_security").fetchone() == ("off",)
+        assert con.execute("SHOW statement_timeout").fetchone() == ("1h",)
+        con.execute("ROLLBACK")

@@ -10,6 +10,7 @@ import dxprivacy as dx
 from dxprivacy.cli.pages import command_line
 from dxprivacy.engines import open_source
 from dxprivacy.engines.postgres.address import address
+from dxprivacy.engines.sql.query import Counting
 from dxprivacy.errors import DataError
 from dxprivacy.model.file_format import FileFormat
 from engines.servers import Postgres, postgres
@@ -182,8 +183,27 @@ def test_a_table_that_is_not_there_is_refused_with_those_that_are(server):
 def test_a_name_that_means_two_tables_is_refused(server):
     server.execute('DROP SCHEMA IF EXISTS "a.b" CASCADE', 'CREATE SCHEMA "a.b"', 'CREATE TABLE "a.b".c (sex text)')
     server.execute("DROP SCHEMA IF EXISTS a CASCADE", "CREATE SCHEMA a", 'CREATE TABLE a."b.c" (sex text)')
-    with pytest.raises(DataError, match="2 tables have this name"):
+    server.execute("""INSERT INTO "a.b".c VALUES ('M')""", """INSERT INTO a."b.c" VALUES ('F')""")
+    with pytest.raises(DataError, match="2 tables have this name") as caught:
         open_source(f"{server.uri}::a.b.c")
+    assert '"a.b"."c"' in str(caught.value)
+    server.execute("DROP TABLE IF EXISTS public.c", "CREATE TABLE public.c (sex text)")  # which a bare name means
+    for quoted in ('"a.b".c', '"a.b"."c"'):
+        assert counts(f"{server.uri}::{quoted}") == [1, 0, 0]
+    for quoted in ('a."b.c"', '"a"."b.c"'):
+        assert counts(f"{server.uri}::{quoted}") == [0, 1, 0]
+    for quoted in ('"a.b.c"', '"A".b.c', '"b.c"'):
+        with pytest.raises(DataError, match="no table"):
+            open_source(f"{server.uri}::{quoted}")
+
+
+def test_names_in_quotes_may_hold_what_an_address_is_made_of(server):
+    server.execute(
+        'DROP SCHEMA IF EXISTS "x::y" CASCADE', 'CREATE SCHEMA "x::y"', 'CREATE TABLE "x::y"."p/q""r]" (sex text)'
+    )
+    path = f"{server.uri}&options=-csearch_path%3D%22x%3A%3Ay%22"
+    assert counts(f'{server.uri}::"x::y"."p/q""r]"') == counts(f'{path}::"p/q""r]"') == [0, 0, 0]
+    assert counts(f'{path.replace("x%3A%3Ay", "survey")}::"people"') == [1, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -272,10 +292,10 @@ def test_a_table_cannot_be_replaced_between_its_schema_and_its_rows(server, monk
     from dxprivacy.engines.postgres import tables
 
     server.execute("DROP TABLE IF EXISTS survey.held", "CREATE TABLE survey.held AS SELECT * FROM survey.people")
-    begin, tried = tables.begin, []
+    begin, tried = tables.begin_locked, []
 
-    def altered(con, rows, *, lockable):
-        begin(con, rows, lockable=lockable)
+    def altered(con, own, rows, name, **how):
+        begin(con, own, rows, name, **how)
         with server.connect() as other:
             other.execute("SET lock_timeout = '200ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
@@ -283,15 +303,15 @@ def test_a_table_cannot_be_replaced_between_its_schema_and_its_rows(server, monk
         tried.append(rows)
 
     source = open_source(f"{server.uri}::survey.held")
-    monkeypatch.setattr(tables, "begin", altered)
+    monkeypatch.setattr(tables, "begin_locked", altered)
     assert source.count(SEX).counts.tolist() == [1, 2, 1]
     assert tried
 
-    def replaced(con, rows, *, lockable):
+    def replaced(con, own, rows, name, **how):
         server.execute("DROP TABLE survey.held", "CREATE TABLE survey.held AS SELECT * FROM survey.people LIMIT 1")
-        begin(con, rows, lockable=lockable)
+        begin(con, own, rows, name, **how)
 
-    monkeypatch.setattr(tables, "begin", replaced)
+    monkeypatch.setattr(tables, "begin_locked", replaced)
     with pytest.raises(DataError, match="the table was replaced just now"):
         source.count(SEX)
 
@@ -321,3 +341,35 @@ def test_the_oldest_version_that_we_promise_counts_alike():
             entries.require_agreement(open_source(sent), given, entries.COLUMNS[kind][1])
     finally:
         old.stop()
+
+
+def test_hundreds_of_listed_attributes_are_counted_without_a_join_each(server, monkeypatch):
+    """The server plans joins for seconds, then minutes, and five hundred of them took all its memory."""
+    asked, cells = [], Counting.cells
+    monkeypatch.setattr(Counting, "cells", lambda *given: asked.append(cells(*given)) or asked[-1])
+    entries = [["M", "F", "x"][k % 3] for k in range(300)]
+    given = server.table({f"c{k}": ("text", [entry, "M"]) for k, entry in enumerate(entries)})
+    listed = [dx.Values(name=f"a{k}", column=f"c{k}", values=("M", "F")) for k in range(300)]
+    long = dx.Values(name="long", column="c0", values=("M", *map(str, range(1000))))
+    counted = open_source(given).count(dx.Universe([*listed, long]))
+    for axis, entry in enumerate([*entries, "M"]):
+        table = counted.over([axis])
+        found = [0] * 3
+        for place, n in zip(table.along(axis).tolist(), table.counts.tolist(), strict=True):
+            found[place] += n
+        assert found == {"M": [2, 0, 0], "F": [1, 1, 0], "x": [1, 0, 1]}[entry]
+    assert asked[0].count("LEFT JOIN") == 32
+    assert "LEFT JOIN domain_r300" in asked[0]  # the longest list is looked up by a hash
+
+
+def test_more_columns_than_a_server_selects_at_once_are_refused_before_anything_is_spent(server):
+    given = server.table({f"c{k}": ("int", [1, 2]) for k in range(1000)})
+
+    def wide(n):
+        return dx.Universe([dx.Integers(name=f"a{k}", column=f"c{k % 1000}", low=0, high=3) for k in range(n)])
+
+    source = open_source(given)
+    source.check(wide(1600))
+    assert source.count(wide(1600)).total == 2
+    with pytest.raises(DataError, match=r"reads 1,660 columns, and the server selects at most 1,664 at once"):
+        source.check(wide(1660))

@@ -104,6 +104,15 @@ try:
     open_source(sys.argv[1] + "::nobody")
 except DataError as error:
     assert "no such table" in error.what
+frame, key = session.range(1), "spark.sql.parquet.datetimeRebaseModeInRead"
+session.conf.set(key, "EXCEPTION")
+for given in (frame, sys.argv[1] + "::people"):
+    try:
+        open_source(given)
+        raise AssertionError("a setting by which a row decides")
+    except DataError as error:
+        assert f"setting {key} is EXCEPTION" in error.what, error
+session.conf.unset(key)
 os.killpg(int(sys.argv[2]), signal.SIGKILL)
 begun = time.monotonic()
 try:
@@ -201,3 +210,41 @@ def test_ctrl_c_cancels_the_job_on_the_cluster_too():
     done = run(INTERRUPTED)
     assert "interrupted" in done.stdout
     assert "still running: 0" in done.stdout
+
+
+OF_HIVE = """
+import sys
+from pyspark.sql import SparkSession
+import dxprivacy as dx
+from dxprivacy.engines import open_source
+from dxprivacy.errors import DataError
+from dxprivacy.model.file_format import FileFormat
+session = (
+    SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    .config("spark.sql.warehouse.dir", sys.argv[1])
+    .config("spark.hadoop.javax.jdo.option.ConnectionURL", "jdbc:derby:memory:metastore;create=true")
+    .enableHiveSupport().getOrCreate()
+)
+session.sparkContext.setLogLevel("OFF")
+universe = dx.Universe([dx.Values(name="v", values=("a", "b"))])
+for kind in ("parquet", "orc", "textfile", "sequencefile", "rcfile", "avro"):
+    session.sql(f"CREATE TABLE of_{kind} (v STRING, w STRING) STORED AS {kind}")
+    session.createDataFrame([("a", "x\\nb\\nb"), ("b", "y")], "v string, w string").write.insertInto(f"of_{kind}")
+    try:
+        found = open_source(f"spark:of_{kind}").count(universe).counts.tolist()
+        assert found == [1, 1, 0], (kind, found)
+        print("read", kind)
+    except DataError as error:
+        assert "neither as Parquet nor as ORC" in error.what, error
+        open_source(f"spark:of_{kind}", file=FileFormat(rows_are_records=True))
+        print("refused", kind)
+"""
+
+
+def test_tables_of_hive_are_read_where_every_row_is_stored_by_itself(tmp_path):
+    told = run(OF_HIVE, str(tmp_path / "warehouse")).stdout.splitlines()
+    assert told == [
+        "read parquet",
+        "read orc",
+        *(f"refused {k}" for k in ("textfile", "sequencefile", "rcfile", "avro")),
+    ]

@@ -1,6 +1,7 @@
 """Every entry that a Spark column can hold counts where Python's reader puts it, or the schema is refused."""
 
 import random
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +21,11 @@ from dirty_entries import (
     require_agreement,
 )
 from every_type import TEXTS, WHOLES
+from test_coordinates import HOME
 
 from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
+from dxprivacy.engines.sql.query import Counting
 from dxprivacy.model.universe import Universe
 from engines.engine_kinds import build
 from engines.servers import spark, spark_frame
@@ -131,3 +134,44 @@ def test_others_and_distinct_texts_are_told_to_the_curator(tmp_path):
     assert dict(others.entries) == {("?",): 2, ("x",): 1, (None,): 1}
     assert source.distinct("x", 10) == {"M", "F", "?", "x"}
     assert source.distinct("x", 2) is None
+
+
+def test_words_that_are_reserved_may_not_be_names_and_matter_nowhere(tmp_path):
+    session = spark()
+    session.conf.set("spark.sql.ansi.enforceReservedKeywords", "true")
+    try:
+        (tmp_path / "kept").mkdir()
+        kept_rows.test_people_are_told_from_one_another_where_that_is_asked("spark", "one", tmp_path / "kept")
+        test_others_and_distinct_texts_are_told_to_the_curator(tmp_path)
+        test_random_tables_agree_with_the_slow_reference("text and whole numbers", tmp_path)
+        columns = {
+            "lat": (pa.float64(), [52.5, 0.0]),
+            "lon": (pa.float64(), [13.4, 0.0]),
+            "x": (pa.string(), ["M", ""]),
+        }
+        found = open_source(build("spark", columns, tmp_path)).count(Universe([HOME]))
+        assert found.counts.sum() == 2
+    finally:
+        session.conf.unset("spark.sql.ansi.enforceReservedKeywords")
+
+
+def test_many_lists_are_written_into_the_query_and_mean_the_same(tmp_path, monkeypatch):
+    """A join for each took a second, and more than a hundred of them failed."""
+    asked, cells = [], Counting.cells
+    monkeypatch.setattr(Counting, "cells", lambda *given: asked.append(cells(*given)) or asked[-1])
+    tenths = [None if x is None else Decimal(x) for x in ("0.1", "1.5", "17", None, "0.00001", "3")]
+    entries = {
+        "t": (pa.string(), ["M", "é", "m", None, "'", "x"]),
+        "f": (pa.float64(), [0.1, 1.5, 17.0, float("nan"), 1e-5, None]),
+        "s": (pa.float32(), [0.1, 1.5, 17.0, None, 1e-5, 3.0]),
+        "d": (pa.decimal128(20, 5), tenths),
+        "i": (pa.int32(), [17, 18, None, 0, 1, 2]),
+        "b": (pa.bool_(), [True, False, None, True, True, False]),
+    }
+    listed = ("M", "é", "'", "0.1", "1.5", "17", "0.00001", "true", chr(0xD800))
+    short = [Values(name=f"{c}{k}", column=c, values=listed[k % 2 :]) for k in range(3) for c in entries]
+    universe = Universe([Values(name="long", column="t", values=("é", *map(str, range(300)))), *short])
+    there, here = (open_source(build(kind, entries, tmp_path)).count(universe) for kind in ("spark", "arrow"))
+    assert occupied(there) == occupied(here)
+    assert asked[0].count("LEFT JOIN") == 8
+    assert "{domain_r0}" in asked[0]  # the longest one

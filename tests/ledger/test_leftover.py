@@ -20,7 +20,10 @@ from dxprivacy.errors import QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import bracket
 from dxprivacy.ledger.leftover import Leftover
-from dxprivacy.metrics import AttributeMax, AttributeSum, Constant, alone, with_absent
+from dxprivacy.metrics import alone, with_absent
+from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.metrics.product import AttributeSum
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import gather
 

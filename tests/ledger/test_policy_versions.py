@@ -18,7 +18,8 @@ from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.versions import Version
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import AttributeSum, alone
+from dxprivacy.metrics import alone
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import matrix
 from ledger.upgrade_cases import AGE, PLACES, REGION, SEX, Case, plain, policy

@@ -10,9 +10,9 @@ from dxprivacy import metrics
 from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.values import Values
-from dxprivacy.metrics import AttributeSum
 from dxprivacy.metrics.alone import discrete, placed, thresholded
 from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.model.universe import Universe
 
 KINDS = ("euclidean", "great-circle", "manhattan", "chebyshev")

@@ -27,9 +27,9 @@ from dxprivacy.exact.normal import below
 from dxprivacy.ledger.leftover import Leftover
 from dxprivacy.mechanisms.laplace.planner import make_plan, prepare
 from dxprivacy.mechanisms.laplace.side_by_side import compare_methods
-from dxprivacy.metrics import AttributeSum
 from dxprivacy.metrics.alone import discrete
 from dxprivacy.metrics.points import PLACES, Euclidean
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import gather
 from dxprivacy.verify import reading, verify_data

@@ -15,7 +15,8 @@ from dxprivacy.accounting.certificate import certify
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.numbers import round_down, round_up
-from dxprivacy.metrics import GreatCircle, WithOther
+from dxprivacy.metrics.other import WithOther
+from dxprivacy.metrics.points import GreatCircle
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, *(pytest.param(k, marks=pytest.mark.soak) for k in range(4, 10))])

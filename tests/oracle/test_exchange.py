@@ -14,7 +14,8 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import AttributeSum, alone
+from dxprivacy.metrics import alone
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
 

@@ -20,7 +20,9 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import SeparatesIdentical
 from dxprivacy.mechanisms.laplace.constraints import constraints
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import AttributeSum, Constant, alone
+from dxprivacy.metrics import alone
+from dxprivacy.metrics.product import AttributeSum
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
 from dxprivacy.verify.exchange import never_more as verified_bound

@@ -11,10 +11,12 @@ from dxprivacy.accounting import closest, max_ratio
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
-from dxprivacy.metrics import AttributeSum, Capped, Constant, Scaled, Together, WithAbsent, WithOther
 from dxprivacy.metrics import base as metrics_base
+from dxprivacy.metrics.combine import Capped, Scaled, Together
+from dxprivacy.metrics.other import WithAbsent, WithOther
 from dxprivacy.metrics.points import Euclidean, GreatCircle, Minkowski
-from dxprivacy.metrics.simple import Line
+from dxprivacy.metrics.product import AttributeSum
+from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.model.blocks import AlongAxis, Explicit, Factor, OneHot
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload

@@ -15,7 +15,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.laplace.noise_law import variance
-from dxprivacy.research import bias, families, mwem_errors, plain_dp, strategies, thresholds, us_places
+from dxprivacy.research import bias, families, mwem_errors, personal, plain_dp, strategies, thresholds, us_places
 from dxprivacy.research.experiment import Settings, Table, experiment
 from dxprivacy.research.figures import FIGURES, NAMES, chosen
 
@@ -144,6 +144,31 @@ def test_both_baselines():
         if m.queries == 1:  # one query: plain DP at our worst case has our noise
             assert m.loose == pytest.approx(1)
             assert m.exposed == pytest.approx(m.strict)
+
+
+def test_stretching_and_sampling_win_with_few_strict_records_and_lose_with_many():
+    """One universe; that no baseline is better than a plan where it counts everybody in full is a theorem."""
+    found = personal.measure(SETTINGS, 0)
+    outcome = experiment("personal").conclude(SETTINGS, [found])
+    for setting in personal.SETTINGS:
+        ours = found[setting, "ours", 1]
+        assert ours <= found[setting, "plain", 1] * (1 + 1e-9)
+        for method in ("stretching", "sampling"):
+            assert found[setting, method, 1] < ours < found[setting, method, 3_000] / 10
+            assert 10 < outcome.facts[f"{setting}_{method}_wins_up_to"] < 300
+        best = [found[setting, "best", many] for many in personal.MANY]
+        assert best == sorted(best)
+        assert all(b <= found[setting, "sampling", many] for b, many in zip(best, personal.MANY, strict=True))
+    assert found["person", "best", 3_000] == pytest.approx(found["person", "ours", 1])  # t = the smallest budget
+
+
+def test_personal_the_budget_of_a_group_is_what_its_count_costs():
+    """By person: 1/ε of the strict group decides, whatever the method; the data sets have as many records as said."""
+    here = personal.setting(SETTINGS, 0, "person")
+    assert dx.sensitivity(here.rows, here.metric).upper == 10
+    for many in personal.MANY:
+        data = here.records(many)
+        assert (data.sum(), data[:2].sum()) == (personal.RECORDS, many)
 
 
 def test_gains_by_family_are_never_below_1_and_large_for_smooth_queries():

@@ -12,7 +12,7 @@ import dxprivacy as dx
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError, MetricError, QuestionError, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.metrics import WithAbsent
+from dxprivacy.metrics.other import WithAbsent
 from dxprivacy.model.recipes import Ratio
 
 POLICY = """

@@ -14,7 +14,7 @@ def output(name: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("example", "page"), [("correlation.py", "correlation.md")])
+@pytest.mark.parametrize(("example", "page"), [("correlation.py", "correlation.md"), ("blowfish.py", "blowfish.md")])
 def test_a_page_quotes_its_example(example, page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert output(example).strip() in text

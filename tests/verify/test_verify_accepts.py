@@ -27,7 +27,8 @@ from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, Un
 from dxprivacy.mechanisms.laplace.answers import build_release
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import Capped, Line
+from dxprivacy.metrics.combine import Capped
+from dxprivacy.metrics.simple import Line
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import gather

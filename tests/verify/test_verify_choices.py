@@ -17,7 +17,8 @@ from dxprivacy.accounting import largest_loss as ours_largest
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.errors import NotVerified, Undecided
 from dxprivacy.ledger import Ledger
-from dxprivacy.metrics import Constant, with_absent
+from dxprivacy.metrics import with_absent
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import gather
 from dxprivacy.questions.strategy_rows import Picked

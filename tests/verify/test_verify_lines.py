@@ -13,7 +13,8 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotVerified, Undecided
 from dxprivacy.files.canonical import sealed
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import Constant, attributes
+from dxprivacy.metrics import attributes
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import gather, mean_of, ranges, table
 from dxprivacy.verify import certificate, directions, verify_data

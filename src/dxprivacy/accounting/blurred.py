@@ -23,10 +23,12 @@ from dxprivacy.accounting.told_apart import closest_told_apart
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.normal import STEPS, apart_at_most
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent, WithOther, present
+from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.combine import Capped, Scaled, Together
 from dxprivacy.metrics.distances import RADIUS_KM
+from dxprivacy.metrics.other import WithAbsent, WithOther, present
 from dxprivacy.metrics.points import Places
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import Blurred
 from dxprivacy.model.workload import Workload
 from dxprivacy.trees.embedding import Embedding

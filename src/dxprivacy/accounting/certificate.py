@@ -13,7 +13,13 @@ from dxprivacy.metrics import Metric
 
 @dataclass(frozen=True)
 class Certificate:
-    """`L(i, j) <= ratio * d(i, j)` for every pair, exactly; tightest at `witness`, by the named rule."""
+    """`L(i, j) <= ratio * d(i, j)` for every pair, exactly; tightest at `witness`, by the named rule.
+
+    >>> import dxprivacy as dx
+    >>> certificate = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1)).certificate
+    >>> certificate.ratio, certificate.witness
+    (Fraction(1, 1), (1, 2))
+    """
 
     ratio: Exact
     witness: tuple[int, int] | None

@@ -6,8 +6,9 @@ import numpy as np
 
 from dxprivacy.accounting.walks import closest_in_space
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.metrics import Constant, Metric
+from dxprivacy.metrics import Metric
 from dxprivacy.metrics.base import BLOCK, Pairs
+from dxprivacy.metrics.simple import Constant
 
 _DENSE_CLASSES = 2_000
 _FEW_CLASSES = 256

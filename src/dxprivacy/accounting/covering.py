@@ -31,8 +31,10 @@ from dxprivacy.accounting.moves import Cover, Loose, Move, Own
 from dxprivacy.accounting.walks import MAX_WALKED, Walk, space_of
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.metrics import Constant, Line, Metric, PseudoMetric, WithAbsent, WithOther, all_pairs
-from dxprivacy.metrics.base import BLOCK, Pairs
+from dxprivacy.metrics import Metric, PseudoMetric
+from dxprivacy.metrics.base import BLOCK, Pairs, all_pairs
+from dxprivacy.metrics.other import WithAbsent, WithOther
+from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.terms import Term, Terms
 from dxprivacy.model.universe import Universe

@@ -15,7 +15,8 @@ from dxprivacy.accounting.declared_rows import DeclaredRows
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact, exact
-from dxprivacy.metrics import Constant, Metric, PseudoMetric
+from dxprivacy.metrics import Metric, PseudoMetric
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.terms import Terms
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.metrics import Constant, Metric, WithOther
+from dxprivacy.metrics import Metric
 from dxprivacy.metrics.base import Pairs
+from dxprivacy.metrics.other import WithOther
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.terms import Term
 

@@ -4,7 +4,10 @@ import math
 from collections.abc import Container
 
 from dxprivacy.errors import NotCertified
-from dxprivacy.metrics import AttributeSum, Constant, Metric, WithAbsent, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import WithAbsent, present
+from dxprivacy.metrics.product import AttributeSum
+from dxprivacy.metrics.simple import Constant
 
 
 def only_along(metric: Metric, axes: Container[int]) -> Metric:

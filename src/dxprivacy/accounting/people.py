@@ -23,7 +23,9 @@ from dxprivacy.accounting.told_apart import closest_told_apart
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import Constant, Extreme, Metric, present
+from dxprivacy.metrics import Extreme, Metric
+from dxprivacy.metrics.other import present
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import PeopleTable
 from dxprivacy.model.workload import Workload
 

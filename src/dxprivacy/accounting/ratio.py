@@ -20,8 +20,10 @@ from dxprivacy.errors import MetricError, NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.checked import highest, numbers_only
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import Constant, Metric, PseudoMetric, all_pairs, present
-from dxprivacy.metrics.base import BLOCK, Pairs
+from dxprivacy.metrics import Metric, PseudoMetric
+from dxprivacy.metrics.base import BLOCK, Pairs, all_pairs
+from dxprivacy.metrics.other import present
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.terms import Part, Terms
 
 _TINIEST = 2.0**-1074  # no float above 0 is smaller
@@ -34,6 +36,11 @@ class Bound:
 
     `rule` names the argument why looking at few pairs was enough.  For rational metrics under an exact rule
     `upper == lower`.
+
+    >>> import dxprivacy as dx
+    >>> bound = dx.sensitivity([[0, 1, 5]], dx.metrics.line(3, 1))  # the largest |q_i - q_j| / d(i, j)
+    >>> bound.upper, bound.witness, bound.exact
+    (Fraction(4, 1), (1, 2), True)
     """
 
     upper: Exact
@@ -51,6 +58,11 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     """The largest loss(i, j) / d(i, j) over all pairs, d infinite asking for nothing and 0/0 for nothing.
 
     A pair at distance 0 that the loss separates makes it infinite.
+
+    >>> import dxprivacy as dx
+    >>> plan = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1), share="50%")
+    >>> max_ratio(plan.cost, plan.metric).upper  # what the plan spends, as a part of the policy
+    Fraction(1, 2)
     """
     with numbers_only():
         return _max_ratio(loss, metric)

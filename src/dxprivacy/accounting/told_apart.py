@@ -13,8 +13,10 @@ import numpy as np
 from dxprivacy.accounting.closest import closest_between
 from dxprivacy.accounting.walks import closest_apart
 from dxprivacy.exact.arrays import Bools, Floats, Ints
-from dxprivacy.metrics import Constant, Extreme, Metric, WithAbsent, WithOther
+from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.base import Pairs
+from dxprivacy.metrics.other import WithAbsent, WithOther
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import Block, joint_classes
 from dxprivacy.model.workload import Workload
 

@@ -35,6 +35,11 @@ class GroupLoss:
     """How far two data sets can be told apart: by at most the factor e^upper, and no bound of this kind is below lower.
 
     `moves` is a cheapest way: (from cell, to cell, how many records).
+
+    >>> import dxprivacy as dx
+    >>> loss = dx.group_loss(dx.metrics.line(4, 1), [2, 0, 0, 0], [0, 1, 0, 1])  # two records move by 1 and by 3
+    >>> loss.upper, loss.replacements, loss.moves
+    (Fraction(4, 1), 2, ((0, 1, 1), (0, 3, 1)))
     """
 
     upper: Exact

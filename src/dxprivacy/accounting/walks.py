@@ -14,8 +14,9 @@ from itertools import pairwise as neighbours
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints, read_only
-from dxprivacy.metrics import Metric, PseudoMetric, WithOther
+from dxprivacy.metrics import Metric, PseudoMetric
 from dxprivacy.metrics.base import BLOCK, Pairs
+from dxprivacy.metrics.other import WithOther
 from dxprivacy.model.blocks import Block, MatrixRows, OneHot, Rows
 from dxprivacy.model.terms import Part, Term
 from dxprivacy.model.universe import Universe

@@ -12,7 +12,8 @@ from dxprivacy.accounting.flat import PRESENCE, Flat
 from dxprivacy.accounting.wholes import whole_of
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import Metric, WithAbsent, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import WithAbsent, present
 from dxprivacy.model.terms import Part, Terms
 from dxprivacy.model.workload import Workload
 

@@ -31,7 +31,15 @@ _MOST_DIGITS = 400
 
 @dataclass(frozen=True)
 class Property:
-    """A public fact about each point, such as its state or its elevation; numbers where all entries are numbers."""
+    """A public fact about each point, such as its state or its elevation; numbers where all entries are numbers.
+
+    >>> import dxprivacy as dx
+    >>> homes = dx.Points(
+    ...     name="home", ids=("a", "b"), coordinates=[[0, 0], [3, 4]], facts=(Property("height", ("9", "12"), "m"),)
+    ... )
+    >>> homes.facts[0].numbers
+    (Fraction(9, 1), Fraction(12, 1))
+    """
 
     name: str
     entries: tuple[str, ...]
@@ -74,6 +82,11 @@ class Attribute(OneLine, ABC):
     place of an entry is the index of its value), and what the digest of a universe covers (`spec`, and back:
     `own_arguments`).  All else has an answer for values without numbers and order, and kinds that have them say so:
     `numbers` and `span`, `unit_step` and `order`, `hides`, `clamps`, and the words and groups for people.
+
+    >>> import dxprivacy as dx
+    >>> ages = dx.Integers(name="age", low=0, high=120)  # one of the kinds; all of them are attributes
+    >>> isinstance(ages, Attribute), ages.size, ages.label(17), ages.label(ages.find("other"))
+    (True, 122, '17', 'other')
     """
 
     name: str

@@ -28,6 +28,10 @@ class Points(Attribute):
     """Places with coordinates; further columns are public properties.
 
     `coordinates` are taken as exactly the given float64 numbers: (latitude, longitude) in degrees, or any plane.
+
+    >>> homes = Points(name="home", ids=("north", "south"), coordinates=[[53.5, 10.0], [48.1, 11.6]], has_other=False)
+    >>> homes.size, homes.label(1)
+    (2, 'south')
     """
 
     ids: tuple[str, ...]

@@ -5,16 +5,18 @@ every engine.  What does not match is `other`.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 
-from dxprivacy.errors import PolicyError
+from dxprivacy.errors import Hint, PolicyError
 
 _SAMPLE = re.compile("1(?P<thousands>[.,' \u00a0\u202f]?)234(?:(?P<decimal>[.,])5)?")
 _PIECES = {"Y": "([0-9]{4})", "m": "([0-9]{1,2})", "d": "([0-9]{1,2})", "f": "[0-9]{1,9}"} | dict.fromkeys(
     "HMS", "[0-9]{1,2}"
 )
+_TWO_DIGITS = [("[0-9]{1,2}", "[0-9]{2}"), ("[01]?", "[01]"), ("[0-5]?", "[0-5]")]
 _ISO = (
     r"[ \t]*([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?[ ]?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)?[ \t]*"
@@ -25,6 +27,33 @@ def _require_sound(written: str) -> None:
     """No server takes a NUL."""
     if "\0" in written:
         raise PolicyError("a format has no NUL in it", hints=['format = "%d.%m.%Y"'])
+
+
+def _patterns(written: str, pieces: dict[str, str], hints: list[Hint]) -> Iterator[tuple[str, str]]:
+    """The letter of each piece of a format (or nothing), and its pattern.
+
+    Where digits follow digits, one piece alone may have fewer of them: %f, or else the first.  So a text can be read in
+    one way only; of several, engines do not take the same.
+
+    >>> "".join(pattern for _, pattern in _patterns("%H%M:%S", {"H": "[01]?[0-9]", "M": "[0-5]?[0-9]", "S": "S"}, []))
+    '[01]?[0-9][0-5][0-9]:S'
+    """
+    _require_sound(written)
+    for run in re.findall(r"(?:%.|[0-9])+|[^%]|%$", written, re.DOTALL):
+        found = re.findall("%.|.", run, re.DOTALL)
+        letters = [piece[1:] if piece.startswith("%") else "" for piece in found]
+        for piece, letter in zip(found, letters, strict=True):
+            if piece.startswith("%") and letter not in pieces:
+                raise PolicyError(f"format has {piece[:2]!r}, which we do not know", hints=hints)
+        if letters.count("f") > 1:
+            raise PolicyError("format has %f twice without anything between", hints=hints)
+        free = letters.index("f") if "f" in letters else next((k for k, x in enumerate(letters) if x), 0)
+        for k, (piece, letter) in enumerate(zip(found, letters, strict=True)):
+            pattern = pieces[letter] if letter else re.escape(piece)
+            if letter and k != free:
+                for loose, strict in _TWO_DIGITS:
+                    pattern = pattern.replace(loose, strict)
+            yield letter, pattern
 
 
 @dataclass(frozen=True)
@@ -87,17 +116,10 @@ class DateFormat:
         """From a format such as %d.%m.%Y; nothing means 2026-01-31, also with a time behind it."""
         if not written:
             return cls()
-        _require_sound(written)
-        pattern, order = "", ""
-        for piece in re.findall("%.|[^%]|%$", written, re.DOTALL):
-            letter = piece[1:] if piece.startswith("%") else ""
-            if piece.startswith("%") and letter not in _PIECES:
-                raise PolicyError(
-                    f"format has {piece[:2]!r}, which we do not know",
-                    hints=[("%Y %m %d", "year, month, day"), ("%H %M %S %f", "a time, which is left out")],
-                )
-            pattern += _PIECES[letter] if letter else re.escape(piece)
-            order += letter if letter in ("Y", "m", "d") else ""
+        hints = [("%Y %m %d", "year, month, day"), ("%H %M %S %f", "a time, which is left out")]
+        parts = list(_patterns(written, _PIECES, hints))
+        pattern = "".join(part for _, part in parts)
+        order = "".join(letter for letter, _ in parts if letter in ("Y", "m", "d"))
         if sorted(order) != ["Y", "d", "m"]:
             raise PolicyError(
                 f"format is {written[:40]!r}; it needs %Y, %m and %d, once each", hints=['format = "%d.%m.%Y"']
@@ -149,17 +171,10 @@ class TimeFormat:
         if not written:
             clock = rf"(?:(?:\.0*)?|{_CLOCK})" if whole_hours else _CLOCK
             return cls(rf"[ \t]*(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ])?{_HOUR}{clock}[ \t]*")
-        _require_sound(written)
-        pattern, order = "", ""
-        for piece in re.findall("%.|[^%]|%$", written, re.DOTALL):
-            letter = piece[1:] if piece.startswith("%") else ""
-            if piece.startswith("%") and letter not in _PARTS:
-                raise PolicyError(
-                    f"format has {piece[:2]!r}, which we do not know",
-                    hints=[("%H %M %S %f", "hour, minute, second"), ("%Y %m %d", "a day, which is left out")],
-                )
-            pattern += _PARTS[letter] if letter else re.escape(piece)
-            order += letter if letter in ("H", "M", "S") else ""
+        hints = [("%H %M %S %f", "hour, minute, second"), ("%Y %m %d", "a day, which is left out")]
+        parts = list(_patterns(written, _PARTS, hints))
+        pattern = "".join(part for _, part in parts)
+        order = "".join(letter for letter, _ in parts if letter in ("H", "M", "S"))
         if "H" not in order or len(set(order)) < len(order):
             raise PolicyError(
                 f"format is {written[:40]!r}; it needs %H once, and %M and %S at most once", hints=['format = "%H:%M"']

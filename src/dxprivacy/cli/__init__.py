@@ -20,6 +20,8 @@ _COMMANDS = {
     "ledger": "What was spent and what is left, pair by pair.",
     "verify": "Check a plan or a release again, independently, from the file alone.",
     "reproduce": "Run the paper's experiments again, and draw them: one offline page.",
+    "completion": "What makes the Tab key complete commands and options in your shell.",
+    "man": "Write manual pages into a folder.",
 }
 _REFUSED = {
     "--epsilon": (
@@ -30,6 +32,7 @@ _REFUSED = {
         "noise comes from the operating system; a seed would let anyone subtract it",
         [("dxp release …", "the same plan again returns the stored release, at no cost")],
     ),
+    "--verbose": ("stands before the command", [("dxp --verbose release …", "tells what happens, step by step")]),
     "--force": ("nothing can be forced: a refusal protects someone", [("dxp ledger …", "shows what is left")]),
 }
 
@@ -64,13 +67,18 @@ class _Commands(click.Group):
 )
 @click.version_option(package_name="dxprivacy", prog_name="dxp")
 @click.option("--debug", is_flag=True, help="Show tracebacks. They may quote data: never publish them.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell on stderr what happens, step by step; never data.")
 @click.pass_context
-def dxp(ctx: click.Context, debug: bool) -> None:  # noqa: ARG001
+def dxp(ctx: click.Context, debug: bool, verbose: bool) -> None:  # noqa: ARG001
     """Publish statistics under d_X-privacy.
 
     You say in a policy file how far any two records may be told apart; dxp finds the noise that keeps it,
     shows the error before anything is spent, and keeps the ledger.
     """
+    if verbose:
+        from dxprivacy.log import listen
+
+        listen()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -87,8 +95,10 @@ def main() -> NoReturn:
         sys.exit(0)
     except click.exceptions.Exit as leave:
         sys.exit(leave.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as stop:
         click.echo("stopped", err=True)
+        for note in getattr(stop.__cause__ or stop, "__notes__", ()):  # what was spent in vain
+            click.echo(f"  {note}", err=True)
         sys.exit(130)
     except click.NoSuchOption as wrong:
         if debug:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dxprivacy.cli.data_names import DATA
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--data",
+    type=DATA,
     multiple=True,
     help="Also whether this file, pattern or table of a server fits, by its column names and types; reads no row.",
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dxprivacy.cli.counting import Counting, counting_options, number_words, people_option, reckoned_rows
+from dxprivacy.cli.data_names import DATA
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--flip", is_flag=True, help="Choose by permute-and-flip: the same cost, never further from the best.")
 @click.option(
     "--data",
+    type=DATA,
     multiple=True,
     help="Reserve the budget and choose, from this file, pattern or table of a server; several times for several.",
 )

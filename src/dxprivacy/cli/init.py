@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dxprivacy.cli.data_names import DATA
 from dxprivacy.cli.file_options import file_options, written
 from dxprivacy.files.addresses import is_address
 from dxprivacy.wording import tag
@@ -30,7 +31,7 @@ _KINDS = {
 
 
 @click.command("init")
-@click.argument("data")
+@click.argument("data", type=DATA)
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("policy.toml"), show_default=True, help="The file."
 )

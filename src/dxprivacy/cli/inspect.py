@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dxprivacy.cli.data_names import DATA
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ NOT_PRIVATE = "NOT PRIVATE, do not publish"
 
 
 @click.command("inspect")
-@click.argument("data", nargs=-1, required=True)
+@click.argument("data", type=DATA, nargs=-1, required=True)
 @click.option(
     "--policy", type=click.Path(path_type=Path), default=Path("policy.toml"), show_default=True, help="The policy."
 )

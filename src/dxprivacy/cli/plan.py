@@ -78,14 +78,14 @@ def command(
     Questions:  count | count people | table A | sum X | mean X | median X | quantile 0.9 of X
                 share where A=x | ratio of sum X to count | sd X | variance X | correlation X, Y
                 histogram X/10 | cumulative X | ranges X | marginals 2 | covariance X, Y
-              density X width 5 | density HOME width 10 km every 5 km      soft counts; a whole map
+                density X width 5 | density HOME width 10 km every 5 km      soft counts; a whole map
                 by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
                 by visit/month                     days by week, month, quarter, year, weekday
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
                 where age>=30 and not sex=F        also or, of one attribute: age<18 or age>65
                 blur 2 | blur 20 km                soft borders between numbers or places: less noise
-              among B=y                          of a share: the records that it is a part of
-              within 10                          good enough: what is left of the budget is kept
+                among B=y                        of a share: the records that it is a part of
+                within 10                        good enough: what is left of the budget is kept
                 weight 2                           more important than the others: less noise for it
     In a file:  [[ask]]
                 question = "count by sex"          in words, or in fields:

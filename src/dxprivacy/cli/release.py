@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dxprivacy.cli.counting import Counting, counting_options, number_words
+from dxprivacy.cli.data_names import DATA
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _SILENT = 0.5  # seconds, of each part: a long release has several, and no two t
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
     "--data",
+    type=DATA,
     required=True,
     multiple=True,
     help='A file (.parquet, .csv, .jsonl, .csv.gz, …), a pattern ("data/*.parquet"), FILE.duckdb::TABLE, '
@@ -39,6 +41,12 @@ _SILENT = 0.5  # seconds, of each part: a long release has several, and no two t
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
 @click.option("--geojson", "as_map", is_flag=True, help="Also write release-NAME.geojson: answers on the Earth.")
+@click.option(
+    "--deployment",
+    "as_deployment",
+    is_flag=True,
+    help="Also write release-NAME.yaml: an entry for OpenDP's registry of deployments, to be filled in.",
+)
 @counting_options
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
 @click.option(
@@ -56,6 +64,7 @@ def command(
     request: str,
     as_page: bool,
     as_map: bool,
+    as_deployment: bool,
     pace: str | None,
     no_spill: bool,
     everything: bool,
@@ -93,11 +102,13 @@ def command(
         planned = read_plan(plan, deciding.policy)
         if as_map:
             _require_map(planned, folder)
+        if as_deployment:
+            _require_deployment(folder)
         if deciding.file is None:
             _require_units(read_json(plan), deciding)
     read = command_files(deciding.file, deciding.policy, ledger=deciding.ledger, data=data, more=[plan])
     # Under the plan's own name, which is a digest: a name that stands in a file is never a path.
-    files = _Files(folder, stem("release", planned.name, request), as_page, as_map, read)
+    files = _Files(folder, stem("release", planned.name, request), as_page, as_map, as_deployment, read)
     files.require()
     with deciding.open(data, Counting(pace, spill=not no_spill)) as session:
         with working("comparing with a guess", after=_SILENT):
@@ -154,27 +165,32 @@ class _Files:
     stem: str
     as_page: bool
     as_map: bool
+    as_deployment: bool
     read: "Sequence[Path]"
 
     def require(self) -> None:
         """Before anything is spent."""
-        from dxprivacy.files.writing import ANSWERS, GEOJSON, PAGE, RELEASE, require_place
+        from dxprivacy.files.writing import ANSWERS, DEPLOYMENT, GEOJSON, PAGE, RELEASE, require_place
 
         if self.folder is not None:
             kinds = [(".json", RELEASE), (".csv", ANSWERS), *([(".geojson", GEOJSON)] if self.as_map else [])]
+            kinds += [(".yaml", DEPLOYMENT)] if self.as_deployment else []
             for end, kind in [*kinds, *([(".html", PAGE)] if self.as_page else [])]:
                 note = "Nothing spent, no data read."
                 require_place(self.folder / f"{self.stem}{end}", kind, inputs=self.read, note=note)
 
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
         """All of them, the page last: it takes the longest to make."""
-        from dxprivacy.files.writing import ANSWERS, GEOJSON, PAGE, RELEASE
+        from dxprivacy.files.writing import ANSWERS, DEPLOYMENT, GEOJSON, PAGE, RELEASE
+        from dxprivacy.release.deployment import deployment_text
 
         if self.folder is None:
             return []
         written = [self._put(".json", release.to_json(), RELEASE), self._put(".csv", release.to_csv(), ANSWERS)]
         if self.as_map:
             written.append(self._put(".geojson", release.to_geojson(), GEOJSON))
+        if self.as_deployment:
+            written.append(self._put(".yaml", deployment_text(release.deployment()), DEPLOYMENT))
         if self.as_page:
             from dxprivacy.plots import release_page
 
@@ -200,6 +216,14 @@ def _require_map(plan: "Plan", folder: Path | None) -> None:
         raise UsageError(
             "no answer of this plan lies on the Earth", details=["Nothing spent, no data read."], hints=NOWHERE
         )
+
+
+def _require_deployment(folder: Path | None) -> None:
+    """Before anything is spent."""
+    from dxprivacy.errors import UsageError
+
+    if folder is None:
+        raise UsageError("--deployment with --json needs a folder to write to", hints=[("--out FOLDER", "")])
 
 
 def _require_page(folder: Path | None) -> None:

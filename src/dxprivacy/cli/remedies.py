@@ -125,9 +125,10 @@ def _spellings(attribute: "Values | Points", texts: Sequence[str]) -> "Iterator[
     for keys in [[], *([key] for key in missing), *([missing] if len(missing) == 2 else [])]:
         flags = Spelling("trim" in keys or now.trim, "fold_case" in keys or now.fold_case, now.aliases)
         try:
-            left = [text for text in texts if text not in _mended(replace(attribute, spelling=flags), texts)]
+            mended = _mended(replace(attribute, spelling=flags), texts)
         except PolicyError:  # two values would be written alike
             continue
+        left = [text for text in texts if text not in mended]
         told = [f"{key} = true" for key in keys]
         if keys and len(left) < len(texts):
             yield "\n".join(told), flags

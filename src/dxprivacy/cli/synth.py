@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dxprivacy.cli.counting import Counting, counting_options, people_option, reckoned_rows
+from dxprivacy.cli.data_names import DATA
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ _GOOD = tag("good", "✓")
 @click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
 @people_option
 @click.option("--rows", type=click.IntRange(min=1), help="Without --data: the number of records, which is published.")
-@click.option("--data", multiple=True, help="The data, as for dxp release. Without it, only what to expect is shown.")
+@click.option(
+    "--data", type=DATA, multiple=True, help="The data, as for dxp release. Without it, only what to expect is shown."
+)
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
 @click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
 @click.option(

@@ -80,12 +80,14 @@ def _text_format(dataset: Any) -> str:
 
 
 def table_of(data: Any) -> ArrowTable:
-    """A table from a batch, or from anything that offers itself as a stream of Arrow batches.
+    """A table from a batch, or from anything that offers itself as one or as a stream of them.
 
     A stream can be read only once, but the number of rows is needed before they are counted: so it is read here.
     """
     arrow = pyarrow(f"a {type(data).__name__}")
     try:
+        if not hasattr(data, "__arrow_c_stream__"):
+            return ArrowTable(arrow.Table.from_batches([arrow.record_batch(data)]))
         return ArrowTable(arrow.RecordBatchReader.from_stream(data).read_all())
     except Exception:
         pass

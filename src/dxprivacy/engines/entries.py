@@ -49,6 +49,9 @@ FRACTION = r"-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]"
 LONGEST_TEXT = 1 << 16
 """Bytes of a number or a date written as text; what is longer is `other`, without being read."""
 
+MOST_DIGITS = 38
+"""Of a whole number in a column of numbers: as many as every engine tells apart.  Text may have any number of them."""
+
 A_MONDAY = date(2024, 1, 1)
 """Of the week whose days stand for all days of the week, where records are written."""
 

@@ -19,7 +19,7 @@ from dxprivacy.attributes.codecs import (
     WholeNumbers,
 )
 from dxprivacy.attributes.registry import is_known
-from dxprivacy.engines.entries import is_fraction
+from dxprivacy.engines.entries import MOST_DIGITS, is_fraction
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, Hint, did_you_mean
 from dxprivacy.model.people import People
@@ -30,6 +30,7 @@ _NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
 _DAYS = (Kind.DATE, Kind.CLOCK, Kind.INSTANT)
 _KEYS = (*_NUMBERS, Kind.TEXT, Kind.UNTYPED, Kind.OBJECT, Kind.NOTHING)
 _UNDECLARED = (Kind.UNTYPED, Kind.OBJECT, Kind.NOTHING)
+_LONG = re.compile(f"-?[1-9][0-9]{{{MOST_DIGITS},}}")
 
 
 def require_countable(where: str, universe: Universe) -> None:
@@ -154,6 +155,8 @@ def _misfit(codec: Codec, kind: Kind | None) -> str:
             if kind is Kind.TRUTH:
                 return "" if {"true", "false"} & set(texts) else "text"
             if kind in _NUMBERS:
+                if any(map(_LONG.fullmatch, texts)):  # engines end at different numbers of this size
+                    return f"text, for values of more than {MOST_DIGITS} digits"
                 decimals = kind is not Kind.WHOLE and any(map(is_fraction, texts))
                 return "" if decimals or any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
             return "" if kind is Kind.TEXT else "text"

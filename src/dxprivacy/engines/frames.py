@@ -1,4 +1,6 @@
-"""Data frames in memory: pandas, polars, Arrow.  None of them is imported; we only use the object that we were given.
+"""Data frames in memory: pandas, polars, Arrow, relations of DuckDB.
+
+None of them is imported; we only use the object that we were given.
 
 A frame is handed to the engine with the wanted columns only, renamed c0, c1, ...: so names may be anything.
 
@@ -16,6 +18,8 @@ from dxprivacy.engines.arrow_table import ArrowTable
 from dxprivacy.engines.frame import Frame
 from dxprivacy.engines.pandas_frames import PandasFrame
 from dxprivacy.engines.polars_frames import PolarsFrame, PolarsLazy
+from dxprivacy.engines.relations import relation_table
+from dxprivacy.errors import DataError
 
 _Make = Callable[[Any], Frame]
 
@@ -28,10 +32,26 @@ def as_frame(data: object) -> Frame | None:
         ("polars", "LazyFrame"): PolarsLazy,
         ("pyarrow", "Table"): ArrowTable,
         ("pyarrow", "Dataset"): ArrowDataset,
+        ("duckdb", "DuckDBPyRelation"): relation_table,
+        ("_duckdb", "DuckDBPyRelation"): relation_table,
+        ("narwhals", "DataFrame"): _inside,
+        ("narwhals", "LazyFrame"): _inside,
     }
     for cls in type(data).__mro__:
         make = known.get((cls.__module__.partition(".")[0], cls.__name__))
         if make:
             return make(data)
-    offers_batches = hasattr(data, "__arrow_c_stream__") or type(data).__name__ == "RecordBatch"
+    offers_batches = any(hasattr(data, offer) for offer in _OFFERS) or type(data).__name__ == "RecordBatch"
     return table_of(data) if offers_batches and not isinstance(data, type) else None
+
+
+_OFFERS = ("__arrow_c_stream__", "__arrow_c_array__")
+
+
+def _inside(wrapped: Any) -> Frame:
+    """The frame that narwhals wraps: its own way to Arrow would guess the types of objects from them."""
+    native = wrapped.to_native()
+    frame = None if type(native) is type(wrapped) else as_frame(native)
+    if frame is None:
+        raise DataError(f"cannot read data from a {type(native).__name__} inside a frame of narwhals")
+    return frame

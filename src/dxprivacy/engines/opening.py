@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dxprivacy.engines.source import Source
 from dxprivacy.errors import DataError, Hint
-from dxprivacy.files.addresses import is_address, is_postgres, is_spark
+from dxprivacy.files.addresses import has_secret, is_address, is_postgres, is_spark
 from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.model.universe import Universe
 from dxprivacy.wording import quoted
@@ -22,7 +22,7 @@ _KNOWN = [
     "Data is a path to a .parquet, .csv, .tsv, .txt, .jsonl, .arrow or .xlsx file (lines also as .gz, .bz2 or .xz),",
     "a pattern such as data/*.parquet, a list of paths, a table of a DuckDB database (survey.duckdb::people),",
     "of a PostgreSQL server (postgresql://user@host/database::people) or of Spark (spark:catalog.schema.people),",
-    "a pandas, polars or Spark frame, or an Arrow table, dataset or stream.",
+    "a pandas, polars or Spark frame, a DuckDB relation, or an Arrow table, dataset or stream.",
 ]
 _DATABASES = (".duckdb", ".db")
 _TABLE = "::"
@@ -65,7 +65,9 @@ def open_data(data: object, universe: Universe, people: str | Path | None = None
         raise DataError("where is the table of people? A ledger does not keep its place", hints=hints)
     from dxprivacy.engines.beside_people import BesidePeople
 
-    return BesidePeople(rows, open_source(people, spill=spill))
+    # Of `[file]` only what is declared of views holds for both: how lines are written is about the rows alone.
+    declared = FileFormat(rows_are_records=universe.file.rows_are_records)
+    return BesidePeople(rows, open_source(people, file=declared, spill=spill))
 
 
 def _open(data: object, together: _Together) -> Source:
@@ -93,6 +95,12 @@ def _open_path(given: str, together: _Together) -> Source:
     from dxprivacy.engines import sheets
 
     if not _is_file(given):
+        if has_secret(given) and not is_address(given):
+            raise DataError(
+                "this looks like an address with a password, and is none that we know; it is not shown",
+                where="--data",
+                hints=[("postgresql://user@host/database::table", "an address; the password stands in ~/.pgpass")],
+            )
         served = _open_served(given, rows_are_records=together.file.rows_are_records)
         if served is not None:
             return served
@@ -150,7 +158,15 @@ def _leaves(given: Sequence[object]) -> Iterator[object]:
 
 
 def _refuse_twice(given: Sequence[object]) -> None:
-    """One file twice would make two rows of every record, and half of the promise."""
+    """One file twice would make two rows of every record, and half of the promise.
+
+    Nobody here can tell whether a table of a server holds the records of another one, or of a file.
+    """
+    if len(given) > 1 and any(map(_is_served, given)):
+        raise DataError(
+            "a table of a server or a cluster is given alone: another one may hold the same records",
+            hints=["put the records into one table there"],
+        )
     seen: dict[object, set[str]] = {}
     for part in given:
         file, table = _place(part)
@@ -162,13 +178,19 @@ def _refuse_twice(given: Sequence[object]) -> None:
         before.add(table)
 
 
+def _is_served(part: object) -> bool:
+    """Whether somebody else counts it: by its address, or by where its class comes from."""
+    if isinstance(part, (str, os.PathLike)):
+        text = os.fsdecode(part)
+        return is_address(text) and not _is_file(text)
+    return type(part).__module__.partition(".")[0] == "pyspark"
+
+
 def _place(part: object) -> tuple[object, str]:
     """What identifies a file, however it is called, and the table or sheet in it."""
     if not isinstance(part, (str, os.PathLike)):
         return id(part), ""
     text = os.fsdecode(part)
-    if is_address(text) and not _is_file(text):
-        return text, ""
     file, sign, table = text.rpartition(_TABLE)
     at, table = (Path(file), table.lower()) if sign and not _is_file(text) else (Path(text), "")
     if table and "." not in table and at.suffix.lower() in _DATABASES:

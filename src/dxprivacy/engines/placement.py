@@ -90,6 +90,7 @@ class Read:
     column: Column
     raw: str
     beside: "Read | None" = None  # the second of two coordinates, which are looked up together with this one
+    alone: bool = False  # looked up by a query of its own, where so many joins would be too many for the engine
 
     @property
     def is_joined(self) -> bool:

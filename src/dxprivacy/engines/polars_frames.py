@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from dxprivacy.engines.arrow import require_pyarrow
 from dxprivacy.engines.arrow_table import ArrowTable
 from dxprivacy.engines.entries import Reader
 from dxprivacy.engines.frame import guessed
@@ -16,6 +17,7 @@ class PolarsFrame:
 
     def __init__(self, frame: Any) -> None:
         self.name = "a polars DataFrame"
+        require_pyarrow(self.name)
         self.columns = list(frame.columns)
         self._frame = frame
 
@@ -47,8 +49,8 @@ class PolarsLazy:
     """
 
     def __init__(self, frame: Any) -> None:
-
         self.name = "a polars LazyFrame"
+        require_pyarrow(self.name)
         scan = _TEXT_SCAN.search(frame.explain(optimized=False))
         if scan:
             raise guessed(self.name, "CSV" if scan.group(1).upper() == "CSV" else "JSON")

@@ -5,7 +5,13 @@ import re
 POSTGRES = ("postgresql:", "postgres:")
 SPARK = "spark:"
 SPARK_CONNECT = "sc:"
-_KEYWORDS = re.compile(r"\s*(service|host|hostaddr|port|dbname|user)\s*=.*::", re.IGNORECASE | re.DOTALL)
+_KEYWORDS = re.compile(  # libpq's: whichever stands first
+    r"\s*(service|host|hostaddr|port|dbname|user|pass\w+|options|application_name|fallback_application_name|"
+    r"(ssl|gss|krb|keepalives|tcp_|client_|connect_|target_|channel_|require_|load_balance_|min_|max_|scram_|oauth_)\w*|"
+    r"replication|requirepeer)\s*=.*::",
+    re.IGNORECASE | re.DOTALL,
+)
+_WITH_USER = re.compile(r"\s*[\w+.:-]*//[^/@\s]*:[^@]*@", re.IGNORECASE)
 _SECRET = re.compile(r"(passw|secret|token|authorization|api[-_]?key)[\w-]*\s*=", re.IGNORECASE)
 
 
@@ -33,12 +39,13 @@ def is_address(text: str) -> bool:
 
 
 def has_secret(text: str) -> bool:
-    """Whether an address seems to hold a password or a token; rather once too often.
+    """Whether a text seems to be an address with a password or a token, of whatever kind; rather once too often.
 
     >>> has_secret("postgresql://anna:pa?ss@host/db::t"), has_secret("postgresql://anna@host:5432/db::tokens")
     (True, False)
+    >>> has_secret("user=anna password=hunter2"), has_secret("jdbc:postgresql://anna:pw@host/db"), has_secret("a.csv")
+    (True, True, False)
     """
-    if not is_address(text):
-        return False
-    before = text.strip().partition(":")[2].rpartition("@")[0]
-    return ":" in before or _SECRET.search(text) is not None
+    if _SECRET.search(text) or _WITH_USER.match(text):
+        return True
+    return is_address(text) and ":" in text.strip().partition(":")[2].rpartition("@")[0]

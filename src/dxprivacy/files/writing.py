@@ -19,7 +19,9 @@ from typing import BinaryIO
 
 from dxprivacy.errors import Hint, UsageError
 from dxprivacy.files import formats
+from dxprivacy.log import Log
 
+_LOG = Log("files")
 _BEGINNING = 1 << 16
 _BLOCK = 1 << 20
 _LEDGER = ("", ".witness", "-wal", "-shm", "-journal")
@@ -75,8 +77,12 @@ _ANSWERS = (
     rb"[^\r\n]*\bvalue,low,high,unit,(question(,note)?|note,label)\r?\n"  # the first as earlier versions wrote it
 )
 ANSWERS = Kind.beginning("table of released answers", _ANSWERS)
+MARKDOWN = Kind.beginning("page of Markdown", rb"<!-- made by dxprivacy -->")
+LATEX = Kind.beginning("page of LaTeX", rb"% made by dxprivacy;")
+DEPLOYMENT = Kind.beginning("entry for a registry", rb"# made by dxprivacy: an entry")
 GEOJSON = Kind.beginning("map", rb'\{\s*"type":\s*"FeatureCollection",\s*"generator":\s*"dxprivacy"')
 PAGE = Kind.beginning("page", rb'<!DOCTYPE html>.{0,400}<meta name="generator" content="dxprivacy">')
+MANUAL = Kind.beginning("manual page", rb'\.\\" made by dxprivacy\n')
 POLICY = Kind.beginning("policy", rb"# How far may answers tell any two records apart\?")
 PICTURES = {
     ".png": Kind.beginning("picture", rb"\x89PNG\r\n\x1a\n.{0,64}tEXtSoftware\x00dxprivacy"),
@@ -165,6 +171,7 @@ def file_to_write(
                 file.flush()
                 os.fsync(file.fileno())
             _name(part, target, folder, replace=_refuse(target, folder, kind, read, overwrite, note))
+            _LOG.event("file written", file=target, kind=kind.noun)
         finally:
             with suppress(OSError):
                 os.unlink(part, dir_fd=folder)

@@ -17,9 +17,11 @@ from dxprivacy.ledger.journal import Journal, Row
 from dxprivacy.ledger.looser import loosened
 from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_people, require_unit
 from dxprivacy.ledger.versions import Recorded, Version, stored_metric
+from dxprivacy.log import Log
 from dxprivacy.metrics import Metric
 from dxprivacy.wording import digits, numbered
 
+_LOG = Log("ledger")
 _SHOWN = 6
 
 
@@ -70,6 +72,8 @@ def adopt(journal: Journal, version: Version, *, dry_run: bool = False, looser: 
         return version.metric.digest, version.content(shares)
 
     row = journal.adopt(decide)
+    if row is not None:
+        _LOG.event("version of the policy adopted", policy=version.metric.digest[:8], ledger=where)
     return replace(made[0], written=row)
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from dxprivacy.accounting import Cover, cover, largest_pairs, max_ratio, ratios
 from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import BudgetExceeded
-from dxprivacy.metrics import Metric, along, present
+from dxprivacy.metrics import Metric
 from dxprivacy.metrics.base import Pairs
+from dxprivacy.metrics.other import along, present
 from dxprivacy.wording import digits
 
 SHARE_GRID = 1 << 60

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from dxprivacy.accounting import contexts_of, max_ratio
 from dxprivacy.accounting.costs import RowsCost, SumCost
-from dxprivacy.errors import LedgerError, QuestionError, UsageError
+from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.adoption import Adoption, adopt
 from dxprivacy.ledger.budget import Used, bracket, certified_share, most_used, require_budget
@@ -22,12 +23,16 @@ from dxprivacy.ledger.journal import Row as JournalRow
 from dxprivacy.ledger.leftover import Leftover, Way
 from dxprivacy.ledger.so_far import SoFar
 from dxprivacy.ledger.versions import Recorded, Version
-from dxprivacy.metrics import Constant, Metric, present
+from dxprivacy.log import Log
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import present
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
 from dxprivacy.questions.asked import Stack
 from dxprivacy.wording import Displayed, plural, quoted
 
+_LOG = Log("ledger")
 _CONTEXTS = 64  # so many of the worst contexts are searched for what is left
 _MOST_CONTEXTS = 1_000_000
 
@@ -50,7 +55,20 @@ class Told:
 
 
 class Ledger(Displayed):
-    """A ledger bound to a dataset and to the current version of its policy."""
+    """A ledger bound to a dataset and to the current version of its policy.
+
+    >>> import tempfile, pandas, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
+    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    ...     _ = session.release(session.plan("count by sex", share="25%"))
+    ...     session.ledger.remaining(0, 1) >= 0.75  # of the ε 1 that tells F from M
+    True
+    """
 
     def __init__(self, journal: Journal, metric: Metric, path: Path) -> None:
         self._journal, self.metric, self.path = journal, metric, path
@@ -88,6 +106,8 @@ class Ledger(Displayed):
         except BaseException:
             journal.close()
             raise
+        what = "ledger started" if ledger.is_new else "ledger opened"
+        _LOG.event(what, ledger=ledger.path, dataset=name, policy=version.metric.digest[:8])
         return ledger
 
     @classmethod
@@ -160,10 +180,11 @@ class Ledger(Displayed):
         if self._history.rows_of(content["questions"], cost.universe).digest != cost.workload.digest:
             raise LedgerError("the questions do not describe the cost; nothing was spent", where=str(self.path))
         if (stored := self._journal.answered(request, body)) is not None:
-            return stored.content
+            return self._repeated(stored, request)
         if cost.universe != self.universe:
             raise LedgerError("the cost is over the records of another version of the policy", where=str(self.path))
-        rounded = self._share(cost)
+        with self._telling_refusals(request):
+            rounded = self._share(cost)
         text = json.dumps({**content, "share": str(rounded)}, sort_keys=True, ensure_ascii=False)
         number = 0
 
@@ -175,11 +196,25 @@ class Ledger(Displayed):
             require_budget([e.cost for e in before], shares, cost, rounded, self.metric)
             number = len(before) + 1
 
-        outcome = self._journal.reserve(request, body, text, decide)
+        with self._telling_refusals(request):
+            outcome = self._journal.reserve(request, body, text, decide)
         if isinstance(outcome, Replay):
-            return outcome.content
+            return self._repeated(outcome, request)
         self._history.remember(body, cost)
+        _LOG.event("cost reserved", entry=number, share=rounded, request=request, ledger=self.path)
         return self._history.entry(outcome, number)
+
+    def _repeated(self, stored: Replay, request: str) -> str:
+        _LOG.event("answered before, nothing spent", request=request, ledger=self.path)
+        return stored.content
+
+    @contextmanager
+    def _telling_refusals(self, request: str) -> Iterator[None]:
+        try:
+            yield
+        except BudgetExceeded:
+            _LOG.refused("budget exceeded, nothing spent", request=request, ledger=self.path)
+            raise
 
     def _shares_of(self, entries: Sequence[Entry]) -> Fraction:
         """The sum of all shares: entries are only ever added, so that only new ones have to be."""
@@ -201,6 +236,7 @@ class Ledger(Displayed):
     def finish(self, request: str, release: str) -> None:
         """Store the release (JSON text) before it leaves."""
         self._journal.finish(request, release)
+        _LOG.event("answer kept", request=request, ledger=self.path)
 
     def entries(self) -> list[Entry]:
         """All reserved costs, oldest first, as the current version sees them."""

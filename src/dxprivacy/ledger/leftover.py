@@ -32,7 +32,9 @@ from dxprivacy.accounting.with_wholes import taken
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import Constant, Line, Metric, WithOther, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import WithOther, present
+from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.terms import Term
 from dxprivacy.model.universe import Universe

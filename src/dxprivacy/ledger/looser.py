@@ -12,7 +12,9 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.upgrade import Match, Upgrade
-from dxprivacy.metrics import AttributeMax, Metric, WithAbsent, along, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.metrics.other import WithAbsent, along, present
 from dxprivacy.wording import digits
 
 _EQUAL = 1 + 1e-9

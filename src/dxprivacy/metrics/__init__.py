@@ -20,47 +20,27 @@ from dxprivacy.errors import MetricError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import Exact, Number, budget, exact, in_range, is_whole
 from dxprivacy.metrics.alone import as_objects, discrete, series, stepped, valued, without_other
-from dxprivacy.metrics.base import Extreme, Metric, PseudoMetric, all_pairs
+from dxprivacy.metrics.base import Extreme, Metric, PseudoMetric
 from dxprivacy.metrics.checking import check_metric
 from dxprivacy.metrics.combine import AttributeMax, Capped, Restricted, Scaled, Together
 from dxprivacy.metrics.graph import Graph, read_edges
 from dxprivacy.metrics.matrix import Matrix, Tightened, both_values_table, per_value_table
-from dxprivacy.metrics.other import WithAbsent, WithOther, along, present, public_pair
-from dxprivacy.metrics.points import PLACES, Euclidean, GreatCircle, Minkowski, Places
+from dxprivacy.metrics.other import WithAbsent
+from dxprivacy.metrics.points import Euclidean, GreatCircle, Minkowski
 from dxprivacy.metrics.points import within as pairs_within
-from dxprivacy.metrics.product import AttributeSum, half_reach
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.model.people import People
 from dxprivacy.model.universe import Universe
 
 __all__ = [
-    "PLACES",
-    "AttributeMax",
-    "AttributeSum",
-    "Capped",
-    "Constant",
-    "Euclidean",
     "Extreme",
-    "Graph",
-    "GreatCircle",
-    "Line",
-    "Matrix",
     "Metric",
-    "Minkowski",
     "People",
-    "Places",
     "PseudoMetric",
-    "Restricted",
-    "Scaled",
     "Tightened",
-    "Together",
-    "WithAbsent",
-    "WithOther",
-    "all_pairs",
-    "along",
     "attributes",
     "blowfish",
-    "both_values_table",
     "capped",
     "chebyshev",
     "check_metric",
@@ -70,16 +50,12 @@ __all__ = [
     "from_matrix",
     "graph",
     "great_circle",
-    "half_reach",
     "line",
     "manhattan",
     "maximum",
     "minkowski",
     "per_element",
     "per_value",
-    "per_value_table",
-    "present",
-    "public_pair",
     "restricted",
     "scaled",
     "series_linf",
@@ -268,12 +244,20 @@ def scaled(metric: Metric, factor: Number) -> Metric:
 
 
 def summed(*parts: Metric) -> Together:
-    """The sum of metrics on one universe."""
+    """The sum of metrics on one universe.
+
+    >>> summed(constant(9, 1), line(9, 1)).exact(0, 8)
+    Fraction(9, 1)
+    """
     return Together("sum", parts)
 
 
 def maximum(*parts: Metric) -> Together:
-    """The larger of several metrics on one universe; still a metric, but mind what it promises."""
+    """The larger of several metrics on one universe; still a metric, but mind what it promises.
+
+    >>> maximum(constant(9, 3), line(9, 1)).exact(0, 8)
+    Fraction(8, 1)
+    """
     return Together("max", parts)
 
 

@@ -34,7 +34,13 @@ _IDENTICAL = 1000
 
 
 class PseudoMetric(Protocol):
-    """A privacy loss: symmetric, zero on the diagonal, triangle inequality, values in [0, inf]."""
+    """A privacy loss: symmetric, zero on the diagonal, triangle inequality, values in [0, inf].
+
+    >>> import dxprivacy as dx
+    >>> plan = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1), share="50%")
+    >>> plan.cost.exact(0, 1), plan.cost.exact(0, 2)  # what a release would lose on two pairs
+    (Fraction(0, 1), Fraction(1, 2))
+    """
 
     @property
     def universe(self) -> Universe:
@@ -68,14 +74,25 @@ class PseudoMetric(Protocol):
 
 @dataclass(frozen=True)
 class Extreme:
-    """A pair of cells and its distance."""
+    """A pair of cells and its distance.
+
+    >>> from dxprivacy import metrics
+    >>> metrics.euclidean([[0], [1], [7]], epsilon_per_unit=1).closest
+    Extreme(distance=1.0, pair=(0, 1))
+    """
 
     distance: float
     pair: tuple[int, int]
 
 
 class Metric(ABC):
-    """A policy: how far any two records may be told apart."""
+    """A policy: how far any two records may be told apart.
+
+    >>> from dxprivacy import metrics
+    >>> d = metrics.line(9, "0.5")
+    >>> isinstance(d, Metric), d.exact(2, 5), d.closest.pair
+    (True, Fraction(3, 2), (0, 1))
+    """
 
     error: float = 2.0**-50
     slack: Fraction = Fraction(0)

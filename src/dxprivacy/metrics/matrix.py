@@ -24,7 +24,12 @@ _LARGEST = 1 << 60
 
 @dataclass(frozen=True)
 class Tightened:
-    """A pair that got less than was written, because the detour over `via` is shorter."""
+    """A pair that got less than was written, because the detour over `via` is shorter.
+
+    >>> from dxprivacy import metrics
+    >>> metrics.from_matrix([[0, 1, 5], [1, 0, 1], [5, 1, 0]]).tightened
+    (Tightened(pair=(0, 2), written=Fraction(5, 1), kept=Fraction(2, 1), via=1),)
+    """
 
     pair: tuple[int, int]
     written: Exact

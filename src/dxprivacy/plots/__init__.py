@@ -47,5 +47,11 @@ __all__ = [
 
 
 def save_plan_picture(planned: Plan, path: str | Path) -> Path:
-    """Write `plan(planned)` to a .png, .svg, .html or .json file."""
+    """Write `plan(planned)` to a .png, .svg, .html or .json file.
+
+    >>> import tempfile, dxprivacy as dx
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     save_plan_picture(dx.plan([[1, 1, 0]], dx.metrics.line(3, 1)), f"{here}/plan.json").name
+    'plan.json'
+    """
     return plan(planned).save(path)

@@ -14,7 +14,9 @@ import numpy as np
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.metrics import Constant, Line, Metric, Places
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.points import Places
+from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.plots.attribute_moves import Moves, sample
 from dxprivacy.plots.axes import Log

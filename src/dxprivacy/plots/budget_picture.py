@@ -9,7 +9,8 @@ from dxprivacy.accounting.costs import SumCost
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import Used as UsedPair
 from dxprivacy.ledger.budget import used_by_attribute
-from dxprivacy.metrics import Metric, WithAbsent, along, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import WithAbsent, along, present
 from dxprivacy.plots.attribute_moves import Moves, presence
 from dxprivacy.plots.budget_panels import Used, attribute_used, bands_used, percent_up, presence_used
 from dxprivacy.plots.heat import packed
@@ -25,7 +26,19 @@ _LISTED = 6
 
 
 def budget_picture(ledger: Ledger) -> Picture:
-    """What all releases together have used, by attribute and by distance.  Everything in it is public."""
+    """What all releases together have used, by attribute and by distance.  Everything in it is public.
+
+    >>> import tempfile, pandas, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
+    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    ...     dx.plots.budget(session.ledger)
+    Picture('Nothing is used yet')
+    """
     hints = ["dx.plots.budget(session.ledger)", 'dx.Ledger.open("ledger.db", policy)']
     require(ledger, Ledger, "a ledger", hints)
     return used_picture(ledger.spent, ledger.metric)

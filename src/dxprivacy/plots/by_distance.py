@@ -27,9 +27,8 @@ _DECADES = 1e8
 def trade_picture(plan: Plan) -> Picture:
     """Policy, plan and plain DP against distance; one panel per attribute.  Nothing is spent.
 
-    >>> from dxprivacy import metrics
-    >>> from dxprivacy.mechanisms.laplace.planner import make_plan
-    >>> trade_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
+    >>> import dxprivacy as dx
+    >>> dx.plots.trade(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
     Picture('No pair is better protected than by plain DP with the same worst case')
     """
     require_plan(plan)

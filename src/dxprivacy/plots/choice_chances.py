@@ -17,10 +17,8 @@ _LEVELS = tuple(k / 100 for k in range(1, 100))
 def choice_picture(choice: Choice) -> Picture:
     """The bound of Theorem 4, corrected, over probabilities; 95 % is marked.
 
-    >>> from dxprivacy import metrics
-    >>> from dxprivacy.mechanisms.choice.plan import make_choice
-    >>> from dxprivacy.questions.picks import most_common
-    >>> choice_picture(make_choice(most_common("element"), metrics.constant(4, 1), rows=100))
+    >>> import dxprivacy as dx
+    >>> dx.plots.choice(dx.plan_choice(dx.most_common("element"), dx.metrics.constant(4, 1), rows=100))
     Picture('most common element: at most 8.76 records fewer than the most common one has, 95 % of the time')
     """
     require(choice, Choice, "a choice", ["session.plan_choice(dx.median_of(…))"])

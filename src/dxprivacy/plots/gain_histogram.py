@@ -20,9 +20,8 @@ _WIDE, _TALL = 600, 220
 def gain_picture(plan: Plan) -> Picture:
     """A histogram of plain DP's noise divided by ours, the least and the most gained named.  Nothing is spent.
 
-    >>> from dxprivacy import metrics
-    >>> from dxprivacy.mechanisms.laplace.planner import make_plan
-    >>> gain_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
+    >>> import dxprivacy as dx
+    >>> dx.plots.gain(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
     Picture('Noise saved: 1×')
     """
     require_plan(plan)

@@ -25,9 +25,8 @@ def require_plan(plan: object) -> None:
 def plan_picture(plan: Plan) -> Picture:
     """Error per answer, both baselines and the targets; from public facts, nothing is spent.
 
-    >>> from dxprivacy import metrics
-    >>> from dxprivacy.mechanisms.laplace.planner import make_plan
-    >>> plan_picture(make_plan([[1, 1, 0, 0]], metrics.line(4, 1)))
+    >>> import dxprivacy as dx
+    >>> dx.plots.plan(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
     Picture('As much noise as plain DP as strict')
     """
     require_plan(plan)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.metrics import Minkowski, Places
 from dxprivacy.metrics.distances import RADIUS_KM
+from dxprivacy.metrics.points import Minkowski, Places
 
 WIDE = 620
 _TALLEST = 460

@@ -13,8 +13,13 @@ import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.points import Points
-from dxprivacy.metrics import Capped, Constant, Graph, GreatCircle, Metric, Places, Scaled, Together, WithOther
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.combine import Capped, Scaled, Together
 from dxprivacy.metrics.distances import RADIUS_KM
+from dxprivacy.metrics.graph import Graph
+from dxprivacy.metrics.other import WithOther
+from dxprivacy.metrics.points import GreatCircle, Places
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.plots.channels import Spec, nominal, on, quantitative, span
 from dxprivacy.plots.heat import Panel
 from dxprivacy.plots.layers import bordered, heading, layer, mark, view

@@ -13,7 +13,11 @@ import numpy as np
 
 from dxprivacy.attributes.base import OTHER, Attribute
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.metrics import AttributeMax, Constant, Line, Matrix, Metric, Scaled, WithOther
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.combine import AttributeMax, Scaled
+from dxprivacy.metrics.matrix import Matrix
+from dxprivacy.metrics.other import WithOther
+from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.plots.channels import Spec, nominal, quantitative, span
 from dxprivacy.plots.groups import Groups, pairs_of
 from dxprivacy.plots.heat import Cell, Panel, heat, pair_of, presence

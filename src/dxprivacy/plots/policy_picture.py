@@ -11,7 +11,9 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import UsageError, did_you_mean
-from dxprivacy.metrics import AttributeMax, Metric, WithAbsent, along, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.metrics.other import WithAbsent, along, present
 from dxprivacy.model.universe import Universe
 from dxprivacy.plots.heat import packed
 from dxprivacy.plots.layers import several
@@ -32,8 +34,8 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
 
     `around` names the place around which the rings are drawn.  Reads nothing but the policy.
 
-    >>> from dxprivacy import metrics
-    >>> policy_picture(metrics.constant(3, 1))
+    >>> import dxprivacy as dx
+    >>> dx.plots.policy(dx.metrics.constant(3, 1))
     Picture('Every two values have the same ε, 1')
     """
     hints = ['dx.plots.policy(dx.Policy.load("policy.toml"))', "dx.metrics.line(9, 1)"]

@@ -15,7 +15,8 @@ from dxprivacy.accounting import flat as parts
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.plan import Plan
-from dxprivacy.metrics import Metric, WithAbsent, along
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import WithAbsent, along
 from dxprivacy.plots.attribute_moves import Moves, presence, sample
 from dxprivacy.plots.ruler import BANDS, Ruler, bands, ruler
 

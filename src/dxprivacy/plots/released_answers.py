@@ -40,8 +40,9 @@ _LEAST_AREA = 8  # answers
 def release_picture(release: Release) -> Picture:
     """Every answer with its 95 % interval, from the release alone.
 
+    >>> import dxprivacy as dx
     >>> rows = (Row("M", "count by sex", 40, 35, 45, "", False), Row("F", "count by sex", 60, 55, 65, "", False))
-    >>> release_picture(Release(name="7f3a", answers=rows, promise=(), records=100, facts={}))
+    >>> dx.plots.release(Release(name="7f3a", answers=rows, promise=(), records=100, facts={}))
     Picture('count by sex, as released')
     """
     require(release, Release, "a release", ["dx.plots.release(session.release(plan))"])

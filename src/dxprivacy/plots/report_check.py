@@ -13,7 +13,17 @@ from dxprivacy.wording import digits, plural
 
 
 def check_page(policy: Policy, *, command: str = "") -> str:
-    """The whole page as text (needs the extra `plots`)."""
+    """The whole page as text (needs the extra `plots`).
+
+    >>> import dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> "<h1>Survey</h1>" in dx.plots.check_page(policy)
+    True
+    """
     require(policy, Policy, "a policy")
     found = check(policy)
     worst = math.inf if found.public else found.worst_case

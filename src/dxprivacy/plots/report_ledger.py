@@ -14,7 +14,20 @@ MOST_USED = 3
 
 
 def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
-    """The whole page as text (needs the extra `plots`); checks the chain first."""
+    """The whole page as text (needs the extra `plots`); checks the chain first.
+
+    >>> import tempfile, pandas, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
+    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    ...     page = dx.plots.ledger_page(session.ledger, policy)
+    >>> "Survey: the ledger" in page
+    True
+    """
     require(ledger, Ledger, "a ledger")
     rows = ledger.verify()
     metric, so_far, count = ledger.metric, ledger.worst_case(), len(ledger.entries())

@@ -32,7 +32,12 @@ BINDING = 3
 def plan_page(
     plan: Plan, *, policy: Policy | None = None, spent: SumCost | None = None, ledger: str = "", command: str = ""
 ) -> str:
-    """The whole page as text (needs the extra `plots`); `spent` is what a ledger of that name holds already."""
+    """The whole page as text (needs the extra `plots`); `spent` is what a ledger of that name holds already.
+
+    >>> import dxprivacy as dx
+    >>> "<svg" in dx.plots.plan_page(dx.plan([[1, 1, 0]], dx.metrics.line(3, 1)))
+    True
+    """
     require_plan(plan)
     title = plan.title or f"Plan {plan.name}"
     picture = plan_picture(plan)
@@ -59,7 +64,21 @@ def plan_page(
 
 
 def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) -> str:
-    """The whole page as text (needs the extra `plots`)."""
+    """The whole page as text (needs the extra `plots`).
+
+    >>> import tempfile, pandas, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
+    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    ...     plan = session.plan("count by sex", share="25%")
+    ...     page = dx.plots.release_page(session.release(plan), plan, policy=policy)
+    >>> "Promise" in page
+    True
+    """
     require(release, Release, "a release")
     require_plan(plan)
     title = plan.title or f"Release {release.name}"

@@ -7,7 +7,11 @@ import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.metrics import AttributeMax, Capped, Line, Metric, Places, Scaled, WithOther
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.combine import AttributeMax, Capped, Scaled
+from dxprivacy.metrics.other import WithOther
+from dxprivacy.metrics.points import Places
+from dxprivacy.metrics.simple import Line
 
 BANDS = 24
 

@@ -36,8 +36,9 @@ _SIDES = "datum.value < 0 ? 'lower end' : datum.value > 0 ? 'upper end' : 'middl
 def synthesis_picture(report: Report) -> Picture:
     """Every released interval with the synthetic answer, from the report alone.
 
+    >>> import dxprivacy as dx
     >>> row = Row("M", "count by sex", 40, 35, 45, "", False)
-    >>> synthesis_picture(Report((Compared("M", "count by sex", "", 42.0, row),), 100))
+    >>> dx.plots.synthesis(Report((Compared("M", "count by sex", "", 42.0, row),), 100))
     Picture('The synthetic answer lies within the released 95 % interval')
     """
     require(report, Report, "a report", ["session.synthesize(plan).report"])

@@ -101,7 +101,15 @@ class AskFile(TomlFile):
 
 
 def load_questions(path: str | Path, universe: Universe | None = None) -> Stack:
-    """The questions of a TOML file; with a universe, each is bound to it, so that every error has its line."""
+    """The questions of a TOML file; with a universe, each is bound to it, so that every error has its line.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     _ = Path(here, "questions.toml").write_text('[[ask]]\\nsum = "income"\\nby = "sex"')
+    ...     print(*load_questions(Path(here, "questions.toml")).questions)
+    sum income by sex
+    """
     return read_questions(AskFile.read(path), universe)
 
 

@@ -7,23 +7,19 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.attributes.base import OTHER, Attribute
-from dxprivacy.metrics import (
-    Capped,
-    Constant,
-    Extreme,
-    Matrix,
-    Metric,
-    Places,
-    Tightened,
-    WithAbsent,
-    WithOther,
-    public_pair,
-)
+from dxprivacy.metrics import Extreme, Metric, Tightened
+from dxprivacy.metrics.combine import Capped
+from dxprivacy.metrics.matrix import Matrix
+from dxprivacy.metrics.other import WithAbsent, WithOther, public_pair
+from dxprivacy.metrics.points import Places
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.people import ONE, People
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.facts import PolicyFacts
 from dxprivacy.policy.near import nearly_coinciding
 from dxprivacy.wording import digits, plural, short_pair, shown
+
+_MOST_NAMED = 4  # attributes in one sentence
 
 
 @dataclass(frozen=True)
@@ -406,16 +402,22 @@ def _records_notice() -> Notice:
 
 
 def _correlation(rows: list[Row]) -> list[Notice]:
-    """The best and the least protected attribute, if they are ten times apart."""
+    """The best protected attribute, and those that are protected ten times less, the least first."""
     strict = min(rows, key=lambda r: r.loosest_epsilon)
-    loose = max(rows, key=lambda r: math.inf if r.public else r.loosest_epsilon)
-    reach = math.inf if loose.public else loose.loosest_epsilon
-    if strict is loose or math.isinf(strict.strictest_epsilon) or reach < 10 * strict.loosest_epsilon:
+
+    def reach(row: Row) -> float:
+        return math.inf if row.public else row.loosest_epsilon
+
+    loose = sorted((r for r in rows if r is not strict and reach(r) >= 10 * strict.loosest_epsilon), key=reach)[::-1]
+    if not loose or math.isinf(strict.strictest_epsilon):
         return []
+    named = [r.attribute for r in loose[:_MOST_NAMED]] + ["another one"] * (len(loose) > _MOST_NAMED)
+    which = " or ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+    them = loose[0].attribute if len(loose) == 1 else "it"
     return [
         Notice(
             "correlation",
-            f"If {loose.attribute} predicts {strict.attribute} in your data, answers about {loose.attribute} hint at "
+            f"If {which} predicts {strict.attribute} in your data, answers about {them} hint at "
             f"{strict.attribute}. ε {digits(strict.strictest_epsilon)} does not cover that. Give linked attributes "
             "similar ε; docs/correlation.md works an example out.",
         )

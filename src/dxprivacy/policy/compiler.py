@@ -8,7 +8,10 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import DxError, PolicyError, did_you_mean
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import AttributeMax, AttributeSum, Metric, WithOther
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.metrics.other import WithOther
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.file_table import file_format
 from dxprivacy.policy.keys import Keys

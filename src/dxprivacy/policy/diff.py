@@ -20,18 +20,11 @@ import numpy as np
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import number_text
-from dxprivacy.metrics import (
-    AttributeMax,
-    Capped,
-    Constant,
-    Line,
-    Metric,
-    WithAbsent,
-    WithOther,
-    all_pairs,
-    along,
-    present,
-)
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.base import all_pairs
+from dxprivacy.metrics.combine import AttributeMax, Capped
+from dxprivacy.metrics.other import WithAbsent, WithOther, along, present
+from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.model.people import People
 from dxprivacy.policy.check import finite
 from dxprivacy.policy.facts import PolicyFacts

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from dxprivacy.attributes.matching import Recoding
 from dxprivacy.files.addresses import is_address
-from dxprivacy.metrics import Metric, WithAbsent, scaled
+from dxprivacy.metrics import Metric, scaled
+from dxprivacy.metrics.other import WithAbsent
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.toml_file import PolicyFile
 from dxprivacy.wording import OneLine, plural

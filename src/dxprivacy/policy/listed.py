@@ -15,8 +15,9 @@ from dxprivacy.attributes.spelling import Spelling
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
 from dxprivacy.exact.lengths import KILOMETRES
-from dxprivacy.metrics import PLACES, Metric, alone
+from dxprivacy.metrics import Metric, alone
 from dxprivacy.metrics.graph import read_edges
+from dxprivacy.metrics.points import PLACES
 from dxprivacy.model.universe import Universe
 from dxprivacy.policy.found_by_coordinates import nearest, require_by_id
 from dxprivacy.policy.keys import MOST_LISTED, Keys

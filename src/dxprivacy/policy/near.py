@@ -7,7 +7,7 @@ which most places stand twice still has a usual distance; places that share thei
 
 import numpy as np
 
-from dxprivacy.metrics import Places
+from dxprivacy.metrics.points import Places
 from dxprivacy.trees import second_nearest
 
 PART = 20

@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dxprivacy.errors import UsageError
+from dxprivacy.log import Log
 from dxprivacy.metrics import Metric
 from dxprivacy.model.people import PEOPLE
 from dxprivacy.policy.check import Check, check
@@ -13,6 +14,8 @@ from dxprivacy.policy.diff import Diff, diff
 from dxprivacy.policy.facts import PolicyFacts
 from dxprivacy.policy.toml_file import PolicyFile
 from dxprivacy.wording import Displayed
+
+_LOG = Log("policy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +36,9 @@ class Policy(PolicyFacts, Displayed):
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
         """Read a policy file (TOML)."""
-        return cls._of(PolicyFile.read(path))
+        policy = cls._of(PolicyFile.read(path))
+        _LOG.detail("policy read", file=Path(path), dataset=policy.dataset)
+        return policy
 
     @classmethod
     def parse(cls, text: str, *, folder: str | Path = ".") -> "Policy":

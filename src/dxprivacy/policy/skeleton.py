@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.policy.places import LATITUDE, LONGITUDE
+from dxprivacy.wording import UNPRINTABLE
 
 OPEN = "…"
 """What stands where a person has to decide; a policy that still holds it is refused."""
@@ -90,6 +91,7 @@ per = "…"                         # per = "100 km": ε 1 for every 100 km apar
 """
 _WIDTH = 100
 _UNSUPPORTED = "# column “{column}” is {words}: not supported yet\n"
+_UNSEEN = "# column “{column}” has a character in its name that cannot be seen: rename it to read it\n"
 
 
 @dataclass(frozen=True)
@@ -134,13 +136,16 @@ def skeleton(
     for column, kind, words in columns:
         if column in key:
             continue
+        if UNPRINTABLE.search(column):
+            parts.append(_UNSEEN.format(column=_escaped(column)))
+            continue
         if kind not in _KINDS:
             parts.append(_UNSUPPORTED.format(column=_plain(column), words=words or "of an unknown type"))
             continue
         name = re.sub(r"[^\w-]+", "_", column).strip("_") or "column"
         lines = [f"[attributes.{_key(name)}]"]
         if name != column:
-            lines.append(f'column = "{_plain(column)}"')
+            lines.append(f'column = "{_escaped(column)}"')
         filled = _PUBLIC.format(values=_list(public[column])) if column in public else _KINDS[kind].format()
         lines += filled.splitlines()
         if kind in ("text", "untyped") and column not in public:
@@ -163,8 +168,7 @@ def _file_table(file: FileFormat) -> str:
     """`[file]`, as `policy.file_table` reads it."""
     lines = [("[file]", "how the data's lines are written; sheets and Parquet know it themselves")]
     if file.delimiter:
-        shown = _plain(file.delimiter) if file.delimiter != "\t" else r"\t"
-        lines.append((f'delimiter = "{shown}"', "what stands between fields"))
+        lines.append((f'delimiter = "{_escaped(file.delimiter)}"', "what stands between fields"))
     if file.encoding != PLAIN.encoding:
         lines.append((f'encoding = "{file.encoding}"', "bytes that it does not know count as “other”"))
     if file.quoted_line_breaks:
@@ -200,7 +204,7 @@ def _list(values: Sequence[str | int]) -> str:
 
 
 def _names(columns: Sequence[str]) -> str:
-    texts = [f'"{_plain(column)}"' for column in columns]
+    texts = [f'"{_escaped(column)}"' for column in columns]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
@@ -209,5 +213,15 @@ def _key(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text inside quotes."""
-    return re.sub(r"[\x00-\x1f\x7f]", " ", text).replace("\\", "\\\\").replace('"', '\\"')
+    """Text for people, inside quotes."""
+    return _escaped(UNPRINTABLE.sub(" ", text))
+
+
+def _escaped(text: str) -> str:
+    """Text inside quotes that is read back as it is.
+
+    >>> print(_escaped('a"b' + chr(9) + chr(7)))
+    a\\"b\\t\\u0007
+    """
+    text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

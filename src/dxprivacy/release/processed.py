@@ -11,6 +11,8 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.release.release import Release, Row
+from dxprivacy.release.tables import free_name
+from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
 from dxprivacy.wording import OneLine, plural, shown
 
 FREE = "post-processing of released answers: it costs nothing, and the promise of the release holds unchanged"
@@ -21,10 +23,14 @@ INTERVALS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Processed(OneLine):
+class Processed(OneLine, Tabular, Printable):
     """Values made from released ones, in the same order, and what was done to get them.
 
     `answers` has a row for each value of a release, with the same label; `release` is where they came from.
+
+    >>> import dxprivacy as dx
+    >>> dx.post.nonnegative([3.0, -1.0, 2.0])
+    Processed(non-negative, 3 values)
     """
 
     values: Floats
@@ -58,6 +64,15 @@ class Processed(OneLine):
             return [{"value": value, "processed": list(self.done)} for value in self.values.tolist()]
         rows = replace(self.release, answers=self.answers).rows()
         return [row | {"processed": list(self.done)} for row in rows]
+
+    def _columns(self) -> Columns:
+        """Those of the release, or of plain numbers their values alone; what was done stands in the last one."""
+        done = ", ".join(self.done)
+        if self.release is None:
+            return Columns.of([("value", NUMBER), ("processed", TEXT)], [(x, done) for x in self.values.tolist()])
+        head, lines = replace(self.release, answers=self.answers)._lines()
+        last = free_name("processed", [name for name, _ in head])
+        return Columns.of([*head, (last, TEXT)], ([*line, done] for line in lines))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

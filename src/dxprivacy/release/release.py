@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,15 +12,17 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.files.formats import RELEASE
-from dxprivacy.files.writing import ANSWERS, GEOJSON, write_file
+from dxprivacy.files.writing import ANSWERS, GEOJSON, LATEX, MARKDOWN, write_file
 from dxprivacy.files.writing import RELEASE as RELEASE_FILE
 from dxprivacy.release.answers_text import AnswersText
 from dxprivacy.release.cell_edges import edge_columns, edges_of
+from dxprivacy.release.deployment import Made
 from dxprivacy.release.geojson import geojson
 from dxprivacy.release.names import names
 from dxprivacy.release.released import Released, common_of
-from dxprivacy.release.tables import AnswerTable, columns_of, tables_of
-from dxprivacy.wording import LONG_LIST, plural
+from dxprivacy.release.tables import AnswerTable, columns_of, free_name, own_columns, tables_of
+from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
+from dxprivacy.wording import LONG_LIST, digits, plural
 
 TOO_FEW = "too few to say"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
@@ -28,6 +30,8 @@ _WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their interva
 _NUMBERS = ("value", "low", "high", "unit", "question")
 _BEHIND = ("value", "low", "high", "unit", "note", "label")  # in a table, everything grouped by stands before these
 _OURS = ("question", *_BEHIND)
+_MEASURED = ("value", "low", "high")
+_WITHOUT_NOISE = "public, or the same for all records"
 _LARGEST = 2.0**53
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -54,10 +58,22 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release(Released):
+class Release(Released, Tabular, Printable):
     """All answers of a plan, the promise that goes with them, and what is needed to check both.
 
     `format` is that of an older version where it was made by one: its numbers mean what they meant.
+
+    >>> import tempfile, pandas, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
+    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    ...     release = session.release(session.plan("count by sex", share="25%"))
+    >>> [(row.label, row.low <= row.value <= row.high) for row in release.answers]
+    [('F', True), ('M', True)]
     """
 
     answers: tuple[Row, ...]
@@ -88,10 +104,14 @@ class Release(Released):
         question share one.  Whole numbers are `int`.
         """
         head, lines = self._lines()
-        return [dict(zip(head, line, strict=True)) for line in lines]
+        names = [name for name, _ in head]
+        return [dict(zip(names, line, strict=True)) for line in lines]
 
-    def _lines(self, safe: Callable[[str], str] = str) -> tuple[list[str], Iterator[list[Any]]]:
-        """Head and rows of the table; every text as `safe` has it."""
+    def _columns(self) -> Columns:
+        return Columns.of(*self._lines())
+
+    def _lines(self, safe: Callable[[str], str] = str) -> tuple[list[tuple[str, str]], Iterator[list[Any]]]:
+        """Head (names and types) and rows of the table; every text as `safe` has it."""
         columns = columns_of(self.answers)
         place = {column: k for k, column in enumerate(columns)}
         called = names(self.answers)
@@ -111,17 +131,11 @@ class Release(Released):
         tables = tables_of(self.answers)
         edges = edge_columns(tables, self.facts)
         rows = (line for table in tables for line in lines(table))
-        named = _columns(columns).values()
-        numeric = [_free(name, [*_OURS, *columns]) for name in edges]
-        return [safe(name) for name in ("question", *named, *numeric, *_BEHIND)], rows
-
-    def to_pandas(self) -> Any:
-        """The answers as a DataFrame, with a column for each attribute that they are grouped by (needs pandas)."""
-        try:
-            import pandas  # type: ignore[import-untyped,unused-ignore]
-        except ImportError:
-            raise UsageError("pandas is not installed", hints=["pip install pandas", "release.rows()"]) from None
-        return pandas.DataFrame(self.table())
+        named = own_columns(columns, _OURS)
+        numeric = [free_name(name, [*_OURS, *columns]) for name in edges]
+        head = [(name, TEXT) for name in ("question", *named)] + [(name, NUMBER) for name in numeric]
+        head += [(name, NUMBER if name in _MEASURED else TEXT) for name in _BEHIND]
+        return [(safe(name), kind) for name, kind in head], rows
 
     def content(self) -> dict[str, Any]:
         """The answers with their intervals."""
@@ -142,20 +156,38 @@ class Release(Released):
         head, lines = self._lines(_defused)
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(head)
+        writer.writerow([name for name, _ in head])
         writer.writerows(lines)
         return out.getvalue()
+
+    def made(self) -> Made:
+        """Counts with discrete Laplace noise; how wide the intervals are."""
+        scales = [float.fromhex(text) for text in self.facts.get("scales", ())]
+        noisy = [scale for scale in scales if scale]
+        least = f", of scales from {digits(min(noisy))} to {digits(max(noisy))}" if noisy else ""
+        exact = sum(row.exact for row in self.answers)
+        wide = [(row.high - row.low) / 2 for row in self.answers if not row.exact and not row.vague]
+        reach = f"; they reach from {digits(min(wide))} to {digits(max(wide))} to either side" if wide else ""
+        worked_out = ["Answers are worked out from the noisy counts", *self.facts.get("notes", ())]
+        return Made(
+            mechanism=f"Discrete Laplace noise on {plural(len(scales), 'count')} and sums{least}",
+            utility=f"Every answer has a 95 % interval, which covers {self.covered}{reach}.",
+            unprotected=(f"{plural(exact, 'answer')} without noise: {_WITHOUT_NOISE}.",) if exact else (),
+            post_processing="; ".join(worked_out) + ".",
+        )
 
     def to_geojson(self) -> str:
         """The answers that lie on the Earth, for maps: a polygon for each cell, a point for each place."""
         return geojson(self, self.answers)
 
     def save(self, path: str | Path) -> Path:
-        """Write to a .json, .csv or .geojson file; one that is there is replaced only if we wrote such a file."""
+        """Write to a .json, .csv, .md, .tex or .geojson file; one that is there is replaced only if it is ours."""
         target = Path(path)
         made = {
             ".json": (self.to_json, RELEASE_FILE),
             ".csv": (self.to_csv, ANSWERS),
+            ".md": (self.to_markdown, MARKDOWN),
+            ".tex": (self.to_latex, LATEX),
             ".geojson": (self.to_geojson, GEOJSON),
         }
         if target.suffix not in made:
@@ -182,23 +214,6 @@ def is_whole(x: float) -> bool:
 
 def _numbers(row: Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _NUMBERS}
-
-
-def _columns(names: Sequence[str]) -> dict[str, str]:
-    """The column of everything grouped by: its own name, unless one of ours is called so, which scripts rely on.
-
-    >>> _columns(["sex", "value"])
-    {'sex': 'sex', 'value': 'by value'}
-    """
-    taken = [*_OURS, *names]
-    return {name: _free(f"by {name}", taken) if name in _OURS else name for name in names}
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    """A name that no other column has."""
-    while name in taken:
-        name = f"by {name}"
-    return name
 
 
 def from_json(text: str) -> Release:

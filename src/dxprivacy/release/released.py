@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.files.canonical import UNSEALED, sealed
+from dxprivacy.release.deployment import FILL_IN, Made, deployment_of
 from dxprivacy.wording import Displayed, json_text, shown
 
 _LONG_TEXT = 1 << 20
@@ -37,6 +38,14 @@ class Released(Displayed, ABC):
     def _sealed(self, content: dict[str, Any]) -> dict[str, Any]:
         head = {"format": self.format, "name": self.name, **content}
         return sealed({**head, "promise": list(self.promise), **self.facts})
+
+    def made(self) -> Made:
+        """By what it was made, and how good it is: for a registry of deployments."""
+        return Made(FILL_IN, FILL_IN)
+
+    def deployment(self) -> dict[str, Any]:
+        """A record in the fields of OpenDP's registry of deployments; what only the curator knows says FILL IN."""
+        return deployment_of(self.made(), self.facts, self.promise, self.records)
 
     def to_json(self) -> str:
         """The whole release as JSON text."""

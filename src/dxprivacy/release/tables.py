@@ -127,3 +127,23 @@ def _in_order(groups: Sequence[tuple[str, ...]]) -> list[tuple[int, ...]]:
 def columns_of(answers: Iterable[Labelled]) -> list[str]:
     """Everything that any answer is grouped by, in the order in which it is met."""
     return list(dict.fromkeys(column for answer in answers for column, _ in answer.groups))
+
+
+def own_columns(names: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """The column of everything grouped by: its own name, unless one of ours is called so, which scripts rely on.
+
+    >>> own_columns(["sex", "value"], ["value", "low"])
+    ['sex', 'by value']
+    """
+    return [free_name(f"by {name}", [*ours, *names]) if name in ours else name for name in names]
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """A name that no other column has.
+
+    >>> free_name("east", ["east"])
+    'by east'
+    """
+    while name in taken:
+        name = f"by {name}"
+    return name

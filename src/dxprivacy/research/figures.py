@@ -23,6 +23,7 @@ FIGURES = (
     Figure("fig3", "thresholds", "Fig. 3: error under Blowfish and smooth thresholds against ε"),
     Figure("fig4", "thresholds", "Fig. 4: improvement factors under Blowfish and smooth thresholds"),
     Figure("baselines", "plain_dp", "new: both ways to compare with plain DP"),
+    Figure("personal", "personal", "new: stretching and sampling, beside our plan and plain DP"),
     Figure("gain", "families", "new: improvement factors by family of metrics and kind of query"),
     Figure("bias", "bias", "new: what bias gains with few records"),
     Figure("mwem", "mwem_errors", "new: MWEM under d_X, against plain DP and a direct fit"),

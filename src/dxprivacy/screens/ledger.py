@@ -13,7 +13,7 @@ from dxprivacy.ledger.budget import Used, most_used, used_by_attribute
 from dxprivacy.ledger.history import Entry, kind_of
 from dxprivacy.ledger.ledger import Ledger, Told
 from dxprivacy.ledger.so_far import worst_of
-from dxprivacy.metrics import Constant
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.wording import columns, digits, numbered, percent, plural, short, short_pair, span, tag
 
 _BAR = 20

@@ -14,7 +14,11 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.remedies import reaches
-from dxprivacy.metrics import Capped, Metric, Places, WithOther, all_pairs, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.base import all_pairs
+from dxprivacy.metrics.combine import Capped
+from dxprivacy.metrics.other import WithOther, present
+from dxprivacy.metrics.points import Places
 from dxprivacy.model.people import People
 from dxprivacy.model.recipes import ErrorOf, Inverse
 from dxprivacy.model.workload import Answer

@@ -17,7 +17,7 @@ SHOWN = 12
 NUMBERS = 100  # questions for one number each
 TABLES = 6  # of one question
 _ACROSS = 12  # so many columns of a crosstab stay side by side
-_HEAD = ("released", "95 % interval")
+HEAD = ("released", "95 % interval")
 _HEADING, _NAME, _GROUP = 94, 60, 40
 _SHADES = " ░▒▓█"
 
@@ -47,16 +47,22 @@ def release_lines(release: Release, *, everything: bool = False, wide: bool = Fa
     tables = tables_of(release.answers)
     lines, hidden = answer_lines(tables, everything=everything, wide=wide)
     more = f"{hidden:,} more in {file or 'release.rows()'}. " if hidden else ""
-    lines.append(tag("dim", f"  {more}Intervals cover {release.covered}."))
+    covered, *remarks = release_remarks(release)
+    lines.append(tag("dim", f"  {more}{covered}"))
+    for note in remarks:
+        lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
+    return [*lines, "", *promise_lines(release.promise)]
+
+
+def release_remarks(release: Release) -> list[str]:
+    """What readers of the numbers must know: first what the intervals cover."""
     remarks = [note for note in release.facts.get("notes", ()) if not note.startswith("means by")]
     planned = release.facts.get("rows")
     if planned and release.records is not None and planned != release.records:
         remarks.append(
             f"the plan was made for {planned:,} records, there are {release.records:,}: errors of means differ"
         )
-    for note in remarks:
-        lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
-    return [*lines, "", *promise_lines(release.promise)]
+    return [f"Intervals cover {release.covered}.", *remarks]
 
 
 def answer_lines(tables: Sequence[AnswerTable[Row]], *, everything: bool, wide: bool) -> tuple[list[str], int]:
@@ -95,11 +101,11 @@ def _numbers(tables: Sequence[AnswerTable[Row]], *, everything: bool) -> tuple[l
     """Questions for one number each, by their labels, which say what was counted; by their words where those repeat."""
     labels = Counter(table.answers[0].label for table in tables)
     shown = tables if everything else tables[:NUMBERS]
-    rows = [[tag("dim", text) for text in ("", *_HEAD)]]
+    rows = [[tag("dim", text) for text in ("", *HEAD)]]
     for table in shown:
         (row,) = table.answers
         name = row.label if row.label.strip() and labels[row.label] == 1 else table.question
-        rows.append([short(name, _NAME), tag("accent", _value(row)), _interval(row)])
+        rows.append([short(name, _NAME), tag("accent", value_words(row)), interval_words(row)])
     left = len(tables) - len(shown)
     return columns(rows, "lrl") + ([tag("dim", f"  … {left:,} more")] if left else []), left
 
@@ -117,9 +123,9 @@ def _listed(table: AnswerTable[Row], most: int) -> tuple[list[str], int]:
         most = len(pairs)
     else:
         pairs.sort(key=lambda pair: _is_nobody(pair[1]))
-    rows = [[tag("dim", short(text, _GROUP)) for text in table.columns] + [tag("dim", text) for text in _HEAD]]
+    rows = [[tag("dim", short(text, _GROUP)) for text in table.columns] + [tag("dim", text) for text in HEAD]]
     for groups, row in pairs[:most]:
-        rows.append([*(short(text, _GROUP) for text in groups), tag("accent", _value(row)), _interval(row)])
+        rows.append([*(short(text, _GROUP) for text in groups), tag("accent", value_words(row)), interval_words(row)])
     left = len(pairs) - most
     less = ", which hold less" if left and is_map(table) else ""
     more = [tag("dim", f"    … {left:,} more{less}")] if left else []
@@ -139,7 +145,7 @@ def _crosstab(table: AnswerTable[Row]) -> tuple[list[str], int]:
     rows = [[tag("dim", short(" × ".join(names_of), _NAME)), *across]]
     for k, (text, line) in enumerate(zip(crosstab.down, crosstab.cells, strict=True)):
         marks = marked[k * len(line) : (k + 1) * len(line)]
-        cells = [f"{tag('accent', _value(row))} {mark}" for row, mark in zip(line, marks, strict=True)]
+        cells = [f"{tag('accent', value_words(row))} {mark}" for row, mark in zip(line, marks, strict=True)]
         rows.append([tag("dim", short(text, _GROUP)), *cells])
     made = columns(rows, "l" + "r" * len(crosstab.across), indent=4)
     return [*made, tag("dim", f"    {widths(table.answers)}")], 0
@@ -177,7 +183,8 @@ def _is_nobody(row: Row) -> bool:
     return row.exact and row.vague
 
 
-def _value(row: Row) -> str:
+def value_words(row: Row) -> str:
+    """An answer with its unit, or why there is none."""
     if _is_nobody(row):
         return "–"
     if row.vague:
@@ -185,7 +192,8 @@ def _value(row: Row) -> str:
     return number(row.value, row.low, row.high) + (f" {row.unit}" if row.unit else "")
 
 
-def _interval(row: Row) -> str:
+def interval_words(row: Row) -> str:
+    """The ends of its interval, or why there are none."""
     if _is_nobody(row):
         return "nobody is in this group"
     if row.exact:

@@ -10,11 +10,15 @@ from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import BudgetExceeded, DataError, LedgerError
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Entry, Ledger
+from dxprivacy.log import Log
 from dxprivacy.mechanisms.planned import Count, Planned
 from dxprivacy.mechanisms.spending import Act, StepCost
 from dxprivacy.questions.asked import Stack
 from dxprivacy.release.booking import Booking
 from dxprivacy.wording import percent
+
+_LOG = Log("session")
+_IN_VAIN = "failed after its cost was reserved, which stays spent"
 
 
 class Recorded:
@@ -44,7 +48,14 @@ class Recorded:
             with self._pacing():
                 text = act(booking)
         except DataError as error:
+            _LOG.refused(_IN_VAIN, entry=entry.number, ledger=self.ledger.path)
             raise _spent_in_vain(error, booking) from None
+        except Exception:  # whatever it says may quote data: it is not told here
+            _LOG.refused(_IN_VAIN, entry=entry.number, ledger=self.ledger.path)
+            raise
+        except KeyboardInterrupt as stop:
+            stop.add_note(f"{_reserved(booking)} --request NAME asks anew, at its full cost.")
+            raise
         finally:
             self._acting = False
         self.ledger.finish(request, text)
@@ -69,9 +80,13 @@ class Recorded:
 
 def _spent_in_vain(error: DataError, booking: Booking) -> DataError:
     """Data that could not be counted, after its cost was reserved."""
-    told = f"Its cost was reserved before (entry {booking.entry} in {booking.ledger}) and stays spent."
     again = ("--request NAME", "asks anew, at its full cost")
-    return DataError(error.what, where=error.where, details=[*error.details, told], hints=[*error.hints, again])
+    told = [*error.details, _reserved(booking)]
+    return DataError(error.what, where=error.where, details=told, hints=[*error.hints, again])
+
+
+def _reserved(booking: Booking) -> str:
+    return f"Its cost was reserved before (entry {booking.entry} in {booking.ledger}) and stays spent."
 
 
 def require_budget(ledger: Ledger, planned: Planned[Any], taken: int) -> None:

@@ -11,6 +11,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.files.canonical import parse
 from dxprivacy.files.reading import read_text
 from dxprivacy.ledger import Ledger
+from dxprivacy.log import Log
 from dxprivacy.mechanisms.choice.plan import Choice, make_choice
 from dxprivacy.mechanisms.choice.release import ChoiceRelease
 from dxprivacy.mechanisms.laplace.plan import Plan, load_plan
@@ -29,9 +30,10 @@ from dxprivacy.session.outcome import Outcome
 from dxprivacy.session.pace import paced, period
 from dxprivacy.session.recorded import Recorded, require_budget
 from dxprivacy.session.synthesizing import Synthesis, require_records, synthesis_of
-from dxprivacy.wording import OneLine
+from dxprivacy.wording import OneLine, numbered
 
 T = TypeVar("T")
+_LOG = Log("session")
 _REHEARSED = "2000-01-01T00:00:00.000+00:00"
 
 
@@ -42,6 +44,18 @@ class Session(OneLine):
     curator's to name: nothing in a plan chooses them.  A ledger that is not there is started, unless `new_ledger` is
     False.  With a `pace` ("1s", or "auto") answers leave at whole multiples of that period; `spill=False` keeps rows
     off the disk.
+
+    >>> import tempfile, pandas, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
+    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    ...     release = session.release(session.plan("count by sex", share="25%"))
+    >>> release
+    Release('d220', 2 answers, 4 records)
     """
 
     def __init__(
@@ -157,9 +171,13 @@ class Session(OneLine):
         count = spend.guarded(
             lambda: counted(self.source, self.policy.universe, planned.asks, self.rows, planned.asks_people)
         )
+        # Told before anything is counted, and after an answer was kept at its pace: never in between.
+        _LOG.event("carrying out", plan=planned.name, request=name, source=self.source.name)
         made = planned.run(count, self._noise, spend, progress=progress)
         alone = spend.booked and not planned.in_steps
         entries = tuple(spend.booked) if alone else spend.entries(in_steps=planned.in_steps)
+        what = "answered" if spend.booked else "answered from the ledger, nothing spent"
+        _LOG.event(what, plan=planned.name, entries=numbered(entries), ledger=ledger.path)
         return Outcome(made, not spend.booked, entries)
 
     def _require_mine(self, planned: Planned[Any]) -> None:

@@ -12,17 +12,22 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dxprivacy.engines.csv_records import require_csv, write_csv
-from dxprivacy.engines.duck.records import require_parquet, write_parquet_records
+from dxprivacy.engines.duck.records import records_relation, require_parquet, write_parquet_records
 from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.files.writing import Kind, file_to_write, require_place
 from dxprivacy.model.universe import Universe
 from dxprivacy.synthetic.rounding import whole_counts
+from dxprivacy.tabular import Columnar
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation as Relation
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 ENDINGS = (*DELIMITERS, ".parquet")
@@ -30,7 +35,7 @@ _LONGEST_REPORT = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class Records(Columnar):
     """So many synthetic records in each cell of a universe.
 
     >>> records = Records.of(Universe.listed("abc"), [1.4, 0.3, 1.3], 3)
@@ -56,6 +61,13 @@ class Records:
 
     def __repr__(self) -> str:
         return f"Records({self.number:,} in {self.universe.cells:,} cells)"
+
+    def _relation(self) -> "Relation":
+        """The columns that a file would have, typed, record by record."""
+        fields = fields_of(self.universe)
+        require_parquet(fields)
+        cells = np.flatnonzero(self.counts)
+        return records_relation(fields, cells, self.counts[cells])
 
     def save(self, path: str | Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> Path:
         """Write a .csv, .tsv or .parquet file; an existing one is replaced only if that is asked for.

@@ -33,13 +33,20 @@ def reader(layout: str, where: str) -> Callable[[str], date | None]:
     """
     if not layout:
         return _day_of_a_time
+    known = _PARTS | _CLOCK
     pattern = ""
-    for piece in re.findall("%.?|[^%]", layout, re.DOTALL):
-        known = (_PARTS | _CLOCK).get(piece)
-        if piece.startswith("%") and known is None:
-            raise refuse(f"a format with {piece!r}", where)
-        pattern += known or re.escape(piece)
-    if any(pattern.count(_PARTS[part]) != 1 for part in ("%Y", "%m", "%d")):
+    for digits, other in re.findall("((?:%.?|[0-9])+)|([^%])", layout, re.DOTALL):
+        pieces = re.findall("%.?|.", digits, re.DOTALL)
+        letters = [piece for piece in pieces if piece.startswith("%")]
+        if any(piece not in known for piece in letters) or letters.count("%f") > 1:
+            raise refuse(f"a format with {digits!r}", where)
+        # Digits that follow digits are read in one way: %f may be shorter, or where there is none the first piece.
+        shorter = "%f" if "%f" in letters else next(iter(letters), "")
+        for k, piece in enumerate(pieces):
+            may_be = piece == shorter and piece not in pieces[:k]
+            pattern += known.get(piece, piece).replace("{1,2}", "{1,2}" if may_be else "{2}")
+        pattern += re.escape(other)
+    if sorted(re.findall("%[Ymd]", layout)) != ["%Y", "%d", "%m"]:
         raise refuse("a format of days without year, month or day", where)
     compiled = re.compile(rf"[ \t]*{pattern}[ \t]*")
 

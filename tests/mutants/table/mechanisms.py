@@ -152,6 +152,42 @@ MECHANISMS = (
         "tests/unit/mechanisms/mwem/test_mwem.py",
         "test_the_true_answers_inside_a_run_are_never_shown",
     ),
+    # baselines
+    Mutant(
+        "mechanisms/baselines/kept_loss.py",
+        "ends = ((a, a - b), (b - a_other, -a_other))",
+        "ends = ((a, a - b), (a, a - b))",
+        "tests/privacy/test_baselines_law.py",
+        "test_no_outcome_of_sampling_tells_more_than_its_cost_and_no_cost_more_than_the_metric",
+    ),
+    Mutant(
+        "mechanisms/baselines/sampled.py",
+        "math.floor(part * (1 << BITS))",
+        "math.ceil(part * (1 << BITS))",
+        "tests/privacy/test_baselines_law.py",
+        "test_rounded_probabilities_are_never_above_the_formula_and_close_to_it",
+    ),
+    Mutant(
+        "mechanisms/baselines/sampled.py",
+        "self.given.workload.answer(sample)",
+        "self.given.workload.answer(histogram)",
+        "tests/unit/mechanisms/baselines/test_stretching_and_sampling.py",
+        "test_errors_are_those_of_many_releases",
+    ),
+    Mutant(
+        "mechanisms/baselines/stretched.py",
+        "self.certificate.require(at_most=self.share)",
+        "self.certificate.require(at_most=2 * self.share)",
+        "tests/unit/mechanisms/baselines/test_stretching_and_sampling.py",
+        "test_scales_that_were_changed_afterwards_release_nothing",
+    ),
+    Mutant(
+        "mechanisms/noise/keeping.py",
+        "words.view(np.int64) < chances[cells]",
+        "words.view(np.int64) <= chances[cells]",
+        "tests/privacy/test_baselines_law.py",
+        "test_every_record_is_decided_by_its_own_bits_alone",
+    ),
     # changes that no test can notice, and why
     Mutant(
         "mechanisms/mwem/plan.py",

@@ -1,6 +1,7 @@
 """`dxp init`: a policy to fill in, from the schema alone."""
 
 import json
+import tomllib
 from datetime import date
 
 import pytest
@@ -9,6 +10,7 @@ import dxprivacy as dx
 from contracts.curator import CURATOR
 from dxprivacy.errors import PolicyError
 from dxprivacy.policy.skeleton import skeleton
+from dxprivacy.wording import UNPRINTABLE
 
 
 @pytest.fixture
@@ -111,6 +113,19 @@ def test_odd_names_cannot_break_out_of_the_skeleton():
     text = skeleton('a"\nb', "d\\", [('x"]\n[evil]', "text", ""), ("", "whole", ""), ("y", "", "lists\u2028")])
     assert "\n[evil]" not in text
     assert "not supported yet" in text
+
+
+def test_characters_of_a_name_that_cannot_be_seen_are_told_and_not_passed_on():
+    """No policy names such a column; a blank in place of the character would name another one, or none."""
+    odd = ["a\tb", "c\x1b[31m", "d\x85", "\u202eevil", "fine", 'q"uoted\\']
+    text = skeleton("t", "t", [(name, "text", "") for name in odd], key=["k\x07"])
+    assert not UNPRINTABLE.search(text.replace("\n", ""))
+    for told in (r"a\tb", r"c\u001b[31m", r"d\u0085", r"\u202eevil"):
+        assert f"# column “{told}” has a character in its name that cannot be seen" in text
+    assert text.count("# [attributes.") == 2
+    bare = "\n".join(line.removeprefix("# ") for line in text[text.index("# [attributes.fine]") :].splitlines())
+    assert tomllib.loads(bare)["attributes"]["q_uoted"]["column"] == 'q"uoted\\'
+    assert r'key = "k\u0007"' in text
 
 
 def test_values_of_public_columns_are_listed_marked_and_said_by_check(town, dxp):

@@ -2,11 +2,15 @@
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import dxprivacy as dx
+from dxprivacy.cli.remedies import LOOKED_AT, remedies
+from dxprivacy.engines import entries
+from dxprivacy.engines.source import Others
 from dxprivacy.model.file_format import FileFormat
 
 MESSY = Path(__file__).parents[2] / "data" / "messy"
@@ -163,6 +167,17 @@ def test_the_remedy_that_is_shown_can_be_pasted_and_mends_what_it_says(here, dxp
     (here / "policy.toml").write_text(head + body + line + "\n")
     after = json.loads(dxp("inspect", name, "--json").fine().out)["attributes"][0]
     assert after["rows"] == rows[1]
+
+
+def test_remedies_of_a_thousand_entries_are_looked_for_once_for_each_of_them(monkeypatch):
+    """Not once for each two of them, which took seconds in silence."""
+    looked = []
+    reader = entries.entry_reader
+    monkeypatch.setattr(entries, "entry_reader", lambda codec: lambda text: looked.append(1) or reader(codec)(text))
+    found = Counter({(f"entry {k}",): 1 for k in range(LOOKED_AT - 1)} | {(" M",): 5})
+    (best,) = remedies(dx.Values(name="x", values=("M", "F")), Others.of("x", ("x",), found, LOOKED_AT))
+    assert (best.line, best.rows) == ("trim = true", 5)
+    assert len(looked) <= 12 * LOOKED_AT
 
 
 def test_every_kind_of_attribute_may_be_looked_at(here, dxp):

@@ -437,6 +437,17 @@ def test_an_unexpected_error_ends_with_1_and_its_text_is_not_shown(town, dxp, mo
         assert "this is a bug" in called.out + called.err
 
 
+def test_stopping_by_hand_behind_the_reservation_says_what_is_spent(town, dxp, planned, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dxprivacy.session.session.counted", stopped)
+    words = ("--data", "people.csv", "--policy", "policy.toml", "--new-ledger")
+    called = dxp("release", planned("count by sex"), *words)
+    assert called.code == 130
+    assert "entry 1 in ledger.db) and stays spent" in called.err
+
+
 def test_stopping_by_hand_ends_with_130(town, dxp, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt

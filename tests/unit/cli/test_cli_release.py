@@ -132,3 +132,18 @@ def test_many_answers_are_cut_on_the_screen_and_complete_in_the_file(town, dxp, 
 def test_exact_answers_say_so(town, dxp, planned):
     called = dxp("release", planned("count").name, "--data", "people.csv", *CURATOR).fine()
     assert any(r.startswith("count 400 exact: the policy calls this public") for r in squeezed(called.out))
+
+
+def test_an_entry_for_a_registry_is_written_where_it_is_asked_for(town, dxp, planned, known_noise):
+    plan = planned("count by sex")
+    words = ("release", plan.name, "--data", "people.csv", *CURATOR, "--deployment")
+    assert "needs a folder" in dxp(*words, "--json").out
+    called = dxp(*words).fine()
+    (entry,) = town.glob("release-*.yaml")
+    assert entry.name in called.out
+    text = entry.read_text(encoding="utf-8")
+    assert text.startswith("# made by dxprivacy")
+    assert 'privacy_unit: "One record"' in text
+    dxp(*words).fine()  # the same entry again, in place of the first
+    entry.write_text("mine")
+    assert "is no entry for a registry that dxp wrote" in dxp(*words).err

@@ -10,8 +10,8 @@ from contracts.check_metric import pairs_in
 from dxprivacy import metrics
 from dxprivacy.accounting import moves, sensitivity
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import Line
 from dxprivacy.metrics.base import BLOCK, all_pairs
+from dxprivacy.metrics.simple import Line
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import count
 

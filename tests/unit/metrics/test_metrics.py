@@ -15,7 +15,9 @@ from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.points import Points
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, MetricError, PolicyError, UsageError
-from dxprivacy.metrics import Constant, Matrix, alone
+from dxprivacy.metrics import alone
+from dxprivacy.metrics.matrix import Matrix
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.universe import Universe
 
 

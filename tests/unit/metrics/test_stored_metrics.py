@@ -10,7 +10,9 @@ import pytest
 from contracts.random_models import random_axis
 from dxprivacy import metrics
 from dxprivacy.errors import MetricError
-from dxprivacy.metrics import AttributeMax, AttributeSum, all_pairs
+from dxprivacy.metrics.base import all_pairs
+from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.metrics.stored import metric_from_spec
 from dxprivacy.model.universe import Universe
 

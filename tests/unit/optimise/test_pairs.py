@@ -11,7 +11,7 @@ from contracts.oracle_brute import brute
 from dxprivacy.errors import SeparatesIdentical
 from dxprivacy.mechanisms.laplace.constraints import constraints
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import all_pairs
+from dxprivacy.metrics.base import all_pairs
 from dxprivacy.optimise.pairs import DensePairs, SparsePairs
 
 

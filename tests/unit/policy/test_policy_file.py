@@ -284,7 +284,8 @@ def test_following_the_advice_on_a_tightened_pair_ends_the_tightening():
 def test_check_warns_of_public_attributes_and_of_linked_ones(survey):
     notices = {w.kind: w.text for w in check(survey).warnings}
     assert notices["public"] == "wave: answers may reveal anyone’s wave exactly."
-    assert notices["correlation"].startswith("If wave predicts status in your data, answers about wave hint at status.")
+    told = "If wave, home or age predicts status in your data, answers about it hint at status."
+    assert notices["correlation"].startswith(told)
     assert "ε 0.1 does not cover that" in notices["correlation"]
 
 

@@ -8,9 +8,8 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.engines import expressions as ex
-from dxprivacy.engines.entries import FRACTION
+from dxprivacy.engines.entries import FRACTION, MOST_DIGITS
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
@@ -18,6 +17,11 @@ from dxprivacy.engines.sql.dialect import Dialect
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
 _PIECE = 100_000  # numbers at a time, of rows of one person that are alike
+# The least and the greatest number of as many digits as every engine reads, of the types that hold longer ones; each in
+# its own type, or the engine would compare whole numbers as rounded floats.
+_REAL, _WHOLE = f"1e{MOST_DIGITS}", f"{10**MOST_DIGITS - 1}"
+_ENDS = {"FLOAT": (f"-{_REAL}", _REAL), "DOUBLE": (f"-{_REAL}", _REAL)}
+_ENDS |= {"HUGEINT": (f"-{_WHOLE}", _WHOLE), "UHUGEINT": ("0", _WHOLE)}
 _UNICODE = r"[\x00-" + "\ud7ff\ue000-\U0010ffff]*"  # every character, and no half of a pair
 
 
@@ -50,12 +54,12 @@ class DuckDialect(Dialect):
     def as_shown(self, text: str) -> str:
         return f"encode(CAST({text} AS VARCHAR))"
 
-    def listed_key(self, read: Read, codec: ListedTexts) -> str:  # noqa: ARG002
+    def listed_key(self, read: Read, text: str = "text") -> str:
         if read.column.kind is not Kind.FLOAT:
-            return "encode(text)"
-        fraction = self.matches("text", FRACTION)
-        own = f"CAST(TRY_CAST(text AS {read.column.native}) AS VARCHAR)"
-        return f"encode(CASE WHEN {fraction} THEN {own} ELSE text END)"
+            return f"encode({text})"
+        fraction = self.matches(text, FRACTION)
+        own = f"CAST(TRY_CAST({text} AS {read.column.native}) AS VARCHAR)"
+        return f"encode(CASE WHEN {fraction} THEN {own} ELSE {text} END)"
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"
@@ -73,7 +77,7 @@ class DuckDialect(Dialect):
         here = ", ".join(cells)
         piece = f"unnest(range(first, least(first + {_PIECE}, n + 1)))"
         pieces = f"SELECT *, unnest(range(2, n + 1, {_PIECE})) AS first FROM {theirs} WHERE n > 1"
-        return f"""SELECT person, digest, {here}, 1 AS time FROM {theirs}
+        return f"""SELECT person, digest, {here}, 1 AS nth FROM {theirs}
             UNION ALL SELECT person, digest, {here}, {piece} FROM ({pieces})"""
 
     def chosen(self, told: str, cells: Sequence[str], at_most: int) -> str:
@@ -106,6 +110,9 @@ class DuckDialect(Dialect):
                 return f"trim({self.inner(text, name)}, {' || '.join(f'chr({ord(mark)})' for mark in marks)})"
             case ex.FirstGroup(text, pattern):
                 return f"regexp_extract({self.inner(text, name)}, {self._whole(pattern)}, 1)"
+            case ex.ToWhole(ex.Input(native), wide=True) if native in _ENDS:
+                low, high = (f"CAST('{end}' AS {native})" for end in _ENDS[native])
+                return f"TRY_CAST((CASE WHEN {name} BETWEEN {low} AND {high} THEN {name} END) AS HUGEINT)"
             case ex.ToWhole(inner, wide):
                 return f"TRY_CAST({self.inner(inner, name)} AS {'HUGEINT' if wide else 'BIGINT'})"
             case ex.ToReal(inner):

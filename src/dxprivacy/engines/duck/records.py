@@ -1,4 +1,4 @@
-"""Writing records as Parquet with typed columns: DuckDB repeats each cell and decodes it while it writes.
+"""Records with typed columns, as Parquet or for whoever reads Arrow: DuckDB repeats each cell and decodes it then.
 
 One thread keeps the order of the cells and needs little memory, however many records there are.
 """
@@ -18,12 +18,13 @@ from dxprivacy.exact.arrays import Ints
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
+    from duckdb import DuckDBPyRelation as Relation
 
 _PIECE = 1 << 12  # records of one cell that are made together
 
 
 def require_parquet(fields: Sequence[Field]) -> None:
-    """Refuse, before anything is spent, what cannot be written as Parquet."""
+    """Refuse, before anything is spent, what cannot be written as Parquet (nor as Arrow)."""
     known: dict[str, str] = {}
     for field in fields:
         twin = known.setdefault(field.name.lower(), field.name)
@@ -42,27 +43,45 @@ def write_parquet_records(path: Path, fields: Sequence[Field], cells: Ints, coun
     """`counts[k]` equal records for each of the cells, in their order; raises OSError where that is not possible."""
     import duckdb
 
+    try:
+        with _connected() as con:
+            rows = _rows(con, fields, cells, counts)
+            target = DUCKDB.quoted(str(path.absolute()))
+            con.execute(f"COPY ({rows}) TO {target} (FORMAT parquet, COMPRESSION zstd)")
+    except duckdb.Error as error:
+        raise OSError(None, "the engine could not write the file") from error
+
+
+def records_relation(fields: Sequence[Field], cells: Ints, counts: Ints) -> "Relation":
+    """The same records as a relation, made while it is read."""
+    con = _connected()
+    return con.sql(_rows(con, fields, cells, counts))
+
+
+def _connected() -> "Connection":
+    import duckdb
+
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "threads": "1",
+    }
+    con = duckdb.connect(":memory:", config=config)
+    con.execute("SET enable_progress_bar = false")
+    return con
+
+
+def _rows(con: "Connection", fields: Sequence[Field], cells: Ints, counts: Ints) -> str:
+    """The SELECT of all records."""
     pieces = -(-counts // _PIECE)
     cell = np.repeat(cells, pieces)
     # All pieces of a cell are full but its last.
     last = np.cumsum(pieces)[pieces > 0] - 1
     n = np.full(len(cell), _PIECE, dtype=np.int64)
     n[last] = (counts - (pieces - 1) * _PIECE)[pieces > 0]
-    config: dict[str, Any] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "threads": "1",
-    }
-    try:
-        with duckdb.connect(":memory:", config=config) as con:
-            con.execute("SET enable_progress_bar = false")
-            con.register("counted", {"cell": cell, "n": n})
-            columns = ", ".join(f"{_column(con, field, k)} AS {_name(field.name)}" for k, field in enumerate(fields))
-            rows = f"SELECT {columns} FROM (SELECT cell, unnest(range(n)) FROM counted)"
-            target = DUCKDB.quoted(str(path.absolute()))
-            con.execute(f"COPY ({rows}) TO {target} (FORMAT parquet, COMPRESSION zstd)")
-    except duckdb.Error as error:
-        raise OSError(None, "the engine could not write the file") from error
+    con.register("counted", {"cell": cell, "n": n})
+    columns = ", ".join(f"{_column(con, field, k)} AS {_name(field.name)}" for k, field in enumerate(fields))
+    return f"SELECT {columns} FROM (SELECT cell, unnest(range(n)) FROM counted)"
 
 
 def _column(con: "Connection", field: Field, k: int) -> str:

@@ -224,7 +224,8 @@ def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
     """The listed texts with their positions; as bytes, since text in the data need not be UTF-8."""
     for name, key, listed in _COUNTING.domains(reads):
         texts, places = list(listed), list(listed.values())
-        small = "UTINYINT" if len(texts) < 1 << 8 else "USMALLINT" if len(texts) < 1 << 16 else "UINTEGER"
+        most = max(places, default=0)  # not how many there are: of floats, some listed texts are left out
+        small = "UTINYINT" if most < 1 << 8 else "USMALLINT" if most < 1 << 16 else "UINTEGER"
         position = f"CAST(unnest($places::UINTEGER[]) AS {small}) AS position"  # what is grouped by had better be small
         given = f"SELECT unnest($texts::VARCHAR[]) AS text, {position}"
         domain = f"SELECT {key} AS listed, position FROM ({given})"

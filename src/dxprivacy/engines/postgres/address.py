@@ -3,11 +3,13 @@
     postgresql://anna@db.example.org/survey::public.people
     service=survey::people
     host=db.example.org dbname=survey user=anna::people
+    service=survey::"a.b".people             names in double quotes, where a dot would not tell which is which
 
 No password: addresses stand in lists of processes, in histories of shells and in notebooks.  libpq finds it by itself
 (a password file, a service file, the environment).
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,8 @@ from dxprivacy.files.addresses import has_secret
 
 _SECRETS = {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
 _LONGEST_NAME = 200
+_PART = r'(?:"(?:[^"]|"")+"|[^".:]+)'
+_QUOTED = re.compile(rf'(?P<server>.*?)::(?=.*")(?P<table>(?:(?P<schema>{_PART})\.)?(?P<name>{_PART}))', re.DOTALL)
 _ELSEWHERE: list[Hint] = [
     ("~/.pgpass", "host:port:database:user:password, readable by you alone"),
     ("PGPASSFILE, PGSERVICEFILE", "name such files; PGPASSWORD holds a password"),
@@ -29,6 +33,8 @@ class Address:
     server: str
     table: str
     database: str  # or the service, that is named
+    schema: str | None = None  # where the names are quoted
+    quoted: str | None = None  # the table's own name, then
 
     def __repr__(self) -> str:
         return f"Address({self.name!r})"
@@ -45,9 +51,14 @@ def address(text: str) -> Address:
     What stands where is libpq's to say: nobody else reads an odd address in just its way.
     """
     text = text.strip()
-    server, sign, table = text.rpartition("::")
-    if not sign or set(table) & set("]@/"):  # colons of an address such as [::1]
-        server, table = text, ""
+    schema, name = None, None
+    if found := _QUOTED.fullmatch(text):
+        server, table = found["server"], found["table"]
+        schema, name = found["schema"] and _unquoted(found["schema"]), _unquoted(found["name"])
+    else:
+        server, sign, table = text.rpartition("::")
+        if not sign or set(table) & set("]@/"):  # colons of an address such as [::1]
+            server, table = text, ""
     if has_secret(text):
         raise _with_password()
     told = _read(server)
@@ -55,7 +66,11 @@ def address(text: str) -> Address:
         raise _with_password()
     if "\0" in table or len(table) > _LONGEST_NAME:
         raise DataError("no table is called that", where="--data")
-    return Address(server, table, str(told.get("dbname") or told.get("service") or "postgresql"))
+    return Address(server, table, str(told.get("dbname") or told.get("service") or "postgresql"), schema, name)
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def _with_password() -> DataError:

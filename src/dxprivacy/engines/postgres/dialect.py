@@ -11,9 +11,8 @@ All text has the collation "C": equal texts are equal bytes, whatever language t
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
-from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.engines import expressions as ex
-from dxprivacy.engines.entries import FRACTION
+from dxprivacy.engines.entries import FRACTION, MOST_DIGITS
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
@@ -56,13 +55,13 @@ class PostgresDialect(Dialect):
     def as_shown(self, text: str) -> str:
         return _as_text(text)
 
-    def listed_key(self, read: Read, codec: ListedTexts) -> str:  # noqa: ARG002
+    def listed_key(self, read: Read, text: str = "text") -> str:
         if read.column.kind is not Kind.FLOAT:
-            return "text"
+            return text
         # Behind two conditions: no text that is listed may stop a query either.
-        sound = f"{self.matches('text', FRACTION)} AND pg_input_is_valid(text, '{read.column.native}')"
-        own = _as_text(f"CAST(text AS {read.column.native})")
-        return f"CASE WHEN {sound} THEN {own} ELSE text END"
+        sound = f"{self.matches(text, FRACTION)} AND pg_input_is_valid({text}, '{read.column.native}')"
+        own = _as_text(f"CAST({text} AS {read.column.native})")
+        return f"CASE WHEN {sound} THEN {own} ELSE {text} END"
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"
@@ -78,7 +77,7 @@ class PostgresDialect(Dialect):
 
     def numbered(self, theirs: str, cells: Sequence[str]) -> str:
         here = ", ".join(cells)
-        return f"SELECT person, digest, {here}, time FROM {theirs} CROSS JOIN generate_series(1, n) AS times(time)"
+        return f"SELECT person, digest, {here}, nth FROM {theirs} CROSS JOIN generate_series(1, n) AS times(nth)"
 
     def wide(self, number: int) -> str:
         return f"CAST({number} AS numeric)"
@@ -241,10 +240,12 @@ def _is_text(value: ex.Value) -> bool:
 
 
 def _within(number: str, *, wide: bool, real: bool = False) -> str:
-    """Whether a number fits into 64 bits, or where `wide` into 128."""
-    end = 1 << (127 if wide else 63)
-    edge = f"CAST({end} AS float8)" if real and wide else f"{end}"
-    return f"{number} >= -{edge} AND {number} < {edge}"
+    """Whether a number fits into 64 bits, or where `wide` has as many digits as every engine reads."""
+    if not wide:
+        return f"{number} >= -{1 << 63} AND {number} < {1 << 63}"
+    # The float64 that is nearest to 10^38 lies below it: the last one with so many digits.
+    edge = f"CAST(1e{MOST_DIGITS} AS float8)" if real else f"{10**MOST_DIGITS - 1}"
+    return f"{number} BETWEEN -{edge} AND {edge}"
 
 
 def _day_after(day: date) -> str:

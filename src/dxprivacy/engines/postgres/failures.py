@@ -38,13 +38,28 @@ _BY_CODE = [
         ("PGOPTIONS='-c statement_timeout=3h'", "allows more"),
     ),
     Failure(("55P03",), "the table is locked by somebody else", ("try again", "")),
+    Failure(
+        ("25P03", "25P04"),
+        "the server ended the transaction: it may not take that long, or not wait that long",
+        ("ALTER ROLE … SET idle_in_transaction_session_timeout = 0", "and transaction_timeout = 0, for this user"),
+    ),
     Failure(("57P",), "the server shut down, or ended the connection", _BACK),
+    Failure(
+        ("08P01",),
+        "a pooler in front of the server does not allow transactions",
+        ("pool_mode = transaction", "or session, in its settings"),
+    ),
     Failure(("08",), "the connection to the server was lost", _BACK),
     Failure(("53",), "the server has too little memory, disk space or connections left", ("try again later", "")),
     Failure(("28",), "the server does not let this user in", _PASSWORD),
     Failure(("3D",), "there is no such database", ("postgresql://host/DATABASE::table", "names one")),
 ]
 _BY_WORDS = [
+    Failure(
+        ("unsupported startup parameter",),
+        "a pooler in front of the server does not take options",
+        ("ALTER ROLE … SET statement_timeout = '3h'", "instead of PGOPTIONS, or of options in the address"),
+    ),
     Failure(
         ("password authentication failed", "no password supplied", "authentication failed"),
         "the server does not let this user in: wrong or missing password",

@@ -22,7 +22,7 @@ from dxprivacy.engines.postgres.dialect import POSTGRES
 from dxprivacy.engines.postgres.failures import GRANT
 from dxprivacy.engines.postgres.tables import ServerColumn, ServerTable, look
 from dxprivacy.engines.source import Column, Entry, Others
-from dxprivacy.engines.sql.fitting import fitted, is_text, key_columns, selected
+from dxprivacy.engines.sql.fitting import fitted, key_columns, selected
 from dxprivacy.engines.sql.people import PERSON, Keeping
 from dxprivacy.engines.sql.query import Counting, domain
 from dxprivacy.errors import DataError
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _COUNTING, _KEEPING = Counting(POSTGRES), Keeping(POSTGRES)
+_MOST_JOINS = 32  # the server plans two hundred for seconds, and runs out of memory over five hundred
+_LONGEST_LIST = 1 << 20  # of those that are looked up without a join, value by value
+_MOST_COLUMNS = 1_664  # of one SELECT, whatever the table has
 _AT_ONCE = 1 << 14  # groups that are held as Python's numbers
 
 
@@ -48,7 +51,7 @@ class PostgresSource:
         self.name = address.name
         self._address = address
         self._declared = rows_are_records
-        connected(address, lambda con: self._look(con) and None)
+        connected(address, self._look)
 
     def columns(self) -> list[Column]:
         """The schema; reads no row."""
@@ -100,9 +103,9 @@ class _Look:
         self._relations: list[str] = []
 
     def check(self, universe: Universe) -> None:
-        self._fit(universe)
-        if universe.people is not None:
-            self._keys(universe.people)
+        wanted, _ = self._fit(universe)
+        keys = [] if universe.people is None else self._keys(universe.people)
+        self._require_narrow(len(wanted), len(keys), universe)
 
     def rows(self) -> int:
         if not any(found.readable for found in self.table.columns):
@@ -164,7 +167,7 @@ class _Look:
         return Others.of(attribute.name, attribute.reads, found, at_most)
 
     def _fit(self, universe: Universe) -> tuple[list[ServerColumn], list[list[Read]]]:
-        wanted, reads = fitted(self._name, self.table.columns, universe)
+        wanted, reads = fitted(self._name, self.table.columns, universe, _MOST_JOINS, _LONGEST_LIST)
         self._require_readable(wanted)
         return wanted, reads
 
@@ -172,6 +175,22 @@ class _Look:
         keys = key_columns(self._name, self.table.columns, people)
         self._require_readable(keys)
         return keys
+
+    def _require_narrow(self, columns: int, keys: int, universe: Universe) -> None:
+        """Refuse what the server could not select at once: columns, a person's key, packed cells, a number of rows."""
+        width = columns + (keys + 1 if keys else 0) + len(Packing(universe).numbers) + 1
+        if width > _MOST_COLUMNS:
+            what = (
+                f"the policy reads {columns + keys:,} columns, and the server selects at most {_MOST_COLUMNS:,} at once"
+            )
+            hints = [
+                (
+                    "leave attributes out of the policy that nobody asks about",
+                    "a column counts once for each that reads it",
+                ),
+                ("COPY the table into a file", "which has no such limit"),
+            ]
+            raise DataError(what, where=f"{self._name} does not fit", hints=hints)
 
     def _require_readable(self, wanted: Sequence[ServerColumn]) -> None:
         for found in wanted:
@@ -196,7 +215,7 @@ class _Look:
         """What entries are looked up in, as tables that a query is given: it may make none."""
         for name, key, listed in _COUNTING.domains(reads):
             # What no text of this server can be is not asked for.
-            known = {text: place for text, place in listed.items() if is_text(text) and "\0" not in text}
+            known = {text: place for text, place in listed.items() if "\0" not in text}
             told = ", ".join([self._give(list(known), "text[]"), self._give(list(known.values()), "int[]")])
             given = f'SELECT text COLLATE "C" AS text, position FROM unnest({told}) AS given(text, position)'
             self._relations.append(f"{name}(listed, position) AS (SELECT {key}, position FROM ({given}) AS texts)")

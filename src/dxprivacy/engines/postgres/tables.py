@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dxprivacy.engines.postgres.address import Address
-from dxprivacy.engines.postgres.connection import begin, settled
+from dxprivacy.engines.postgres.connection import begin, begin_locked, users_own
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, did_you_mean
 
@@ -53,11 +53,12 @@ _FOUND = """
             SELECT 1 FROM below JOIN pg_catalog.pg_class part ON part.oid = below.oid WHERE part.relkind = 'f')
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-        AND (n.nspname || '.' || c.relname = $1 OR c.relname = $1 AND n.nspname = (
-            SELECT seen.nspname
-            FROM pg_catalog.pg_class same JOIN pg_catalog.pg_namespace seen ON seen.oid = same.relnamespace
-            WHERE same.relname = $1 AND seen.nspname = ANY($2::text[])
-            ORDER BY array_position($2::text[], seen.nspname::text) LIMIT 1))"""
+        AND (n.nspname || '.' || c.relname = $1::text OR n.nspname = $3::text AND c.relname = $4::text
+            OR c.relname = $5::text AND n.nspname = (
+                SELECT seen.nspname
+                FROM pg_catalog.pg_class same JOIN pg_catalog.pg_namespace seen ON seen.oid = same.relnamespace
+                WHERE same.relname = $5::text AND seen.nspname = ANY($2::text[])
+                ORDER BY array_position($2::text[], seen.nspname::text) LIMIT 1))"""
 _LISTED = """
     SELECT CASE WHEN n.nspname = ANY($1::text[]) THEN c.relname::text ELSE n.nspname || '.' || c.relname END
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -107,10 +108,15 @@ class ServerTable:
 
 def look(con: "Connection[Any]", address: Address, *, rows_are_records: bool) -> ServerTable:
     """The table of an address as it is now, and stays for this transaction, which begins here."""
-    path = settled(con, all_rows=not rows_are_records)
-    found = _find(con, address, path, rows_are_records=rows_are_records)
-    begin(con, found[1], lockable=found[2])
-    again = _find(con, address, path, rows_are_records=rows_are_records)
+    own, all_rows = users_own(con), not rows_are_records
+    begin(con, own, all_rows=all_rows)
+    found = _find(con, address, own.path, rows_are_records=rows_are_records)
+    con.execute("COMMIT")
+    if found[2]:
+        begin_locked(con, own, found[1], address.name, all_rows=all_rows)
+    else:  # who may read some columns only may not lock it; then a change at that very moment may be missed
+        begin(con, own, all_rows=all_rows)
+    again = _find(con, address, own.path, rows_are_records=rows_are_records)
     if found != again:
         raise DataError("the table was replaced just now", where=address.name, hints=["try again"])
     told = con.execute(_COLUMNS, [found[0]]).fetchall()
@@ -127,12 +133,15 @@ def _find(
 
     Views, foreign tables and what security policies filter only if they are declared.
     """
-    found = con.execute(_FOUND, [address.table, path]).fetchall()
+    dotted = address.table if address.quoted is None else None  # which of its dots ends the schema is not known
+    alone = (address.quoted or address.table) if address.schema is None else None
+    found = con.execute(_FOUND, [dotted, path, address.schema, address.quoted, alone]).fetchall()
     if not found:
         raise _unknown(con, address, path)
     if len(found) > 1:
-        named = ", ".join(f"{schema}.{table}" for _, schema, table, *_ in found)
-        raise DataError(f"{len(found)} tables have this name: {named}", where=address.name, hints=["name its schema"])
+        named = [f"{identifier(schema)}.{identifier(table)}" for _, schema, table, *_ in found]
+        hints = [(f"'…::{named[0]}'", "names one of them, in quotes of the shell")]
+        raise DataError(f"{len(found)} tables have this name: {', '.join(named)}", where=address.name, hints=hints)
     oid, schema, table, kind, filtered, readable, foreign = found[0]
     if not rows_are_records:
         _require_table(address, _NOT_TABLES.get(kind, ""), filtered=filtered, foreign=foreign)

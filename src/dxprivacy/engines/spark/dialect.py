@@ -7,11 +7,10 @@ which no session's time zone changes.
 Patterns are those of Java, which matches a whole text between `\\A` and `\\z` (`$` would overlook a line break).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 
-from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.entries import FRACTION
 from dxprivacy.engines.placement import Read
@@ -24,7 +23,7 @@ _SHIFT = 10**6  # days, so many that no number of days that is divided is negati
 _REALS = ("float", "double")
 _LONG = "9223372036854775808D"  # 2^63
 _HALF = "18446744073709551616"  # 2^64
-_MOST = "1E38D"  # decimals have 38 digits
+_MOST = "1E38D"  # the last float64 of 38 digits, as many as decimals have
 _PIECE = 100_000  # numbers at a time, of rows of one person that are alike
 _FEW = 32  # changes of an offset that are found by conditions
 _MOST_PIECES = 20_000
@@ -39,6 +38,7 @@ class SparkDialect(Dialect):
     """
 
     nobody = "X''"
+    writes_lists = True
 
     def relation(self, name: str) -> str:
         return "{" + name + "}"  # a frame that the query is given
@@ -59,11 +59,16 @@ class SparkDialect(Dialect):
     def as_shown(self, text: str) -> str:
         return f"CAST(CAST({text} AS STRING) AS BINARY)"
 
-    def listed_key(self, read: Read, codec: ListedTexts) -> str:  # noqa: ARG002
+    def listed_key(self, read: Read, text: str = "text") -> str:
         if read.column.kind is not Kind.FLOAT:
-            return "CAST(text AS BINARY)"
-        own = f"CAST(try_cast(text AS {read.column.native}) AS STRING)"
-        return f"CAST(CASE WHEN {self.matches('text', FRACTION)} THEN {own} ELSE text END AS BINARY)"
+            return f"CAST({text} AS BINARY)"
+        own = f"CAST(try_cast({text} AS {read.column.native}) AS STRING)"
+        return f"CAST(CASE WHEN {self.matches(text, FRACTION)} THEN {own} ELSE {text} END AS BINARY)"
+
+    def looked_up(self, key: str, table: str, read: Read, listed: Mapping[str, int]) -> str:  # noqa: ARG002
+        """A query of its own would be a join again."""
+        known = [(self.listed_key(read, self.quoted(text)), at) for text, at in listed.items()]
+        return f"(CASE {key} {' '.join(f'WHEN {text} THEN {at}' for text, at in known)} ELSE CAST(NULL AS INT) END)"
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"
@@ -81,7 +86,7 @@ class SparkDialect(Dialect):
         here = ", ".join(cells)
         pieces = f"SELECT *, explode(sequence(CAST(1 AS BIGINT), n, {_PIECE})) AS first FROM {theirs}"
         piece = f"explode(sequence(first, least(first + {_PIECE - 1}, n)))"
-        return f"SELECT person, digest, {here}, {piece} AS time FROM ({pieces})"
+        return f"SELECT person, digest, {here}, {piece} AS nth FROM ({pieces})"
 
     def wide(self, number: int) -> str:
         return f"{number}BD"
@@ -190,7 +195,7 @@ class SparkDialect(Dialect):
             f"try_add(try_multiply(CAST({upper} AS DECIMAL(19, 0)), {_HALF}BD), CAST({lower} AS DECIMAL(20, 0)) * 2)"
         )
         return f"""CAST((CASE WHEN {small} THEN CAST(CAST({number} AS BIGINT) AS DECIMAL(38, 0))
-            WHEN {number} > -{_MOST} AND {number} < {_MOST} THEN try_cast({parts} AS DECIMAL(38, 0)) END)
+            WHEN {number} BETWEEN -{_MOST} AND {_MOST} THEN try_cast({parts} AS DECIMAL(38, 0)) END)
             AS DECIMAL(38, 0))"""
 
 

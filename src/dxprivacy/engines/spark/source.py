@@ -17,9 +17,10 @@ from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Entry, Others
 from dxprivacy.engines.spark.dialect import SPARK
-from dxprivacy.engines.spark.session import quietly
+from dxprivacy.engines.spark.session import Files, quietly
+from dxprivacy.engines.spark.settings import require_settings
 from dxprivacy.engines.spark.tables import FrameColumn, described
-from dxprivacy.engines.sql.fitting import fitted, is_text, key_columns, selected
+from dxprivacy.engines.sql.fitting import fitted, key_columns, selected
 from dxprivacy.engines.sql.people import PERSON, Keeping
 from dxprivacy.engines.sql.query import Counting, domain
 from dxprivacy.exact.arrays import Ints
@@ -28,6 +29,8 @@ from dxprivacy.model.people import People
 from dxprivacy.model.universe import Universe
 
 _COUNTING, _KEEPING = Counting(SPARK), Keeping(SPARK)
+_MOST_JOINS = 8  # each is a job or two; over a hundred of them a cluster gave up
+_LONGEST_LIST = 1_000  # of those that are written into the query instead
 
 
 class SparkSource:
@@ -37,7 +40,10 @@ class SparkSource:
 
     def __init__(self, frame: Any, name: str) -> None:
         self.name = name
+        self._is_pinned = isinstance(frame, Files)
+        frame = frame.frame if isinstance(frame, Files) else frame
         self._session = quietly(name, lambda: frame.sparkSession)
+        self._require_settings()
         self._columns = quietly(name, lambda: described(frame.schema))
         # By position, so that names may be anything.
         self._frame = quietly(name, lambda: frame.toDF(*(f"c{k}" for k in range(len(self._columns)))))
@@ -47,7 +53,8 @@ class SparkSource:
         return [found.column for found in self._columns]
 
     def check(self, universe: Universe) -> None:
-        """Refuse a schema that does not fit; reads no row."""
+        """Refuse a schema that does not fit, and settings that let a row decide; reads no row."""
+        self._require_settings()
         self._fit(universe)
         if universe.people is not None:
             self._keys(universe.people)
@@ -125,8 +132,13 @@ class SparkSource:
             found[tuple(None if text is None else text.decode("utf-8", errors="replace") for text in entry)] += rows_of
         return Others.of(attribute.name, attribute.reads, found, at_most)
 
+    def _require_settings(self) -> None:
+        """Those of the session, which may have changed; of files all were given to the reader."""
+        if not self._is_pinned:
+            quietly(self.name, lambda: require_settings(self._session, self.name))
+
     def _fit(self, universe: Universe) -> tuple[list[FrameColumn], list[list[Read]]]:
-        return fitted(self.name, self._columns, universe)
+        return fitted(self.name, self._columns, universe, _MOST_JOINS, _LONGEST_LIST)
 
     def _keys(self, people: People) -> list[FrameColumn]:
         return key_columns(self.name, self._columns, people)
@@ -145,8 +157,7 @@ class SparkSource:
         """What entries are looked up in, as frames."""
         given: dict[str, Any] = {}
         for name, key, listed in _COUNTING.domains(reads):
-            known = [(text, place) for text, place in listed.items() if is_text(text)]
-            texts = self._session.createDataFrame(known, "text STRING, position INT")
+            texts = self._session.createDataFrame(list(listed.items()), "text STRING, position INT")
             given[name] = texts.selectExpr(f"{key} AS listed", "position")
         for attribute, mine in zip(universe.attributes, reads, strict=True):
             if attribute.surroundings is not None:

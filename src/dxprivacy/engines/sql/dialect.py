@@ -5,10 +5,9 @@ stops at what it cannot cast, the cast stands behind a condition that lets throu
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column
@@ -51,8 +50,15 @@ class Dialect(ABC):
         """Such an entry as it travels: text, or its bytes where it need not be Unicode."""
 
     @abstractmethod
-    def listed_key(self, read: Read, codec: ListedTexts) -> str:
-        """What a listed `text` is compared by, as the engine itself would write the number that it is."""
+    def listed_key(self, read: Read, text: str = "text") -> str:
+        """What a listed text is compared by, as the engine itself would write the number that it is."""
+
+    writes_lists = False
+    """Whether a list that is looked up without a join is written into the query, and is no table."""
+
+    def looked_up(self, key: str, table: str, read: Read, listed: Mapping[str, int]) -> str:  # noqa: ARG002
+        """The position of a key among few listed texts, without a join: an engine plans few of these at once."""
+        return f"(SELECT position FROM {table} WHERE listed = {key})"
 
     # -- people --------------------------------------------------------------------------------------------------------
 
@@ -73,7 +79,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def numbered(self, theirs: str, cells: Sequence[str]) -> str:
-        """Each row of people with too many of them, as (person, digest, cells, time): the first, the second, ... of
+        """Each row of people with too many of them, as (person, digest, cells, nth): the first, the second, ... of
         its kind; `theirs` has them as (person, digest, cells, n).
         """
 

@@ -26,8 +26,13 @@ class Described(Protocol):
 D = TypeVar("D", bound=Described)
 
 
-def fitted(where: str, columns: Sequence[D], universe: Universe) -> tuple[list[D], list[list[Read]]]:
-    """The wanted columns, one after the other, and the reads of each attribute; refuses a schema that does not fit."""
+def fitted(
+    where: str, columns: Sequence[D], universe: Universe, most_joins: int, longest: int
+) -> tuple[list[D], list[list[Read]]]:
+    """The wanted columns, one after the other, and the reads of each attribute; refuses a schema that does not fit.
+
+    Of more listed attributes than an engine joins, those with the fewest values, up to `longest`, are looked up alone.
+    """
     positions = find_columns(where, [found.column.name for found in columns], universe)
     read = [[columns[position] for position in mine] for mine in positions]
     check_kinds(where, universe, [[found.column for found in mine] for mine in read])
@@ -41,6 +46,9 @@ def fitted(where: str, columns: Sequence[D], universe: Universe) -> tuple[list[D
         if attribute.surroundings is not None:
             placed[0] = replace(placed[0], beside=placed[1])
         reads.append(placed)
+    joined = [mine for mine in reads if mine[0].is_joined]
+    for placed in sorted(joined, key=lambda mine: mine[0].codec.listed)[: max(len(joined) - most_joins, 0)]:
+        placed[0] = replace(placed[0], alone=placed[0].codec.listed <= longest)
     return wanted, reads
 
 

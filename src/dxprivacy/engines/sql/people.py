@@ -56,7 +56,7 @@ class Keeping:
         here = ", ".join(cells)
         limited = "" if people.no_key == ONE else f" AND {PERSON} <> {nobody}"
         numbers = ", ',', ".join(cells)
-        told = f"concat(digest, '|', {numbers}, '|', time)"
+        told = f"concat(digest, '|', {numbers}, '|', nth)"
         own = "1 = 0" if people.no_key == ONE else f"{PERSON} = {nobody}"
         number = f"CASE WHEN {own} THEN {EACH_THEIR_OWN} ELSE dense_rank() OVER (ORDER BY {PERSON}) END AS number, "
         number = number if by_person else ""

@@ -18,6 +18,7 @@ from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read, inside, parsed, place, short, text_of
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
+from dxprivacy.engines.sql.fitting import is_text
 
 Reads = Sequence[Read]
 Step = Callable[[Codec, Column], Value]
@@ -89,9 +90,9 @@ class Counting:
         """The tables (listed, position) of what is looked up: the name of each, the SQL of a text's key, its texts."""
         joined = [read for mine in reads for read in mine if self.is_joined(read)]
         return [
-            (domain(read), self.dialect.listed_key(read, read.codec), _reachable(read, read.codec))
+            (domain(read), self.dialect.listed_key(read), _reachable(read, read.codec))
             for read in joined
-            if isinstance(read.codec, ListedTexts)
+            if isinstance(read.codec, ListedTexts) and not (read.alone and self.dialect.writes_lists)
         ]
 
     def pairs(self, rows: str, first: Read, second: Read) -> str:
@@ -116,7 +117,7 @@ class Counting:
         return f"SELECT {kept} FROM ({rows}) AS all_rows"
 
     def _joins(self, reads: Reads) -> str:
-        on = {domain(r): f"{domain(r)}.listed = {_name('x', r)}" for r in reads if self.is_joined(r)}
+        on = {domain(r): f"{domain(r)}.listed = {_name('x', r)}" for r in reads if self.is_joined(r) and not r.alone}
         pairs = [(domain(r), r, r.beside) for r in reads if r.beside is not None]
         on |= {d: f"{d}.first = {_name('x', a)} AND {d}.second = {_name('x', b)}" for d, a, b in pairs}
         return " ".join(f"LEFT JOIN {self.dialect.relation(name)} AS {name} ON {equal}" for name, equal in on.items())
@@ -124,11 +125,17 @@ class Counting:
     def _index(self, reads: Reads) -> str:
         """The attribute's index from the places of its entries, NULL where one of them has none."""
         if self.is_joined(reads[0]) or reads[0].beside is not None:
-            return f"{domain(reads[0])}.position"
+            return self._position(reads[0])
         index = self.placed(reads[0])
         for read in reads[1:]:  # of a series, or of a grid
             index = f"CAST({index} AS BIGINT) * {read.codec.listed} + {self.placed(read)}"
         return index
+
+    def _position(self, read: Read) -> str:
+        """Where what was parsed stands among listed texts, or listed places."""
+        if not (read.alone and isinstance(read.codec, ListedTexts)):
+            return f"{domain(read)}.position"
+        return self.dialect.looked_up(_name("x", read), domain(read), read, _reachable(read, read.codec))
 
     def placed(self, read: Read) -> str:
         """The place of an entry, NULL where it has none, from what all steps made of it."""
@@ -155,9 +162,12 @@ def _bounded(read: Read) -> Value:
 
 
 def _reachable(read: Read, codec: ListedTexts) -> dict[str, int]:
-    """Of floats only texts of numbers, in the fewest digits: longer ones would be rounded to what others are."""
+    """What can stand in some table at all: no half of a pair of UTF-16.
+
+    Of floats only texts of numbers, in the fewest digits: longer ones would be rounded to what others are.
+    """
     if read.column.kind is not Kind.FLOAT:
-        return codec.places
+        return {text: k for text, k in codec.places.items() if is_text(text)}
     number = np.float32 if read.column.native.lower() in ("float", "float4") else float
 
     def is_own(text: str) -> bool:

@@ -30,6 +30,10 @@ class Chosen:
     """What was chosen, at which scale c, the proof that it keeps the policy, and how far it is from the best.
 
     With probability at least 95 % its score is less than `bound` below the best one (Theorem 4, corrected).
+
+    >>> import dxprivacy as dx
+    >>> dx.exponential([0, 5000], 1, dx.metrics.constant(2, 1)).index  # 5,000 records are beyond doubt
+    1
     """
 
     index: int

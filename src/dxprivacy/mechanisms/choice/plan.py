@@ -36,7 +36,13 @@ from dxprivacy.wording import Displayed, shown
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choice(ChoiceFacts, Displayed, Planned[ChoiceRelease]):
-    """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data."""
+    """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data.
+
+    >>> import dxprivacy as dx
+    >>> choice = dx.plan_choice(dx.most_common("element"), dx.metrics.constant(4, 1), rows=100)
+    >>> choice.scale, round(choice.shortfall(), 1)  # at most so many records fewer than the best, 95 % of the time
+    (1.0, 8.8)
+    """
 
     told = "choice was planned", "session.plan_choice(…)"
 
@@ -92,11 +98,9 @@ def make_choice(
 
     `spent` is what was released before (such as `ledger.spent`): the choice then fits beside it on every pair.
 
-    >>> from dxprivacy import metrics
-    >>> from dxprivacy.attributes.integers import Integers
-    >>> from dxprivacy.model.universe import Universe
-    >>> ages = Universe([Integers(name="age", low=0, high=9, has_other=False)])
-    >>> choice = make_choice("median age", metrics.attributes(ages, {"age": {"epsilon": 1, "per": 1}}))
+    >>> import dxprivacy as dx
+    >>> ages = dx.Universe([dx.Integers(name="age", low=0, high=9, has_other=False)])
+    >>> choice = dx.plan_choice("median age", dx.metrics.attributes(ages, {"age": {"epsilon": 1, "per": 1}}))
     >>> choice.scale, choice.certificate.ratio, round(choice.shortfall(), 1)
     (2.0, Fraction(1, 1), 10.6)
     """

@@ -8,18 +8,34 @@ from typing import Any
 from dxprivacy.errors import UsageError
 from dxprivacy.files.formats import CHOICE, software
 from dxprivacy.files.writing import CHOICE as CHOICE_FILE
-from dxprivacy.files.writing import write_file
+from dxprivacy.files.writing import LATEX, MARKDOWN, write_file
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.release.booking import Booking
+from dxprivacy.release.deployment import Made
 from dxprivacy.release.promise import promise_of, public_people
 from dxprivacy.release.released import Released, common_of
+from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
+from dxprivacy.wording import digits, plural
 
 KEPT = "The choice is kept in the ledger; choosing again returns it, at no cost."
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceRelease(Released):
-    """What was chosen, the promise that goes with it, and what is needed to check it."""
+class ChoiceRelease(Released, Tabular, Printable):
+    """What was chosen, the promise that goes with it, and what is needed to check it.
+
+    >>> import tempfile, pandas, dxprivacy as dx
+    >>> policy = dx.Policy.parse('''title = "Survey"
+    ... dataset = "survey-2026"
+    ... [attributes.sex]
+    ... values = ["F", "M"]
+    ... epsilon = 1''')
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
+    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    ...     released = session.choose(session.plan_choice("most common sex", share="100%"))
+    >>> released.chosen in ("F", "M")
+    True
+    """
 
     title: str
     chosen: str
@@ -34,12 +50,32 @@ class ChoiceRelease(Released):
         chosen = {"label": self.chosen, "index": self.index}
         return {"title": self.title, "records": self.records, "chosen": chosen}
 
+    def _columns(self) -> Columns:
+        head = [("question", TEXT), ("chosen", TEXT), ("short_by_at_most_95", NUMBER), ("short_in", TEXT)]
+        off = self.facts["short_by_at_most_95"]
+        return Columns.of(head, [(self.title, self.chosen, off, self.facts["short_in"])])
+
+    def made(self) -> Made:
+        """A choice among candidates that were public; how far from the best it may be."""
+        off = digits(float(self.facts["short_by_at_most_95"]))
+        among = plural(len(self.facts.get("candidates", ())), "candidate")
+        return Made(
+            mechanism=f"{str(self.facts.get('mechanism', 'exponential')).capitalize()} mechanism among {among}",
+            utility=f"What was chosen is at most {off} {self.facts['short_in']}, 95 % of the time.",
+        )
+
     def save(self, path: str | Path) -> Path:
-        """Write to a .json file."""
+        """Write to a .json, .md or .tex file; one that is there is replaced only if we wrote such a file."""
         target = Path(path)
-        if target.suffix != ".json":
-            raise UsageError(f"cannot write {target.name}", hints=["use a name that ends in .json"])
-        return write_file(target, self.to_json(), CHOICE_FILE, note=KEPT)
+        made = {
+            ".json": (self.to_json, CHOICE_FILE),
+            ".md": (self.to_markdown, MARKDOWN),
+            ".tex": (self.to_latex, LATEX),
+        }
+        if target.suffix not in made:
+            raise UsageError(f"cannot write {target.name}", hints=[f"use a name that ends in {', '.join(made)}"])
+        text, kind = made[target.suffix]
+        return write_file(target, text(), kind, note=KEPT)
 
 
 def build_choice(choice: ChoiceFacts, index: int, records: int, booking: Booking) -> ChoiceRelease:

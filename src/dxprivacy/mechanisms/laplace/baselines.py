@@ -7,8 +7,10 @@
 Both are made by the same planner, for each question alone; large questions as they are asked, with the best scale for
 each table.  Plain DP has to share its epsilon among the questions as our plan does: of its least distance a question
 gets the part that our plan spends on it, the largest `L_q(i, j) / d(i, j)`; a question that reached its target, and so
-took no more than it needed, is granted the whole share.  Of our worst case each question gets the part that its own
-worst case has in the sum of all.  Quantiles are not planned so: plain DP chooses them, which errs far less than noise
+took no more than it needed, is granted the whole share.  Our worst case is shared out as is best for plain DP beside
+our plan: errors go with 1 / epsilon, so that the sum of squares of theirs relative to ours is least where a question
+of n answers that err r times as much at the whole of it gets a part in proportion to (n r^2)^(1/3).  Quantiles are
+not planned so: plain DP chooses them, which errs far less than noise
 on ramps that all change at once, and takes no time.
 
 Why the first gain of a question is not below 1.  Let e be the least distance that question q tells apart.  Whatever
@@ -22,10 +24,10 @@ them, for the sake of the others; their own errors say so.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -50,7 +52,11 @@ from dxprivacy.questions.asked import Stack
 MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that each table has one scale
 MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each table has one scale
 MOST_QUESTIONS = 40  # likewise
+_MOST = 1e300
 MOST_RECORDS = 300  # different ones, of a spread or with soft borders, any two of which plain DP tells apart
+
+
+_ErrorsAt = Callable[[float], Sequence[ErrorOf]]  # of the answers to a question, by the epsilon of plain DP
 
 
 @dataclass(frozen=True)
@@ -121,14 +127,13 @@ def baselines(ours: Ours) -> Baselines:
     worst: list[ErrorOf | None] = [None] * count
     alone = _questions(ours)
     noisy = [a for a in alone if any(ours.laws[r].variance for r in a.rows)]
-    losses = {a.number: _worst_of(ours, a) for a in noisy}
-    together = sum(losses.values())
+    at: dict[int, _ErrorsAt] = {}
     looked_for = sum(a.workload.rows for a in noisy if a.workload.rows <= MOST_ROWS)
     quick = len(noisy) > MOST_QUESTIONS or looked_for > MOST_TOGETHER
     found: dict[int, PlainQuestion] = {}
     for a in noisy:
         if a.workload.wholes:
-            found |= _of_whole(ours, a, losses[a.number] / together if together else 0.0, strict, worst)
+            found |= _of_whole(ours, a, strict, at)
             continue
         near = closest_told_apart(a.workload, ours.metric)
         if near is None:
@@ -137,7 +142,6 @@ def baselines(ours: Ours) -> Baselines:
         epsilon = near.distance * part * ours.metric.universe.rows_each
         if not 0 < epsilon < math.inf:
             continue
-        loose = ours.worst_epsilon * losses[a.number] / together if 0 < together < math.inf else 0.0
         if all(isinstance(answer.recipe, Inverse) for answer in a.workload.answers):
             plain: _Chosen | _Plain = _Chosen(ours, a, epsilon)
         else:
@@ -148,13 +152,32 @@ def baselines(ours: Ours) -> Baselines:
             mine = ours.errors[k]
             # Good enough is good enough for plain DP too.
             strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
-        if 0 < loose < math.inf:  # with no end to its epsilon plain DP needs no noise: nothing is compared
-            for k, error in zip(a.answers, _cut(ours, a, plain.errors(loose / plain.epsilon)), strict=True):
-                worst[k] = error
+        at[a.number] = partial(_cut_at, ours, a, plain)
         gain = min(plain.gain, _gain(ours, a, on_rows, best))
         found[a.number] = PlainQuestion(plain.epsilon, near.pair, gain, tuple(a.rows), plain.scales, plain.large)
+    if 0 < ours.worst_epsilon < math.inf:  # with no end to its epsilon plain DP needs no noise: nothing is compared
+        for a, errors in _at_our_worst(ours, [a for a in noisy if a.number in at], at):
+            for k, error in zip(a.answers, errors, strict=True):
+                worst[k] = error
     nothing = PlainQuestion(math.inf, None, math.inf)
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
+
+
+def _at_our_worst(
+    ours: Ours, questions: Sequence[_Alone], at: "dict[int, _ErrorsAt]"
+) -> Iterator[tuple[_Alone, Sequence[ErrorOf]]]:
+    """The errors of every question at its part of our worst case, shared out as is best for plain DP (see above)."""
+    parts = []
+    for a in questions:
+        theirs, mine = at[a.number](ours.worst_epsilon), [ours.errors[k] for k in a.answers]
+        squares = [(x.rmse / y.rmse) ** 2 for x, y in zip(theirs, mine, strict=True) if 0 < y.rmse < math.inf]
+        parts.append(min(sum(squares), _MOST) ** (1 / 3))
+    for a, part in zip(questions, parts, strict=True):
+        yield a, at[a.number](ours.worst_epsilon * (part / sum(parts) if part else 1.0))
+
+
+def _cut_at(ours: Ours, alone: _Alone, plain: "_Chosen | _Plain", epsilon: float) -> list[ErrorOf]:
+    return _cut(ours, alone, plain.errors(epsilon / plain.epsilon))
 
 
 def _cut(ours: Ours, alone: _Alone, errors: Sequence[ErrorOf]) -> list[ErrorOf]:
@@ -188,7 +211,7 @@ def _gain(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], best: Sequence[Er
 
 
 def _of_whole(
-    ours: Ours, a: _Alone, of_worst: float, strict: list[ErrorOf | None], worst: list[ErrorOf | None]
+    ours: Ours, a: _Alone, strict: list[ErrorOf | None], at: "dict[int, _ErrorsAt]"
 ) -> dict[int, PlainQuestion]:
     """People or a map under plain DP: one scale, by which all that a person or record can change is hidden alike."""
     ((block, _),) = a.workload.wholes
@@ -206,10 +229,12 @@ def _of_whole(
     epsilon, plain = (epsilon, plain) if gain >= 1 else (epsilon * gain, plain / gain)
     for k, error in zip(a.answers, all_expected(a.workload, plain.tolist(), ours.records, None), strict=True):
         strict[k] = ours.errors[k] if ours.reached(k) and error.half_width < ours.errors[k].half_width else error
-    if 0 < of_worst * ours.worst_epsilon < math.inf:
-        loose = np.where(mine > 0, changed / (of_worst * ours.worst_epsilon), 0.0)
-        for k, error in zip(a.answers, all_expected(a.workload, loose.tolist(), ours.records, None), strict=True):
-            worst[k] = error
+
+    def errors_at(epsilon: float) -> Sequence[ErrorOf]:
+        loose = np.where(mine > 0, changed / epsilon, 0.0)
+        return all_expected(a.workload, loose.tolist(), ours.records, None)
+
+    at[a.number] = errors_at
     return {a.number: PlainQuestion(epsilon, near.pair, max(gain, 1.0), tuple(a.rows), tuple(plain.tolist()))}
 
 
@@ -249,12 +274,6 @@ def _part(ours: Ours, alone: _Alone, *, quick: bool) -> float:
     least = task.loss_of(task.effective(_planned(task, "auto")))
     mine = task.loss_of([math.sqrt(ours.laws[r].variance / 2) for r in alone.rows])
     return float(ours.share) * min(math.sqrt(least / mine), 1.0) if mine else ours.ratio
-
-
-def _worst_of(ours: Ours, alone: _Alone) -> float:
-    """The worst case of a question by itself, of which plain DP gets its part of the whole worst case."""
-    cost = _own_cost(ours, alone)
-    return 1.0 if cost is None else largest_loss(cost)[0]
 
 
 def _planned(task: Task, method: str) -> Candidate:

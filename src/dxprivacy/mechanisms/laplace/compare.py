@@ -10,7 +10,8 @@ from typing import Any
 from dxprivacy.errors import NotCertified, SeparatesIdentical
 from dxprivacy.mechanisms.laplace.methods import best_of_own_rows
 from dxprivacy.mechanisms.laplace.planner import finish, prepare
-from dxprivacy.metrics import Metric, along
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import along
 from dxprivacy.questions.asking import table
 from dxprivacy.wording import digits
 

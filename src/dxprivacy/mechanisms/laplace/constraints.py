@@ -27,7 +27,10 @@ from dxprivacy.accounting.repair import together
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.limits import limits_of
 from dxprivacy.mechanisms.laplace.searching import Pool, Search, joined, pooled
-from dxprivacy.metrics import AttributeSum, Constant, Metric, WithAbsent, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import WithAbsent, present
+from dxprivacy.metrics.product import AttributeSum
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import OneHot, SoftTable
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.pairs import DensePairs, Pairs, SparsePairs

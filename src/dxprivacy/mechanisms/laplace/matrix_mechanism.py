@@ -19,7 +19,9 @@ from dxprivacy.exact.arrays import Bools, Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart, classes_of, pairs_between
 from dxprivacy.mechanisms.laplace.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
 from dxprivacy.mechanisms.laplace.least_squares import Component, LeastSquares, components, tables_of
-from dxprivacy.metrics import Constant, Metric, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import present
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.strategies import Effort, Problem, choose

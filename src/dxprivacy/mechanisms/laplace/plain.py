@@ -7,7 +7,9 @@ import numpy as np
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.exact.numbers import Exact
-from dxprivacy.metrics import Constant, Metric, WithAbsent
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import WithAbsent
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 

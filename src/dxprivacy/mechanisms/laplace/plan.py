@@ -25,19 +25,30 @@ from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.metrics import Metric
 from dxprivacy.model.recipes import ErrorOf
-from dxprivacy.model.workload import Workload
+from dxprivacy.model.workload import Answer, Workload
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.stored import from_dict, listed_rows
 from dxprivacy.release import Release, from_json
 from dxprivacy.release.booking import Booking
+from dxprivacy.release.names import names
+from dxprivacy.release.tables import columns_of, own_columns
+from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
 from dxprivacy.wording import Displayed, json_text, shown
 
 MOST_QUESTIONS = 10_000
+_ERRORS = ("typical_error", "half_width_95", "within", "plain_as_strict_95", "plain_at_worst_case_95")
+_WORDS = ("unit", "note", "label")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan(PlanFacts, Displayed, Planned[Release]):
-    """Scales for every row that is counted, certified against a policy, to be released."""
+class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
+    """Scales for every row that is counted, certified against a policy, to be released.
+
+    >>> import dxprivacy as dx
+    >>> plan = dx.plan([[1, 0, 0], [1, 1, 0]], dx.metrics.line(3, 1))
+    >>> plan.scales, plan.certificate.ratio
+    ((1.0, 1.0), Fraction(1, 1))
+    """
 
     told = "plan was made", "session.plan(…)"
 
@@ -118,6 +129,23 @@ class Plan(PlanFacts, Displayed, Planned[Release]):
             else:
                 out.append({"answers": 1, **facts})
         return out
+
+    def _columns(self) -> Columns:
+        """A row for each answer that would be released, as releases have them, with errors instead of values."""
+        answers, titles = self.workload.answers, self.workload.titles
+        groups, called = columns_of(answers), names(answers)
+        head = [(name, TEXT) for name in ("question", *own_columns(groups, ("question", *_ERRORS, *_WORDS)))]
+        head += [(name, NUMBER) for name in _ERRORS] + [(name, TEXT) for name in _WORDS]
+
+        def row(k: int, answer: Answer) -> list[Any]:
+            error, by = self.errors[k], dict(answer.groups)
+            within = None if answer.within is None else float(answer.within)
+            plain = [_width(self.baselines.strict[k]), _width(self.baselines.worst[k])]
+            told = [answer.unit, "exact" if self.is_exact(answer) else "", called[k]]
+            cells = [by.get(name, "") for name in groups]
+            return [titles[answer.question], *cells, error.typical, error.half_width, within, *plain, *told]
+
+        return Columns.of(head, (row(k, answer) for k, answer in enumerate(answers)))
 
     def save(self, path: str | Path) -> Path:
         """Write the plan as JSON; a file that is there is replaced only if it is a plan that we wrote."""

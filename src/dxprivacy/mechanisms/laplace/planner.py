@@ -48,13 +48,13 @@ def make_plan(
 
     `loss` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or the
     geometric mean, each row measured by its target or by plain DP.  `spent` is what was released before (such as
-    `ledger.spent`): the plan then fits beside it on every pair.  All work is counted, so that the same
-    question has the same plan on every machine; `seconds` may stop it earlier with the best certified plan so far, and
-    the plan says so.  `thorough` searches longer for other rows to count.  `progress` is told how far the
-    error is above the best plan's, at most.
+    `ledger.spent`): the plan then fits beside it on every pair.  All work is counted, so that the same question has
+    the same plan, with the same numpy and scipy, on a machine that is busy, too; `seconds` may stop it earlier with the
+    best certified plan so far, and the plan says so.  `thorough` searches longer for other rows to count.  `progress`
+    is told how far the error is above the best plan's, at most.
 
-    >>> from dxprivacy import metrics
-    >>> plan = make_plan([[1, 1, 0, 0]], metrics.constant(4, 0.1))
+    >>> import dxprivacy as dx
+    >>> plan = dx.plan([[1, 1, 0, 0]], dx.metrics.constant(4, 0.1))
     >>> plan.scales, plan.certificate.ratio
     ((10.0,), Fraction(1, 1))
     """

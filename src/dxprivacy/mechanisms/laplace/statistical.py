@@ -68,6 +68,11 @@ class Statistical:
     """Averages over n records: the certified plan, the map that it uses, and what theorem 11 says about its errors.
 
     Its noise is discrete; where that matters, the bounds hold for it as they stand here.
+
+    >>> import dxprivacy as dx
+    >>> found = dx.statistical(dx.metrics.line(3, 1), n=4, values=[0, 1, 5])
+    >>> found.c.tolist(), found.bias.tolist()
+    ([1.0], [0.0])
     """
 
     plan: Plan

@@ -25,7 +25,9 @@ from dxprivacy.mechanisms.laplace.expected import all_expected, target_scales
 from dxprivacy.mechanisms.laplace.limits import limits_of
 from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured
 from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
-from dxprivacy.metrics import Constant, Metric, present
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.other import present
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.blocks.base import classes_of_rows
 from dxprivacy.model.recipes import ErrorOf, Law

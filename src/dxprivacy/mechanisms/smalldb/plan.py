@@ -46,7 +46,13 @@ _SHARP = 2.0**40  # where the policy asks for nothing: so much smaller than a sc
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SmallDbPlan(SmallDbFacts, Planned[Made]):
-    """What would be drawn: its size, scale, route, certificate and error.  It costs nothing, and holds no data."""
+    """What would be drawn: its size, scale, route, certificate and error.  It costs nothing, and holds no data.
+
+    >>> import dxprivacy as dx
+    >>> plan = dx.plan_smalldb([[1, 1, 0], [0, 1, 1]], dx.metrics.constant(3, 1), rows=600, alpha=0.4)
+    >>> plan.size, plan.scale
+    (5, 1.0)
+    """
 
     told = SYNTHESIS
     in_steps = True  # one, by name
@@ -96,8 +102,8 @@ def make_smalldb(
     `flatten` compares the candidates by flatter rows, from the exact envelope; None does so where the bound gets less.
     `spent` is what was released before: the database then fits beside it on every pair.
 
-    >>> from dxprivacy import metrics
-    >>> plan = make_smalldb([[1, 1, 0, 0]], metrics.constant(4, 1), rows=1000, alpha=0.2)
+    >>> import dxprivacy as dx
+    >>> plan = dx.plan_smalldb([[1, 1, 0, 0]], dx.metrics.constant(4, 1), rows=1000, alpha=0.2)
     >>> plan.size, plan.scale, plan.route.name
     (9, 1.0, 'enumeration')
     """

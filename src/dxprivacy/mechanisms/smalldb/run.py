@@ -30,7 +30,13 @@ ROUTES: dict[str, Callable[[Draw], Ints]] = {
 
 @dataclass(frozen=True, eq=False)
 class SmallDb(OneLine):
-    """A small database: how many of its m records lie in each cell, and what it says about the n of the data."""
+    """A small database: how many of its m records lie in each cell, and what it says about the n of the data.
+
+    >>> import dxprivacy as dx
+    >>> small = dx.smalldb([[1, 1, 0], [0, 1, 1]], dx.metrics.constant(3, 1), [100, 200, 300], alpha=0.4)
+    >>> int(small.counts.sum()) == small.plan.size, round(float(small.weights.sum()))
+    (True, 600)
+    """
 
     plan: SmallDbFacts = field(repr=False)
     counts: Ints

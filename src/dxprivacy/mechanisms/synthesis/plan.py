@@ -33,7 +33,12 @@ TRIED_ROUNDS = ((40, 80), (10,))  # beside the usual number
 
 @dataclass(frozen=True, eq=False)
 class SynthesisPlan(OneLine):
-    """How synthetic data will be made; `made` is the certified plan of the method."""
+    """How synthetic data will be made; `made` is the certified plan of the method.
+
+    >>> import dxprivacy as dx
+    >>> dx.plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], dx.metrics.constant(4, 1), records=1000).method
+    'direct'
+    """
 
     method: str
     made: DirectFit | MwemPlan | SmallDbPlan

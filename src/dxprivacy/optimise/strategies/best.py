@@ -1,7 +1,7 @@
 """The best strategy for a small universe that known recipes find: structure first, searches after, the minimum kept.
 
 The order is that of the recipes' promise, so that a short time still gives the best of the closed forms.  All work is
-limited by iterations, so that results are the same on every machine, unless a watch cuts the search short.  Cells are
+limited by iterations, so that results do not depend on the load, unless a watch cuts the search short.  Cells are
 renamed along an order that the pairs (or the workload) give, so that their names do not matter.
 """
 

@@ -165,9 +165,8 @@ class Count(ByGroups):
         if len(numbered) != 1 or sum(axis == numbered[0].axis for axis, _ in named) != 1:
             raise refuse("leaves open what is blurred", self.where)
         key = next(key for key, of in named.items() if of is numbered[0])
-        name = next(
-            n for n in self.touched if (of := resolve(n, self.universe, self.where)) and (of.axis, of.name) == key
-        )
+        found = ((n, resolve(n, self.universe, self.where)) for n in self.touched)
+        name = next(n for n, of in found if (of.axis, of.name) == key)
         return line_of(name, self.universe, self.where)
 
     def _soft(self, found: Grouped, blur: Fraction, notes: list[str]) -> Asked:

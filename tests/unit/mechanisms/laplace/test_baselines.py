@@ -17,7 +17,8 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError
 from dxprivacy.mechanisms.laplace.plain_choice import chosen_quantile
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import WithAbsent, with_absent
+from dxprivacy.metrics import with_absent
+from dxprivacy.metrics.other import WithAbsent
 from dxprivacy.model.universe import Universe
 from dxprivacy.plots import save_plan_picture
 from dxprivacy.questions.grammar import parse

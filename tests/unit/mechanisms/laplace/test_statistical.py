@@ -14,7 +14,7 @@ from contracts.random_models import random_axis
 from dxprivacy.errors import DxError, NotCertified, QuestionError, UsageError
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.plan import load_plan
-from dxprivacy.metrics import AttributeSum
+from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.verify import verify
 
 

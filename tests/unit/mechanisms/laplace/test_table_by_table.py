@@ -14,7 +14,8 @@ from dxprivacy.attributes.base import Property
 from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.laplace.constraints import constraints, constraints_by_direction
 from dxprivacy.mechanisms.laplace.planner import make_plan, prepare
-from dxprivacy.metrics import Constant, attributes, with_absent
+from dxprivacy.metrics import attributes, with_absent
+from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
 

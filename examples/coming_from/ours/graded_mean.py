@@ -1,0 +1,8 @@
+import dxprivacy as dx
+
+with dx.Session("graded.toml", "people.csv", ledger="graded.db") as session:
+    plan = session.plan(dx.mean_of("age"), share="100%")  # spends nothing
+(gain,) = plan.to_dict()["gains"]
+print(f"plain DP as strict: ε {gain['plain_epsilon']:.3g}; at our worst: ε {plan.worst_epsilon:.3g}")
+errors = plan.to_pandas()[["label", "typical_error", "half_width_95", "plain_as_strict_95", "plain_at_worst_case_95"]]
+print(errors.round(2).to_string(index=False))

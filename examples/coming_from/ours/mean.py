@@ -1,0 +1,9 @@
+import dxprivacy as dx
+
+with dx.Session("plain.toml", "people.csv", ledger="mean.db") as session:
+    added = session.release(session.plan(dx.mean_of("age"), share="100%", rows=1000))
+with dx.Session("plain-replace.toml", "people.csv", ledger="mean-replace.db") as session:
+    replaced = session.release(session.plan(dx.mean_of("age"), share="100%"))
+for neighbours, release in (("added or removed", added), ("replaced", replaced)):
+    (row,) = release.rows()
+    print(f"one record {neighbours}: {row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})")

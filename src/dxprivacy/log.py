@@ -1,0 +1,74 @@
+"""What happened, for whoever operates a pipeline: events of the `logging` name `dxprivacy`, by room.
+
+Nothing is printed unless somebody listens.  An event tells public facts alone: names of files, digests, entries and
+shares of a ledger.  Never a record, a count, an entry's text, a number of rows, or how long anything took; and none is
+told while data is counted, since each has a time.  Rooms that see data do not know this module (`pyproject.toml`).
+"""
+
+import json
+import logging
+from fractions import Fraction
+from pathlib import Path
+
+from dxprivacy.errors import one_line
+
+NAME = "dxprivacy"
+Fact = str | int | float | Fraction | Path | None
+logging.getLogger(NAME).addHandler(logging.NullHandler())
+
+
+class Log:
+    """The events of one room.
+
+    >>> log = Log("ledger")
+    >>> log.text("entry reserved", {"entry": 3, "share": Fraction(1, 10), "ledger": "my ledger.db", "pair": None})
+    'entry reserved: entry=3 share=0.1 ledger="my ledger.db"'
+    """
+
+    def __init__(self, room: str) -> None:
+        self._logger = logging.getLogger(f"{NAME}.{room}")
+
+    def detail(self, what: str, **facts: Fact) -> None:
+        """What only somebody who looks for a fault wants to know."""
+        self._tell(logging.DEBUG, what, facts)
+
+    def event(self, what: str, **facts: Fact) -> None:
+        """What happened."""
+        self._tell(logging.INFO, what, facts)
+
+    def refused(self, what: str, **facts: Fact) -> None:
+        """What somebody has to look at: a refusal, or a cost that was spent in vain."""
+        self._tell(logging.WARNING, what, facts)
+
+    def _tell(self, level: int, what: str, facts: dict[str, Fact]) -> None:
+        if self._logger.isEnabledFor(level):
+            told = {name: _plain(value) for name, value in facts.items() if value is not None}
+            self._logger.log(level, "%s", self.text(what, told), extra={"event": what, "facts": told})
+
+    def text(self, what: str, facts: dict[str, Fact]) -> str:
+        """An event in one line, whatever the names in it hold."""
+        told = " ".join(f"{name}={_written(value)}" for name, value in facts.items() if value is not None)
+        return f"{what}: {told}" if told else what
+
+
+def _plain(fact: Fact) -> Fact:
+    """As any handler can write it."""
+    if isinstance(fact, str | Path):
+        return one_line(str(fact))
+    return float(fact) if isinstance(fact, Fraction) else fact
+
+
+def _written(fact: Fact) -> str:
+    told = _plain(fact)
+    if isinstance(told, str):
+        return json.dumps(told, ensure_ascii=False) if not told or set(told) & set(' "\\=') else told
+    return f"{told:.6g}" if isinstance(told, float) else str(told)
+
+
+def listen() -> None:
+    """Tell all events on stderr: `dxp --verbose`."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(name)s  %(message)s"))
+    logger = logging.getLogger(NAME)
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)

@@ -1,0 +1,47 @@
+"""Tables as Markdown, as GitHub and its like read it.  Every text is anybody's: it stays text."""
+
+import re
+
+from dxprivacy.errors import one_line
+from dxprivacy.tabular.printed import Printed, PrintedTable
+
+BEGINNING = "<!-- made by dxprivacy -->"
+# What would mean something inside a line: emphasis, code, links, tags, entities, cells, formulas, names of people.
+_SIGNS = re.compile(r"[\\`*_{}\[\]<>|~^$&@#!]|:(?=[A-Za-z/])|(?<=\bwww)\.", re.IGNORECASE)
+
+
+def escaped(text: str) -> str:
+    r"""Text that is shown as it is, in one line, inside a cell or outside.
+
+    >>> escaped("a|b *c* <d> $e$ http://f"), escaped("8:15, 5–9")
+    ('a\\|b \\*c\\* \\<d\\> \\$e\\$ http\\://f', '8:15, 5–9')
+    """
+    return _SIGNS.sub(lambda sign: f"\\{sign.group()}", one_line(text)).strip()
+
+
+def markdown(printed: Printed, *, promise: bool = True) -> str:
+    """All tables, with their titles, the remarks and the promise."""
+    parts = [BEGINNING, *map(_table, printed.tables), *(escaped(remark) for remark in printed.remarks)]
+    if promise and printed.promise:
+        parts.append("\n".join(f"{k}. {escaped(sentence)}" for k, sentence in enumerate(printed.promise, 1)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(table: PrintedTable) -> str:
+    rows = [table.head, *table.rows]
+    cells = [[escaped(text) for text in row] for row in rows]
+    widths = [max(3, *(len(row[k]) for row in cells)) for k in range(len(table.head))]
+    lines = [_line(row, widths, table.align) for row in cells]
+    rule = [":" + "-" * (w - 1) if side == "l" else "-" * (w - 1) + ":" for w, side in _sides(widths, table.align)]
+    title = [f"**{escaped(table.title)}**", ""] if table.title else []
+    return "\n".join([*title, lines[0], f"| {' | '.join(rule)} |", *lines[1:]])
+
+
+def _line(cells: list[str], widths: list[int], align: str) -> str:
+    sides = _sides(widths, align)
+    padded = [c.ljust(w) if side == "l" else c.rjust(w) for c, (w, side) in zip(cells, sides, strict=True)]
+    return f"| {' | '.join(padded)} |"
+
+
+def _sides(widths: list[int], align: str) -> list[tuple[int, str]]:
+    return list(zip(widths, align, strict=True))
