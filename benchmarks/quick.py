@@ -39,8 +39,8 @@ def tree() -> float:
     points = trees.points_of(10_000)
     values = trees.smooth(points)
     trees.constant(points, values)
-    # Blocks of 2 MB stay in the processor's cache.  Larger ones are given back to the system and fetched anew each time,
-    # and what that takes differs threefold between two machines, and between two runs on one.
+    # Blocks of 2 MB stay in the processor's cache.  Larger ones are given back to the system and fetched anew each
+    # time, and what that takes differs threefold between two machines, and between two runs on one.
     peer = min(trees.all_pairs(points, values, 4, 1 << 18) for _ in range(3))
     return min(trees.constant(points, values) for _ in range(5)) / peer
 
