@@ -30,7 +30,7 @@ _PATIENCE = 2.0  # seconds without a word, where there is no terminal to turn on
     "--method",
     default="auto",
     show_default=True,
-    help="auto (the best of all), optimal, matrix, biased, psa, fill, by-table, same-scale or equal-split.",
+    help="auto (the best of all), optimal, matrix, consistent, biased, psa, fill, by-table, same-scale or equal-split.",
 )
 @click.option(
     "--solve",

@@ -11,8 +11,10 @@ from typing import Any
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import workload_digest
+from dxprivacy.verify.consistent import Part as Nesting
+from dxprivacy.verify.consistent import check_sums, covariances, nested
 from dxprivacy.verify.least_squares import Estimator
-from dxprivacy.verify.noise import Blend, Laplace, Law, variance
+from dxprivacy.verify.noise import Agreeing, Blend, Laplace, Law, variance
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.reconstructed import WayBack
@@ -148,7 +150,74 @@ class Reconstructed(LeastSquares):
         return [float(x) if v > 0 else x for x, v in zip(found, spreads, strict=True)]
 
 
-_WAYS: dict[str, type[Way]] = {"row for row": RowForRow, "least squares": LeastSquares}
+class Consistent(Way):
+    """Sums of nested counts whose noise agrees."""
+
+    words = "sums of nested counts whose noise agrees"
+    note = "answers are sums of noisy counts that agree with one another: they are whole, and add up"
+    exact = False  # errors come from floats; values are whole
+
+    def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
+        super().__init__(asked, counted, universe, scales, edition)
+        if universe.absent is not None:
+            raise refuse("consistent noise needs a public number of records", "measured")
+        if not all(s > 0 for s in scales) or any(block.unit != 1 for block in counted.blocks):
+            raise refuse("consistent noise is that of counts, none of them without noise", "measured")
+        self._estimator = Estimator(asked.blocks, counted.blocks, universe, list(scales))
+
+    @cached_property
+    def _parts(self) -> list[tuple[Nesting, list[dict[int, int]], list[int]]]:
+        """Each component: its nest; what asked rows have at each cell; which rows are asked."""
+        out = []
+        for part in self._estimator.components:
+            cells, sets = part.cells(), dict[int, set[int]]()
+            wanted: list[dict[int, int]] = []
+            for k, values in enumerate(cells):
+                for block in part.counted:
+                    for row, x in block.column(values).items():
+                        if x not in (0, 1):
+                            raise refuse("consistent noise is that of counts", "measured")
+                        if x:
+                            sets.setdefault(row, set()).add(k)
+                wanted.append({row: x for block in part.asked for row, x in block.column(values).items() if x})
+            counted = sum(block.rows for block in part.counted)
+            if len(sets) != counted:
+                raise refuse("counts nobody", "measured")
+            top = nested({row: frozenset(some) for row, some in sets.items()}, len(cells))
+            asked = [row for block in part.asked for row in range(block.first, block.first + block.rows)]
+            out.append((top, wanted, asked))
+        return out
+
+    def laws(self) -> list[Law]:
+        out: list[Law] = [Laplace(0.0)] * self.asked.rows
+        for top, wanted, asked in self._parts:
+            together = covariances(top, {row: 1 / s for row, s in enumerate(self.scales)})
+            known: dict[tuple[int, ...], Law] = {}
+            for row in asked:
+                numbers = tuple(column.get(row, 0) for column in wanted)
+                if numbers not in known:
+                    step = math.gcd(*(x - numbers[0] for x in numbers))
+                    known[numbers] = Agreeing(_spread(numbers, together), step) if step else Laplace(0.0)
+                out[row] = known[numbers]
+        return out
+
+    def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
+        out: list[Row] = [self._estimator.first.get(row, 0) * records for row in range(self.asked.rows)]
+        for top, wanted, asked in self._parts:
+            cells = check_sums(top, dict(enumerate(noisy)), records)
+            for row in asked:
+                out[row] = sum(column.get(row, 0) * z for column, z in zip(wanted, cells, strict=True))
+        return out
+
+
+def _spread(numbers: tuple[int, ...], together: Any) -> float:
+    import numpy as np
+
+    w = np.array(numbers, dtype=np.float64)
+    return float(w @ together @ w)
+
+
+_WAYS: dict[str, type[Way]] = {"row for row": RowForRow, "least squares": LeastSquares, "consistent": Consistent}
 
 
 MakeWay = Callable[[Asked, Asked, Universe, Sequence[float], int], Way]

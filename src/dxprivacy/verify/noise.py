@@ -107,6 +107,31 @@ class Blend:
         return [Fraction(-math.log(1 - float(coverage) - self.rare) * math.sqrt(self.variance / 2) + step)]
 
 
+@dataclass(frozen=True)
+class Agreeing:
+    """A sum of counts whose noise agrees, told by its variance: whole steps, as of a Laplace law that is cut off."""
+
+    variance: float
+    step: int
+
+    @property
+    def mean_absolute(self) -> float:
+        """As of a normal law, and not more than the variance in steps."""
+        steps = self.variance / self.step**2
+        return self.step * min(math.sqrt(2 * steps / math.pi), steps)
+
+    def widths(self, coverage: Fraction) -> list[Fraction]:
+        """What the variance and one a little off either way say: a step is a large difference."""
+        return [Fraction(self.step * h) for h in sorted({self._steps(coverage, t) for t in (1.0, 1 - 1e-7, 1 + 1e-7)})]
+
+    def _steps(self, coverage: Fraction, times: float) -> int:
+        steps, rest = times * self.variance / self.step**2, 1 - float(coverage)
+        if steps <= rest:
+            return 0
+        reach = -math.log(rest) / math.sqrt(2) + 0.055
+        return max(math.ceil(reach * math.sqrt(steps + 1 / 12) - 0.5), 1)
+
+
 def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:
     """Root mean square and mean absolute error; and the 95 % half-widths that may be stated."""
     r = answer.recipe

@@ -82,16 +82,19 @@ class Cells:
     @classmethod
     def of(cls, blocks: Sequence[Block], metric: Metric, share: Fraction, spent: Cost | None = None) -> "Cells":
         """Those that the blocks tell apart, and what is left for pairs of them."""
-        bare = cls.bare(blocks)
-        if not bare.axes:
-            return replace(bare, limits=np.zeros(0))
-        pairs = pairs_between(bare.axes, bare.classes, metric, share, spent)
+        return cls.bare(blocks).paired(metric, share, spent)
+
+    def paired(self, metric: Metric, share: Fraction, spent: Cost | None = None) -> "Cells":
+        """The same, with what is left for pairs of them."""
+        if not self.axes:
+            return replace(self, limits=np.zeros(0))
+        pairs = pairs_between(self.axes, self.classes, metric, share, spent)
         if pairs is None:
-            return bare
+            return self
         first, second, limits = pairs
         known = np.isfinite(limits)
         public = not bool(known.all())
-        return replace(bare, first=first[known], second=second[known], limits=limits[known], public=public)
+        return replace(self, first=first[known], second=second[known], limits=limits[known], public=public)
 
     @classmethod
     def bare(cls, blocks: Sequence[Block]) -> "Cells":

@@ -227,7 +227,8 @@ def _noises(scales: Sequence[float]) -> Floats:
     return np.array([known[s] for s in scales], dtype=np.float64)
 
 
-def _rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
+def rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
+    """The rows of some blocks, by their numbers."""
     spans = [np.arange(workload.offsets[b], workload.offsets[b] + workload.blocks[b].rows) for b in blocks]
     return np.concatenate([np.zeros(0, dtype=np.int64), *spans]).astype(np.int64)
 
@@ -236,7 +237,7 @@ def _solve(whole: LeastSquares, part: Component, noises: Floats) -> "_Part":
     """By tables, over cells, or as it is."""
     asked = [whole.asked.blocks[b] for b in part.asked]
     counted = [whole.workload.blocks[b] for b in part.counted]
-    mine = noises[_rows_of(whole.workload, part.counted)]
+    mine = noises[rows_of(whole.workload, part.counted)]
     tables = tables_of(asked, counted)
     starts = np.cumsum([0] + [b.rows for b in counted])
     even = all(len(set(mine[a:b].tolist())) == 1 for a, b in pairwise(starts.tolist()))
@@ -251,8 +252,8 @@ class _Part(ABC):
     """A component, with the variances of its counted rows."""
 
     def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
-        self.asked_rows = _rows_of(whole.asked, part.asked)
-        self.counted_rows = _rows_of(whole.workload, part.counted)
+        self.asked_rows = rows_of(whole.asked, part.asked)
+        self.counted_rows = rows_of(whole.workload, part.counted)
         self.asked = [whole.asked.blocks[b] for b in part.asked]
         self.counted = [whole.workload.blocks[b] for b in part.counted]
         self.noises, self.axes = noises, part.axes

@@ -12,10 +12,11 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from dxprivacy.errors import NotCertified, QuestionError
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves, representatives
 from dxprivacy.mechanisms.laplace.laws import Laplace, laplace_laws
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
+from dxprivacy.mechanisms.noise.system import Noise
 from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
@@ -58,6 +59,13 @@ class Measured(ABC):
     def shifts(self) -> tuple[float, ...] | None:
         """How far each row that was asked for is moved on purpose, per record, in steps of its grid; None: not."""
         return None
+
+    def drawn(self, scales: Floats, noise: Noise) -> Ints:
+        """The noise of the rows that are counted: each its own, where they are not drawn together."""
+        return noise.laplace(scales)
+
+    def prepare(self, scales: Sequence[float]) -> None:  # noqa: B027
+        """Make whatever drawing needs and public numbers tell, before anything is spent; mostly nothing."""
 
     def reconstruction(self, scales: Sequence[float]) -> WayBack | None:  # noqa: ARG002
         """The way back in exact numbers, where a file has to carry it and can."""

@@ -23,8 +23,10 @@ from dxprivacy.mechanisms.laplace.constraints import (
     of_what_is_left,
 )
 from dxprivacy.mechanisms.laplace.other_rows import (
+    by_consistent_noise,
     by_shifting,
     by_strategy,
+    may_be_consistent,
     may_be_shifted,
     may_use_strategy,
     quickly_shifted,
@@ -39,6 +41,7 @@ WORTH_IT = 1 - 1 / 1.1**2  # of the squared error: other rows must lower the err
 _BY_FAR = 1 - 1 / 2.0**2  # half the error, at least
 _SEARCHES = 40  # for pairs that are not yet among the constraints
 _SHORT = 1 + 1e-8  # of a pair's limit: not worth another search
+_RIVALS = ("matrix", "consistent")
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
 MAX_NEWTON = 30_000_000_000  # operations of one Newton step: about 2,000 rows
 MAX_NEWTON_AUTO = 1_000_000_000  # about 700 rows: some seconds in all
@@ -112,11 +115,21 @@ def good_enough(task: Task, own: Candidate) -> bool:
 def preferred(task: Task, own: Candidate, others: Iterable[Candidate]) -> Candidate:
     """The rows that were asked for, unless they are good enough, or others are worth it."""
     best, most = own, task.merit(own)
-    for other in [] if good_enough(task, own) else others:
+    for other in [] if good_enough(task, own) else _without_noisier(task, others):
         merit = _merit(task, other)
         if merit is not None and task.better(merit, most, by=WORTH_IT):
             best, most = other, merit
     return best
+
+
+def _without_noisier(task: Task, others: Iterable[Candidate]) -> list[Candidate]:
+    """Of independent and of consistent noise the one that errs less: neither has to be worth it beside the other."""
+    found = list(others)
+    rivals = [(other, merit) for other in found if other.method in _RIVALS and (merit := _merit(task, other))]
+    for one, merit in rivals:
+        if any(task.better(theirs, merit) for _, theirs in rivals):
+            found.remove(one)
+    return found
 
 
 def _merit(task: Task, other: Candidate) -> tuple[int, float] | None:
@@ -137,7 +150,7 @@ def _instead(task: Task, own: Candidate) -> list[Candidate]:
             out.append(try_maker(task, maker, own)[0])
         except NotCertified:
             continue
-    return out
+    return _without_noisier(task, out)
 
 
 def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
@@ -382,6 +395,10 @@ def _by_strategy(task: Task, own: Candidate | None) -> Iterator[Proposal]:
     return by_strategy(task, own or simplest(task))
 
 
+def _by_consistent_noise(task: Task, own: Candidate | None) -> Iterator[Proposal]:  # noqa: ARG001
+    return by_consistent_noise(task)
+
+
 def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
     return by_shifting(task, own or best_of_own_rows(task)[0])
 
@@ -394,5 +411,6 @@ MAKERS: tuple[Maker, ...] = (
     Maker("psa", _has_system, _psa, in_auto=_few_rounds),
     Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse
     Maker("matrix", may_use_strategy, instead=_by_strategy),
+    Maker("consistent", may_be_consistent, instead=_by_consistent_noise),
     Maker("biased", may_be_shifted, instead=_by_shifting, in_auto=quickly_shifted),
 )

@@ -8,7 +8,7 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace import matrix_mechanism as matrix
-from dxprivacy.mechanisms.laplace import shifted
+from dxprivacy.mechanisms.laplace import nested_counts, shifted
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves
 from dxprivacy.mechanisms.laplace.task import Candidate, Proposal, Task
 from dxprivacy.optimise.losses import SQUARED
@@ -47,6 +47,24 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
             "found no other rows to count: questions that share attributes must be tables, or tell few cells apart",
             hints=[("several plans", "one for each kind of question"), ('method="optimal"', "counts what was asked")],
         )
+    yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def may_be_consistent(task: Task) -> bool:
+    """Where other rows may be counted at all, along single attributes."""
+    return may_use_strategy(task) and nested_counts.applies(task.workload, task.metric)
+
+
+def by_consistent_noise(task: Task) -> Iterator[Proposal]:
+    """Nested counts with noise that agrees."""
+    if not may_be_consistent(task):
+        raise NotCertified(
+            "consistent noise needs a public number of records, squared errors, and questions along one attribute each",
+            hints=[('method="matrix"', "independent noise"), ('method="auto"', "the best of all that apply")],
+        )
+    found = nested_counts.propose(
+        task.workload, task.metric, task.share, _importance(task), spent=task.spent, watch=task.watch
+    )
     yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
 
 

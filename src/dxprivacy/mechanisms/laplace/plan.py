@@ -15,6 +15,7 @@ from dxprivacy.files.formats import PLAN, WITH_RECONSTRUCTION
 from dxprivacy.files.writing import PLAN as PLAN_FILE
 from dxprivacy.files.writing import write_file
 from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
+from dxprivacy.mechanisms.laplace.consistent import Consistent
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
 from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured, RowForRow
@@ -72,6 +73,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
                 f"the plan moves answers on purpose, for {self.records or 0:,} records, and there are {records:,}",
                 hints=[(f"--rows {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
             )
+        self.measured.prepare(self.scales)
         rehearse(self, records, booking)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Release:  # noqa: ARG002
@@ -161,7 +163,7 @@ def _width(error: ErrorOf | None) -> float | None:
 
 def measure(how: object, asked: Workload, put: Stack) -> Measured:
     """The way from other rows to those that were asked for, by its name."""
-    kinds: dict[str, type[Measured]] = {kind.how: kind for kind in (RowForRow, LeastSquares)}
+    kinds: dict[str, type[Measured]] = {kind.how: kind for kind in (RowForRow, LeastSquares, Consistent)}
     if not isinstance(how, str) or how not in kinds:
         raise UsageError("the plan works its answers out in a way that this version does not know")
     return kinds[how](asked, put)

@@ -25,7 +25,7 @@ def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:
         raise UsageError("the histogram is over another universe than the plan")
     cost = plan.cost  # what was certified above, and reserved: these very rows and scales
     require_room(cost.workload.largest, histogram.public_records, where="release")
-    return noise.laplace(cost.scales) + cost.workload.answer(histogram)  # noise first: no name holds the truth
+    return plan.measured.drawn(cost.scales, noise) + cost.workload.answer(histogram)  # no name holds the truth
 
 
 def laplace(plan: PlanFacts, counts: object, *, noise: Noise | None = None) -> Floats:

@@ -1,0 +1,146 @@
+"""Counts whose noise agrees with itself: rows nested in one another, drawn together, added up to what was asked.
+
+Release B x + B z, with z whole on the cells, sum z = 0 (the number of records is public), and P(z) proportional to
+exp(-sum_k |B_k z| / s_k).  The factor that makes it a probability does not depend on x, so that replacing a record i by
+j changes the probability of any output by at most exp(sum_k |B_ki - B_kj| / s_k): the loss of independent Laplace noise
+of these scales, the same cost, certificate and entry in a ledger (the K-norm mechanism of the norm sum |B_k z| / s_k).
+B counts every cell by itself, so the norm is one.  Each question is a sum of noisy cells: whole, and all agree.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.laplace.cells import representatives
+from dxprivacy.mechanisms.laplace.laws import Agreeing, Laplace
+from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of
+from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.noise.consistent import Family, family_of
+from dxprivacy.mechanisms.noise.system import Noise
+from dxprivacy.model.nest import Nest, nest_of
+from dxprivacy.model.recipes import Law
+from dxprivacy.model.workload import Workload
+from dxprivacy.optimise.consistent.moments import Moments
+from dxprivacy.questions.asked import Stack
+
+MOST_CELLS = 1_500
+WIDEST = 1_000.0  # scale of a cell's noise: its tables have fifty times as many places
+_ROOM = 1 << 62
+
+
+class Consistent(Measured):
+    """Nested counts with noise that agrees; what was asked are sums of their cells."""
+
+    how = "consistent"
+    note = "answers are sums of noisy counts that agree with one another: they are whole, and add up"
+
+    def __init__(self, asked: Workload, questions: Stack) -> None:
+        super().__init__(asked, questions)
+        if asked.universe.absent is not None:
+            raise NotCertified("consistent noise needs a public number of records", hints=['method="optimal"'])
+        self._drawn: tuple[tuple[float, ...], list[Family]] | None = None
+
+    @cached_property
+    def parts(self) -> "tuple[_Part, ...]":
+        """The attributes that rows connect, each with its nest."""
+        return tuple(_Part.of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
+
+    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """Of sums over cells; rows that are the same for all records have none."""
+        out: list[Law] = [Laplace(0.0)] * self.asked.rows
+        for part in self.parts:
+            known: dict[tuple[float, int], Law] = {}
+            spread = part.variances(1 / np.array(scales)[part.counted])
+            for row, v, step in zip(part.asked.tolist(), spread.tolist(), part.steps, strict=True):
+                rounded = float(f"{v:.10g}")
+                if step:
+                    out[row] = known.setdefault((rounded, step), Agreeing(rounded, step))
+        return tuple(out)
+
+    def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
+        """Sums of noisy cells; rows that are the same for all records tell their number."""
+        first = self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0]
+        out: list[int | float | Fraction] = [int(x) * records for x in first.tolist()]
+        for part in self.parts:
+            for row, value in zip(part.asked.tolist(), part.sums(noisy), strict=True):
+                out[row] = value
+        return out
+
+    def drawn(self, scales: Floats, noise: Noise) -> Ints:
+        """The noise of every row that is counted: exact, and consistent."""
+        out = np.zeros(self.workload.rows, dtype=np.int64)
+        for part, family in zip(self.parts, self._families(tuple(scales.tolist())), strict=True):
+            z, nest = family.draw(noise.entropy), part.nest
+            made = nest.row >= 0
+            out[part.counted[nest.row[made]]] = z[made]
+        return out
+
+    def prepare(self, scales: Sequence[float]) -> None:
+        """Make the tables that noise is drawn from, before anything is spent."""
+        for family in self._families(tuple(scales)):
+            family.prepare()
+
+    def _families(self, scales: tuple[float, ...]) -> list[Family]:
+        if self._drawn is None or self._drawn[0] != scales:
+            if not all(s > 0 for s in scales):
+                raise NotCertified("consistent noise leaves no count without noise", hints=['method="optimal"'])
+            mine = [[scales[k] for k in part.counted.tolist()] for part in self.parts]
+            if any(max(part.of_cells(own)) > WIDEST for part, own in zip(self.parts, mine, strict=True)):
+                raise NotCertified(
+                    f"consistent noise of a scale of more than {WIDEST:,.0f} needs tables that are too long",
+                    hints=[('method="matrix"', "independent noise, of any scale")],
+                )
+            families = [family_of(part.nest, own) for part, own in zip(self.parts, mine, strict=True)]
+            self._drawn = (scales, families)
+        return self._drawn[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A component: which rows, over which cells, and how the counted ones are nested."""
+
+    asked: Ints
+    counted: Ints
+    wanted: Ints
+    nest: Nest
+    places: Ints  # of cells among the counted rows of the component
+
+    @classmethod
+    def of(cls, whole: Consistent, part: Component) -> "_Part":
+        asked = [whole.asked.blocks[b] for b in part.asked]
+        counted = [whole.workload.blocks[b] for b in part.counted]
+        cells = representatives([*asked, *counted], part.axes)
+        if not counted or len(cells) > MOST_CELLS:
+            raise NotCertified("too many cells for consistent noise", hints=['method="optimal"'])
+        rows = np.vstack([b.columns(cells) for b in counted])
+        nest = nest_of(rows)
+        if nest is None or any(b.unit != 1 for b in counted):
+            raise NotCertified("consistent noise needs counts that are nested in one another, down to single cells")
+        wanted = np.vstack([np.zeros((0, len(cells)), dtype=np.int64), *(b.columns(cells) for b in asked)])
+        mine = rows_of(whole.workload, part.counted)
+        return cls(rows_of(whole.asked, part.asked), mine, wanted, nest, nest.row[nest.ends])
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """In what steps the noise of each asked row comes: sum z = 0, so that of its numbers only differences count."""
+        apart = self.wanted - self.wanted[:, :1]
+        return [int(x) for x in np.gcd.reduce(apart, axis=1)]
+
+    def variances(self, weights: Floats) -> Floats:
+        return Moments(self.nest, weights).variances(self.wanted.astype(np.float64))
+
+    def of_cells(self, scales: Sequence[float]) -> list[float]:
+        """The scales of single cells."""
+        return [scales[k] for k in self.places.tolist()]
+
+    def sums(self, noisy: Ints) -> list[int]:
+        """What was asked, from noisy cells, without any rounding."""
+        cells = noisy[self.counted[self.places]]
+        most = int(np.abs(self.wanted).max(initial=0)) * sum(abs(x) for x in cells.tolist())
+        wanted = self.wanted if most < _ROOM else self.wanted.astype(object)
+        return [int(x) for x in (wanted @ cells).tolist()]

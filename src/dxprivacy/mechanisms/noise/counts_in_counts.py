@@ -1,0 +1,211 @@
+"""Counts that are made of counts, and how likely noise of each size is below them: enclosed in whole numbers.
+
+A count's noise s costs a factor rho^|s|, and a count may be divided in two, in one way or in several that do not mind
+one another: z is a whole number for every count, such that the parts of each add up to it, and P(z) is proportional to
+the product of all rho^|z|.  Then what lies below a count of noise s has the weight
+
+    f(s) = rho^|s| * prod over its divisions (f_left * f_right)(s),        (f * g)(s) = sum over l of f(l) g(s - l).
+
+All f are symmetric and log-concave: rho^|s| is, and products and sums of independent log-concave laws on the whole
+numbers are.  So beyond the end M of a table f(M + k) <= f(M) q^k with q = f(M) / f(M - 1).
+
+Invariant: `low[s] <= c f(s) <= high[s]`, with one c for each count, all whole numbers; every rounding goes down in
+`low` and up in `high`.  No float takes part.
+"""
+
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from itertools import pairwise
+
+RHO_BITS = 128
+_BYTE = 8
+_LONG = 64  # places from which decimals are faster
+_MOST_DIGITS = 4_000  # of one number: Python writes no longer ones
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A count: `rho` over 2^128 for each step away from 0, and the ways in which it is divided in two.
+
+    Counts whose noise follows the same law are one object: tables are made for each object.
+    """
+
+    rho: int
+    halves: "tuple[tuple[Kind, Kind], ...]" = ()
+
+
+class TooCoarse(Exception):
+    """Tables of this precision do not reach where the noise is: finer ones do."""
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """A symmetric function between two rows of whole numbers, and where these end, below a falling geometric one."""
+
+    low: list[int]
+    high: list[int]
+
+    @property
+    def end(self) -> int:
+        """The last place of the table."""
+        return len(self.low) - 1
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """q, at least: as a fraction below 1."""
+        top, bottom = self.high[-1], self.low[-2]
+        if top >= bottom:
+            raise TooCoarse
+        return top, bottom
+
+    def upto(self, end: int) -> "Enclosed":
+        """The same with a longer table: nothing is known from below there."""
+        more = end - self.end
+        if more <= 0:
+            return self
+        top, bottom = self.ratio
+        high = list(self.high)
+        for _ in range(more):
+            high.append(high[-1] * top // bottom + 1)
+        return Enclosed(self.low + [0] * more, high)
+
+    def beyond(self, end: int) -> int:
+        """The sum over all places behind `end`, on one side, at most; `end` is that of this table or a later one."""
+        top, bottom = self.ratio
+        last = self.upto(end).high[-1]
+        return last * top // (bottom - top) + 1
+
+
+class Messages:
+    """The f of every kind, with `bits` for f(0); tables end where f is below 2^-tail of that.
+
+    >>> leaf = Kind(1 << 127)
+    >>> Messages(40, 3).of(leaf).low == [2**40, 2**39, 2**38, 2**37]
+    True
+    """
+
+    def __init__(self, bits: int, tail: int) -> None:
+        self.bits, self.tail = bits, tail
+        self._known: dict[Kind, Enclosed] = {}
+        self._sums: dict[tuple[Kind, Kind], Enclosed] = {}
+
+    def of(self, kind: Kind) -> Enclosed:
+        """f of a kind; those of its parts are made first, however deep they lie."""
+        waiting = [kind]
+        while waiting:
+            now = waiting[-1]
+            parts = [part for pair in now.halves for part in pair if part not in self._known]
+            if now in self._known or not parts:
+                waiting.pop()
+                if now not in self._known:
+                    self._known[now] = self._made(now)
+            else:
+                waiting += parts
+        return self._known[kind]
+
+    def sums(self, left: Kind, right: Kind) -> Enclosed:
+        """(f_left * f_right)(s) in units of 2^bits of those of the tables, for s up to the end of the longer one."""
+        key = (left, right)
+        if key not in self._sums:
+            f, g = self.of(left), self.of(right)
+            if not left.halves:
+                self._sums[key] = self._beside_one(left.rho, g.upto(f.end))
+            elif not right.halves:
+                self._sums[key] = self._beside_one(right.rho, f.upto(g.end))
+            else:
+                self._sums[key] = self._of_two(f, g)
+        return self._sums[key]
+
+    def _made(self, kind: Kind) -> Enclosed:
+        if not kind.halves:
+            return self._cut(self._powers(kind.rho, None))
+        sums = [self.sums(*pair) for pair in kind.halves]
+        size = min(len(s.low) for s in sums)
+        f = self._powers(kind.rho, size)
+        low, high, bits = f.low, f.high, self.bits
+        for s in sums:
+            low = [a * b >> bits for a, b in zip(low, s.low, strict=False)]
+            high = [(a * b >> bits) + 1 for a, b in zip(high, s.high, strict=False)]
+            shift = low[0].bit_length() - bits - 1
+            if shift > 0:
+                low, high = [x >> shift for x in low], [(x >> shift) + 1 for x in high]
+        return self._cut(Enclosed(low, high))
+
+    def _cut(self, whole: Enclosed) -> Enclosed:
+        """Up to where f is below 2^-tail of f(0), and one more place at least."""
+        least = max(whole.low[0] >> self.tail, 1)
+        end = next((k for k, x in enumerate(whole.low) if x < least), len(whole.low))
+        end = max(end, 2)
+        if len(whole.low) < 2 or whole.low[0] == 0:
+            raise TooCoarse
+        return Enclosed(whole.low[:end], whole.high[:end])
+
+    def _powers(self, rho: int, size: int | None) -> Enclosed:
+        """rho^s in units of 2^-bits; as many as are asked for, or until they are below 2^-tail."""
+        low, high = [1 << self.bits], [1 << self.bits]
+        while len(low) < size if size is not None else low[-1] >> (self.bits - self.tail) or len(low) < 2:
+            low.append(low[-1] * rho >> RHO_BITS)
+            high.append((high[-1] * rho >> RHO_BITS) + 1)
+        return Enclosed(low, high)
+
+    def _beside_one(self, rho: int, f: Enclosed) -> Enclosed:
+        """The sums of a count that is not divided and one of table f: F(s) = f(s) + rho F(s - 1) adds up one side."""
+        end = f.end
+        low = self._one_side(rho, f.low, 0, 0)
+        high = self._one_side(rho, f.high, f.beyond(end), 1)
+        return Enclosed(
+            [low[end + s] + low[end - s] - f.low[s] for s in range(end + 1)],
+            [high[end + s] + high[end - s] - f.high[s] for s in range(end + 1)],
+        )
+
+    def _one_side(self, rho: int, half: list[int], before: int, up: int) -> list[int]:
+        out, now = [], before
+        for x in (*half[:0:-1], *half):
+            now = x + (now * rho >> RHO_BITS) + up
+            out.append(now)
+        return out
+
+    def _of_two(self, f: Enclosed, g: Enclosed) -> Enclosed:
+        """All sums of products at once: tables are the digits of two whole numbers, the sums those of their product."""
+        end = max(f.end, g.end)
+        more, other = f.beyond(end), g.beyond(end)
+        f, g = f.upto(end), g.upto(end)
+        low = [x >> self.bits for x in _convolved(f.low, g.low)]
+        high = _convolved(f.high, g.high)
+        for s in range(end + 1):  # what lies behind the tables: there the other part is at least so far from 0
+            near, far = min(end + 1 - s, end), end
+            missing = more * (g.high[near] + g.high[far]) + other * (f.high[near] + f.high[far])
+            high[s] = (high[s] + missing >> self.bits) + 1
+        return Enclosed(low, high)
+
+
+def _convolved(one: list[int], other: list[int]) -> list[int]:
+    """sum over l of one[|l|] other[|s - l|] for s = 0 .. end, both tables up to the same end.
+
+    The tables are the digits of two numbers, in a base that no sum reaches, and the sums are the digits of their
+    product.  Long numbers are multiplied as decimals, exactly: that takes hardly more than linear time.
+
+    >>> _convolved([2, 1], [1, 3])
+    [8, 7]
+    """
+    end = len(one) - 1
+    largest = (2 * end + 1) * max(one) * max(other)
+    if end > _LONG and largest.bit_length() < _MOST_DIGITS:
+        return _by_decimals(one, other, largest)
+    size = largest.bit_length() // _BYTE + 1
+    product = (_number(one, size) * _number(other, size)).to_bytes((4 * end + 2) * size, "little")
+    places = range(2 * end * size, (3 * end + 2) * size, size)
+    return [int.from_bytes(product[a:b], "little") for a, b in pairwise(places)]
+
+
+def _number(half: list[int], size: int) -> int:
+    return int.from_bytes(b"".join(x.to_bytes(size, "little") for x in (*half[:0:-1], *half)), "little")
+
+
+def _by_decimals(one: list[int], other: list[int], largest: int) -> list[int]:
+    end, size = len(one) - 1, len(str(largest))
+    exact = Context(prec=(4 * end + 4) * size, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+    first, second = (Decimal("".join(f"{x:0{size}d}" for x in (*t[:0:-1], *t))) for t in (one, other))
+    digits = str(exact.multiply(first, second)).rjust((4 * end + 1) * size, "0")
+    places = range(2 * end * size, (3 * end + 2) * size, size)  # from the left: what is symmetric has no direction
+    return [int(digits[a:b]) for a, b in pairwise(places)]

@@ -1,0 +1,112 @@
+"""Counts nested in one another: what noise that agrees with itself is drawn along (docs/theorems.md).
+
+Rows of noughts and ones over some cells are nested if of every two of them one lies in the other, or they have no cell
+in common.  Then each is the sum of those just inside it, and all together are a tree, with everything at its root and
+single cells at its ends.  The tree is kept as divisions in two: a count of more parts is divided into two halves of
+them, which nobody counts.  That changes nothing about the law of the counts, which does not ask how parts are summed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Bools, Ints
+
+NOBODY = -1  # no row counts it
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """Counts by number, everything first: the row of each, its cell if it is one, and which are divided into which two.
+
+    A count stands before its parts; `divided` has a line for each division: the whole, its left and its right part.
+    """
+
+    row: Ints
+    cell: Ints
+    divided: Ints
+
+    @property
+    def size(self) -> int:
+        """How many counts, those that nobody makes included."""
+        return len(self.row)
+
+    @property
+    def ends(self) -> Ints:
+        """For each cell the number of its count."""
+        at = np.flatnonzero(self.cell >= 0)
+        out = np.empty(len(at), dtype=np.int64)
+        out[self.cell[at]] = at
+        return out
+
+
+def nest_of(rows: Ints) -> Nest | None:
+    """The nest of rows over cells, or None where they are not nested, or do not count every cell by itself.
+
+    >>> nest_of(np.array([[1, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])).divided.tolist()
+    [[0, 1, 2], [1, 3, 4]]
+    >>> nest_of(np.array([[1, 1, 0], [0, 1, 1]])) is None
+    True
+    """
+    inside = _sets(rows)
+    if inside is None:
+        return None
+    parent = _parents(inside)
+    if parent is None:
+        return None
+    sizes = inside.sum(axis=1)
+    single = sizes == 1
+    parts: list[list[int]] = [[] for _ in range(len(inside) + 1)]  # the last: everything
+    first = inside.argmax(axis=1)
+    for k in np.argsort(first, kind="stable").tolist():
+        parts[parent[k]].append(k)
+    covered = np.array([sum(int(sizes[k]) for k in some) for some in parts])
+    if (covered != np.append(np.where(single, 0, sizes), inside.shape[1])).any():
+        return None  # a cell that no row counts by itself
+    return _in_halves(parts, np.where(single, first, NOBODY))
+
+
+def _sets(rows: Ints) -> Bools | None:
+    """Rows as sets of cells: noughts and ones, neither empty nor everything, over two cells at least."""
+    inside = rows != 0
+    if rows.ndim != 2 or not rows.size or rows.shape[1] < 2 or not ((rows == 0) | (rows == 1)).all():
+        return None
+    sizes = inside.sum(axis=1)
+    if (sizes == 0).any() or (sizes == rows.shape[1]).any():
+        return None
+    return np.asarray(inside, dtype=bool)
+
+
+def _parents(inside: Bools) -> list[int] | None:
+    """The smallest row around each, `len(inside)` for none; None where rows cross, or are the same."""
+    count, cells = inside.shape
+    around = np.full(cells, count, dtype=np.int64)
+    sizes = inside.sum(axis=1)
+    out = [0] * count
+    for k in np.argsort(-sizes, kind="stable").tolist():
+        mine = around[inside[k]]
+        if (mine != mine[0]).any() or (mine[0] < count and sizes[mine[0]] == sizes[k]):
+            return None
+        out[k] = int(mine[0])
+        around[inside[k]] = k
+    return out
+
+
+def _in_halves(parts: Sequence[Sequence[int]], cell: Ints) -> Nest:
+    """The tree of the rows, with counts that nobody makes where one has more than two parts."""
+    row, cells, divided = [NOBODY], [NOBODY], []
+    waiting: list[tuple[int, Sequence[int]]] = [(0, parts[-1])]
+    for number, inner in waiting:
+        halves = (inner[: (len(inner) + 1) // 2], inner[(len(inner) + 1) // 2 :])
+        ends = []
+        for half in halves:
+            ends.append(len(row))
+            alone = len(half) == 1
+            row.append(half[0] if alone else NOBODY)
+            cells.append(int(cell[half[0]]) if alone else NOBODY)
+            below = parts[half[0]] if alone else half
+            if below:
+                waiting.append((ends[-1], below))
+        divided.append((number, *ends))
+    return Nest(np.array(row), np.array(cells), np.array(divided, dtype=np.int64).reshape(-1, 3))
