@@ -40,7 +40,8 @@ BITS, TAIL = 200, 72
 _UNIT = 2.0**-53
 _FLOAT_BITS, _MORE_BITS = 53, 128
 _AT_ONCE = 1 << 21  # weights in one array
-_FINEST = 16  # times the precision is doubled: 2^-70,000,000 is no probability
+_HARDLY = 86  # bits of the probability that a choice is left open by the tables that are made beforehand
+_COARSE = 4  # times that the precision is doubled before tables are made at all
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,8 @@ class Family:
     def prepare(self) -> None:
         """Make all tables: they depend on the law alone."""
         for split in self.splits:
-            _ = self._pair(split.left, split.right).rows
+            pair = self._pair(split.left, split.right)
+            _ = pair.rows, pair.fine_enough
 
     def draw(self, entropy: Entropy = os.urandom) -> Ints:
         """The noise of every count; 0 for the roots."""
@@ -113,13 +115,32 @@ class _Pair:
 
     @cached_property
     def rows(self) -> _Rows:
-        for level in range(_FINEST):
+        for level in range(_COARSE):
             try:
                 found = self._rows(self._tables(level))
             except TooCoarse:
                 continue
             return found
         raise TooCoarse
+
+    @cached_property
+    def fine_enough(self) -> int:
+        """How often the precision is doubled until hardly any number is left open, over all s as likely as they can be.
+
+        A whole of noise s has at most the probability f(s) / f(0): what lies around it is likeliest for s = 0.
+        """
+        for level in range(_COARSE):
+            try:
+                tables = self._tables(level)
+                f, sums = tables.of(self.left), tables.sums(self.left, self.right)
+            except TooCoarse:
+                continue
+            row, doubt = 2 * (2 * f.end + 1), 0
+            for low, high in zip(sums.low, sums.high, strict=True):
+                doubt += min((high - low + 2) * row, low)  # f(s) times what of its row is left open
+            if doubt << _HARDLY <= sums.low[0] and sums.low[-1] << _HARDLY <= sums.low[0] << 8:
+                return level
+        return _COARSE - 1
 
     def _rows(self, tables: Messages) -> _Rows:
         f, g, sums = tables.of(self.left), tables.of(self.right), tables.sums(self.left, self.right)
@@ -164,7 +185,7 @@ class _Pair:
 
     def _by_whole_numbers(self, size: int, uniform: int, entropy: Entropy) -> int:
         """The same choice with the same number, continued until it is decided."""
-        bits, level = _FLOAT_BITS, 0
+        bits, level = _FLOAT_BITS, self.fine_enough
         while True:
             uniform = uniform << _MORE_BITS | int.from_bytes(entropy(_MORE_BITS // 8), "little")
             bits += _MORE_BITS

@@ -13,13 +13,15 @@ Invariant: `low[s] <= c f(s) <= high[s]`, with one c for each count, all whole n
 `low` and up in `high`.  No float takes part.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from itertools import pairwise
 
 RHO_BITS = 128
 _BYTE = 8
-_LONG = 64  # places from which decimals are faster
+_VAGUE = 6  # a table ends where its entries are known to fewer bits
+_LONG = 128  # places from which decimals are faster
 _MOST_DIGITS = 4_000  # of one number: Python writes no longer ones
 
 
@@ -40,10 +42,11 @@ class TooCoarse(Exception):
 
 @dataclass(frozen=True)
 class Enclosed:
-    """A symmetric function between two rows of whole numbers, and where these end, below a falling geometric one."""
+    """A symmetric function between two rows of whole numbers; behind `known` it falls at least geometrically."""
 
     low: list[int]
     high: list[int]
+    known: int  # the last place of which more is known than that
 
     @property
     def end(self) -> int:
@@ -53,7 +56,7 @@ class Enclosed:
     @property
     def ratio(self) -> tuple[int, int]:
         """q, at least: as a fraction below 1."""
-        top, bottom = self.high[-1], self.low[-2]
+        top, bottom = self.high[self.known], self.low[self.known - 1]
         if top >= bottom:
             raise TooCoarse
         return top, bottom
@@ -67,13 +70,25 @@ class Enclosed:
         high = list(self.high)
         for _ in range(more):
             high.append(high[-1] * top // bottom + 1)
-        return Enclosed(self.low + [0] * more, high)
+        return Enclosed(self.low + [0] * more, high, self.known)
 
-    def beyond(self, end: int) -> int:
-        """The sum over all places behind `end`, on one side, at most; `end` is that of this table or a later one."""
+    def behind(self, other: "Enclosed") -> Callable[[int], int]:
+        """At most the sum over all l behind the end m of this table of its f(l) times other(s - l), as a function of s.
+
+        f(m + j) <= f(m) q^j, and H(t) = sum over j > 0 of q^j other(t - j) is q (other(t - 1) + H(t - 1)), t = s - m.
+        """
         top, bottom = self.ratio
-        last = self.upto(end).high[-1]
-        return last * top // (bottom - top) + 1
+        m, n, last = self.end, other.end, self.high[-1]
+        sums = [other.beyond * top // bottom + 1]  # of t = -n, and of all before
+        for t in range(-n, n):
+            sums.append((other.high[abs(t)] + sums[-1]) * top // bottom + 1)
+        return lambda s: last * sums[max(s - m + n, 0)]
+
+    @property
+    def beyond(self) -> int:
+        """The sum over all places behind the end of the table, on one side, at most."""
+        top, bottom = self.ratio
+        return self.high[-1] * top // (bottom - top) + 1
 
 
 class Messages:
@@ -104,14 +119,17 @@ class Messages:
         return self._known[kind]
 
     def sums(self, left: Kind, right: Kind) -> Enclosed:
-        """(f_left * f_right)(s) in units of 2^bits of those of the tables, for s up to the end of the longer one."""
+        """(f_left * f_right)(s) in units of 2^bits of those of the tables, as far as two entries of these add up to.
+
+        `low` is not above the sum of the products of their `low`.
+        """
         key = (left, right)
         if key not in self._sums:
             f, g = self.of(left), self.of(right)
             if not left.halves:
-                self._sums[key] = self._beside_one(left.rho, g.upto(f.end))
+                self._sums[key] = self._beside_one(left.rho, f, g)
             elif not right.halves:
-                self._sums[key] = self._beside_one(right.rho, f.upto(g.end))
+                self._sums[key] = self._beside_one(right.rho, g, f)
             else:
                 self._sums[key] = self._of_two(f, g)
         return self._sums[key]
@@ -129,16 +147,17 @@ class Messages:
             shift = low[0].bit_length() - bits - 1
             if shift > 0:
                 low, high = [x >> shift for x in low], [(x >> shift) + 1 for x in high]
-        return self._cut(Enclosed(low, high))
+        return self._cut(Enclosed(low, high, len(low) - 1))
 
     def _cut(self, whole: Enclosed) -> Enclosed:
-        """Up to where f is below 2^-tail of f(0), and one more place at least."""
+        """Up to where f is below 2^-tail of f(0), or where little is known of it; two places at least."""
         least = max(whole.low[0] >> self.tail, 1)
-        end = next((k for k, x in enumerate(whole.low) if x < least), len(whole.low))
+        both = enumerate(zip(whole.low, whole.high, strict=True))
+        end = next((k for k, (low, high) in both if low < least or high - low > low >> _VAGUE), len(whole.low))
         end = max(end, 2)
         if len(whole.low) < 2 or whole.low[0] == 0:
             raise TooCoarse
-        return Enclosed(whole.low[:end], whole.high[:end])
+        return Enclosed(whole.low[:end], whole.high[:end], end - 1)
 
     def _powers(self, rho: int, size: int | None) -> Enclosed:
         """rho^s in units of 2^-bits; as many as are asked for, or until they are below 2^-tail."""
@@ -146,16 +165,23 @@ class Messages:
         while len(low) < size if size is not None else low[-1] >> (self.bits - self.tail) or len(low) < 2:
             low.append(low[-1] * rho >> RHO_BITS)
             high.append((high[-1] * rho >> RHO_BITS) + 1)
-        return Enclosed(low, high)
+        return Enclosed(low, high, len(low) - 1)
 
-    def _beside_one(self, rho: int, f: Enclosed) -> Enclosed:
-        """The sums of a count that is not divided and one of table f: F(s) = f(s) + rho F(s - 1) adds up one side."""
+    def _beside_one(self, rho: int, leaf: Enclosed, f: Enclosed) -> Enclosed:
+        """The sums of a count that is not divided and one of table f: F(s) = f(s) + rho F(s - 1) adds up one side.
+
+        `low` leaves out what lies behind the leaf's own table: nobody adds that up who looks into both.
+        """
+        behind = leaf.behind(f)
+        f = f.upto(leaf.end + f.end)
         end = f.end
         low = self._one_side(rho, f.low, 0, 0)
-        high = self._one_side(rho, f.high, f.beyond(end), 1)
+        high = self._one_side(rho, f.high, f.beyond, 1)
+        unseen = [(behind(s) + behind(-s) >> self.bits) + 1 for s in range(end + 1)]
         return Enclosed(
-            [low[end + s] + low[end - s] - f.low[s] for s in range(end + 1)],
+            [max(low[end + s] + low[end - s] - f.low[s] - unseen[s], 0) for s in range(end + 1)],
             [high[end + s] + high[end - s] - f.high[s] for s in range(end + 1)],
+            end,
         )
 
     def _one_side(self, rho: int, half: list[int], before: int, up: int) -> list[int]:
@@ -166,35 +192,33 @@ class Messages:
         return out
 
     def _of_two(self, f: Enclosed, g: Enclosed) -> Enclosed:
-        """All sums of products at once: tables are the digits of two whole numbers, the sums those of their product."""
-        end = max(f.end, g.end)
-        more, other = f.beyond(end), g.beyond(end)
-        f, g = f.upto(end), g.upto(end)
+        """Sums of products within both tables, and at most so much more where one part lies behind its table."""
+        ends = f.end + g.end
         low = [x >> self.bits for x in _convolved(f.low, g.low)]
         high = _convolved(f.high, g.high)
-        for s in range(end + 1):  # what lies behind the tables: there the other part is at least so far from 0
-            near, far = min(end + 1 - s, end), end
-            missing = more * (g.high[near] + g.high[far]) + other * (f.high[near] + f.high[far])
-            high[s] = (high[s] + missing >> self.bits) + 1
-        return Enclosed(low, high)
+        for one, other in ((f, g), (g, f)):
+            behind = one.behind(other)
+            for s in range(ends + 1):
+                high[s] += behind(s) + behind(-s)
+        return Enclosed(low, [(x >> self.bits) + 1 for x in high], ends)
 
 
 def _convolved(one: list[int], other: list[int]) -> list[int]:
-    """sum over l of one[|l|] other[|s - l|] for s = 0 .. end, both tables up to the same end.
+    """sum over l of one[|l|] other[|s - l|], as far as both tables reach, for s = 0 .. the sum of their ends.
 
     The tables are the digits of two numbers, in a base that no sum reaches, and the sums are the digits of their
     product.  Long numbers are multiplied as decimals, exactly: that takes hardly more than linear time.
 
     >>> _convolved([2, 1], [1, 3])
-    [8, 7]
+    [8, 7, 3]
     """
-    end = len(one) - 1
-    largest = (2 * end + 1) * max(one) * max(other)
-    if end > _LONG and largest.bit_length() < _MOST_DIGITS:
+    ends = len(one) + len(other) - 2
+    largest = (2 * ends + 1) * max(one) * max(other)
+    if ends > _LONG and largest.bit_length() < _MOST_DIGITS:
         return _by_decimals(one, other, largest)
     size = largest.bit_length() // _BYTE + 1
-    product = (_number(one, size) * _number(other, size)).to_bytes((4 * end + 2) * size, "little")
-    places = range(2 * end * size, (3 * end + 2) * size, size)
+    product = (_number(one, size) * _number(other, size)).to_bytes((2 * ends + 1) * size, "little")
+    places = range(ends * size, (2 * ends + 2) * size, size)
     return [int.from_bytes(product[a:b], "little") for a, b in pairwise(places)]
 
 
@@ -203,9 +227,9 @@ def _number(half: list[int], size: int) -> int:
 
 
 def _by_decimals(one: list[int], other: list[int], largest: int) -> list[int]:
-    end, size = len(one) - 1, len(str(largest))
-    exact = Context(prec=(4 * end + 4) * size, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+    ends, size = len(one) + len(other) - 2, len(str(largest))
+    exact = Context(prec=(2 * ends + 4) * size, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
     first, second = (Decimal("".join(f"{x:0{size}d}" for x in (*t[:0:-1], *t))) for t in (one, other))
-    digits = str(exact.multiply(first, second)).rjust((4 * end + 1) * size, "0")
-    places = range(2 * end * size, (3 * end + 2) * size, size)  # from the left: what is symmetric has no direction
+    digits = str(exact.multiply(first, second)).rjust((2 * ends + 1) * size, "0")
+    places = range(ends * size, (2 * ends + 2) * size, size)  # from the left: what is symmetric has no direction
     return [int(digits[a:b]) for a, b in pairwise(places)]

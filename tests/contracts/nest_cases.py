@@ -1,0 +1,47 @@
+"""Small nests with random scales, and the law of their noise by enumeration."""
+
+import itertools
+
+import numpy as np
+
+from dxprivacy.optimise.consistent.fit import halvings
+
+
+def random_rows(rng: np.random.Generator, cells: int) -> np.ndarray:
+    """Ranges nested at random, in a random order of the cells: every cell, and some unions of neighbours."""
+    sets = [{k} for k in range(cells)]
+    rows = [frozenset(s) for s in sets]
+    while len(sets) > 2:
+        at = int(rng.integers(len(sets) - 1))
+        joined = sets[at] | sets[at + 1]
+        sets[at : at + 2] = [joined]
+        if rng.random() < 0.7:
+            rows.append(frozenset(joined))
+    order = rng.permutation(cells)
+    return np.array([[order[c] in row for c in range(cells)] for row in rows], dtype=np.int64)
+
+
+def chain_rows(cells: int) -> np.ndarray:
+    """Single cells, and all counts up to a cell."""
+    return np.vstack([np.eye(cells, dtype=np.int64), np.tril(np.ones((cells, cells), dtype=np.int64))[1:-1]])
+
+
+def halved_rows(cells: int) -> np.ndarray:
+    """Ranges halved down to single cells."""
+    ends = {(a, b) for borders in halvings(0, cells)[1:] for a, b in itertools.pairwise(borders)}
+    place = np.arange(cells)
+    return np.array([(a <= place) & (place < b) for a, b in sorted(ends)], dtype=np.int64)
+
+
+def box(cells: int, reach: int) -> np.ndarray:
+    """All noises of the cells that add up to 0, none of the first ones beyond the reach."""
+    some = itertools.product(range(-reach, reach + 1), repeat=cells - 1)
+    return np.array([(*z, -sum(z)) for z in some], dtype=np.int64)
+
+
+def law(rows: np.ndarray, scales: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    """All z of a box, and their probabilities, as if nothing lay beyond it."""
+    z = box(rows.shape[1], reach)
+    logs = -(np.abs(z @ rows.T) / scales).sum(axis=1)
+    p = np.exp(logs - logs.max())
+    return z, p / p.sum()

@@ -1,0 +1,312 @@
+"""Noise that agrees has exactly its law, whatever tables it is looked up in, and no neighbour's differs by more."""
+
+import itertools
+import math
+from fractions import Fraction as F
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+import dxprivacy as dx
+from contracts.nest_cases import chain_rows, halved_rows, law, random_rows
+from dxprivacy.mechanisms.noise import consistent
+from dxprivacy.mechanisms.noise.consistent import Family, family_of
+from dxprivacy.mechanisms.noise.counts_in_counts import RHO_BITS, Kind, Messages, _convolved
+from dxprivacy.model.nest import NOBODY, nest_of
+
+TINY = {"bits": 24, "tail": 2}
+
+
+def kind(scale, *halves):
+    return Kind(consistent._rho(scale), tuple(halves))
+
+
+DIGITS = 1200
+
+
+def exact_table(of, reach):
+    """f in whole numbers of 1,200 bits, as if nothing lay beyond the reach: with rho below 1/2 that is 1e-30 of it."""
+    out = {s: (of.rho ** abs(s) << DIGITS) >> RHO_BITS * abs(s) for s in range(-reach, reach + 1)}
+    for left, right in of.halves:
+        f, g = exact_table(left, reach), exact_table(right, reach)
+        for s in out:
+            out[s] = out[s] * sum(f[x] * g[s - x] for x in f if s - x in g) >> 2 * DIGITS
+    return out
+
+
+A, B = kind(0.9), kind(0.5)
+PAIRS = [(A, A), (A, B), (kind(2.0, (A, B)), B), (kind(1.5, (A, A)), kind(0.7, (B, A)))]
+
+
+class Stream:
+    """Random bytes that are the same for everybody who reads them from the start."""
+
+    def __init__(self, seed):
+        self.data, self.at = np.random.default_rng(seed).bytes(400), 0
+
+    def __call__(self, count):
+        self.at += count
+        assert self.at <= len(self.data), "no number should take so many bits"
+        return self.data[self.at - count : self.at]
+
+    @property
+    def uniform(self):
+        """The first 53 bits of the first word, then all that follows: as the sampler reads it."""
+        bits, total = 53, int.from_bytes(self.data[:8], "little") >> 11
+        for at in range(8, 104, 16):
+            total, bits = total << 128 | int.from_bytes(self.data[at : at + 16], "little"), bits + 128
+        return F(total, 1 << bits)
+
+
+@pytest.mark.parametrize("pair", range(len(PAIRS)))
+@pytest.mark.parametrize("whole", [0, 1, 3, 7])
+def test_a_choice_follows_from_its_uniform_number_alone_whatever_the_tables(pair, whole):
+    """Tables of a few places decide as fractions do: what they leave open is looked up in finer ones, not redrawn."""
+    left, right = PAIRS[pair]
+    f, g = exact_table(left, 70), exact_table(right, 70)
+    weights = [(x, f[x] * g[whole - x]) for x in range(-60, 61) if whole - x in g]
+    total = sum(w for _, w in weights)
+    ends = list(itertools.accumulate(w for _, w in weights))
+    at = np.array([0]), np.array([1]), np.array([2])
+    refined = 0
+    for seed in range(150):
+        aim = Stream(seed).uniform * total
+        expected = next(x for (x, _), end in zip(weights, ends, strict=True) if aim < end)
+        for options in (TINY, {}):
+            family = Family(3, [consistent.Split(left, right, *at)], **options)
+            found = family._pair(left, right).draw(np.array([whole]), Stream(seed))
+            assert found.tolist() == [expected], (seed, options)
+            if whole:
+                assert family._pair(left, right).draw(np.array([-whole]), Stream(seed)).tolist() == [-expected]
+            refined += options is TINY and len(family._tables) > 1
+    assert refined, "or tiny tables are not tiny"
+
+
+def test_floats_decide_as_whole_numbers_do():
+    rng = np.random.default_rng(3)
+    nest = nest_of(halved_rows(16))
+    family = family_of(nest, rng.uniform(1, 30, int(nest.row.max()) + 1).tolist())
+    for split in family.splits:
+        pair = family._pair(split.left, split.right)
+        size = rng.integers(0, 40, 400)
+        words = rng.integers(0, 1 << 53, 400, dtype=np.uint64)
+        found, decided = pair._by_floats(size, words)
+        assert decided.mean() > 0.99
+        for k in np.flatnonzero(decided).tolist():
+            exact = pair._decided(family._tables[0], int(size[k]), int(words[k]) << 128, 181)
+            assert exact is None or exact == found[k]
+            assert exact is not None or k % 7, "hardly ever left open"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_neighbours_differ_by_no_more_than_the_cost(seed):
+    """The probabilities of the sampler's own choices, enclosed in fractions, at all outputs of a box, for all pairs."""
+    _neighbours(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(40, 340))
+def test_neighbours_differ_by_no_more_than_the_cost_in_many_nests(seed):
+    _neighbours(seed)
+
+
+def _neighbours(seed):
+    rng = np.random.default_rng(seed)
+    cells = int(rng.integers(2, 5))
+    rows = (random_rows(rng, cells), chain_rows(cells), halved_rows(cells))[seed % 3]
+    rows = np.unique(rows, axis=0)
+    scales = rng.uniform(0.4, 6, len(rows))
+    nest, reach = nest_of(rows), 3 if cells == 4 else 5
+    family = family_of(nest, scales.tolist())
+    tables = family._tables[0]
+
+    def chance(z):
+        low = high = F(1)
+        counts = dict(zip(nest.ends.tolist(), z, strict=True))
+        for whole, left, right in nest.divided[::-1].tolist():
+            counts[whole] = counts[left] + counts[right]
+        for split in family.splits:
+            f, g, t = tables.of(split.left), tables.of(split.right), tables.sums(split.left, split.right)
+            for k in range(len(split.whole)):
+                s, a, b = (abs(counts[int(x[k])]) for x in (split.whole, split.first, split.second))
+                low *= F(f.low[a] * g.low[b], t.high[s] << tables.bits)
+                high *= F(f.high[a] * g.high[b], t.low[s] << tables.bits)
+        return low, high
+
+    known = {z: chance(z) for z in map(tuple, law(rows, scales, reach)[0].tolist())}
+    mpmath.mp.prec = 200
+    costs = {
+        (i, j): mpmath.fsum(
+            mpmath.mpf(1) / mpmath.mpf(float(s)) for s, r in zip(scales, rows, strict=True) if r[i] != r[j]
+        )
+        for i, j in itertools.permutations(range(cells), 2)
+    }
+    most = dict.fromkeys(costs, mpmath.mpf(0))
+    for z, (low, _) in known.items():
+        for i, j in costs:
+            y = tuple(x + (k == i) - (k == j) for k, x in enumerate(z))
+            if y in known:
+                high = known[y][1]
+                ratio = mpmath.log(mpmath.mpf(high.numerator) / high.denominator * low.denominator / low.numerator)
+                most[i, j] = max(most[i, j], ratio)
+    for pair, cost in costs.items():
+        assert most[pair] <= cost + mpmath.mpf(2) ** -60
+        assert most[pair] >= cost * (1 - mpmath.mpf(10) ** -6), "the bound is attained"
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.05, 1.0, 7.3, 1000.0, 2.0**40])
+def test_a_step_costs_no_more_than_was_certified(scale):
+    mpmath.mp.prec = 400
+    r = mpmath.mpf(consistent._rho(scale)) / mpmath.mpf(2) ** RHO_BITS
+    assert 0 < r < 1
+    assert -mpmath.log(r) <= 1 / mpmath.mpf(scale)
+
+
+SHAPES = {
+    "cells": np.eye(3, dtype=np.int64),
+    "halved": halved_rows(4),
+    "chain": chain_rows(4),
+    "pair": np.eye(2, dtype=np.int64),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("options", [{}, TINY], ids=["as it is", "tiny tables"])
+def test_draws_follow_the_law(name, options, monkeypatch):
+    _drawn(SHAPES[name], 20_000 if not options else 3_000, 5, options, monkeypatch)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+def test_a_million_draws_follow_the_law(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    _drawn(random_rows(rng, int(rng.integers(3, 6))), 1_000_000, seed, {}, monkeypatch)
+
+
+def _drawn(rows, draws, seed, options, monkeypatch):
+    rng = np.random.default_rng(seed)
+    scales = rng.uniform(0.5, 1.5, len(rows))
+    if options:
+        monkeypatch.setattr(consistent, "BITS", options["bits"])
+        monkeypatch.setattr(consistent, "TAIL", options["tail"])
+        monkeypatch.setattr(Family.__init__, "__kwdefaults__", options)
+    nest = nest_of(rows)
+    family = family_of(nest, scales.tolist())
+    found = together(family, nest, draws)
+    assert (found.sum(axis=1) == 0).all()
+    assert fits(found, rows, scales)
+    assert not fits(found, rows, 1.3 * scales)
+    assert not fits(found, rows, 0.7 * scales)
+    if options:
+        assert len(family._tables) > 1
+
+
+def together(family, nest, draws):
+    """Many draws at once: copies of one nest beside one another."""
+    copies = [
+        consistent.Split(
+            s.left,
+            s.right,
+            *(np.concatenate([x + k * nest.size for k in range(draws)]) for x in (s.whole, s.first, s.second)),
+        )
+        for s in family.splits
+    ]
+    many = Family(nest.size * draws, copies)
+    many._tables, many._pairs = family._tables, {}
+    return many.draw().reshape(draws, nest.size)[:, nest.ends]
+
+
+def fits(found, rows, scales):
+    """Chi-square of all z that are expected often enough, the rest in one cell."""
+    z, p = law(rows, scales, 9 if rows.shape[1] < 5 else 6)
+    places = {tuple(x): k for k, x in enumerate(z.tolist())}
+    often = p * len(found) > 20
+    counts = np.zeros(len(z) + 1)
+    values, times = np.unique(found, axis=0, return_counts=True)
+    for x, n in zip(values.tolist(), times.tolist(), strict=True):
+        counts[places.get(tuple(x), len(z))] += n
+    seen = np.append(counts[:-1][often], counts.sum() - counts[:-1][often].sum())
+    expected = np.append(p[often], 1 - p[often].sum()) * len(found)
+    return stats.chisquare(seen, expected).pvalue > 1e-6
+
+
+WIDE = [(halved_rows(64), 7.0), (chain_rows(40), 9.0), (np.eye(300, dtype=np.int64), 2.0), (halved_rows(8), 60.0)]
+
+
+@pytest.mark.parametrize(("rows", "scale"), WIDE)
+def test_tables_are_refined_with_a_probability_below_2_to_the_minus_80(rows, scale):
+    """Over all choices: how likely each noise of the whole is, times what its row leaves open."""
+    nest = nest_of(rows)
+    family = family_of(nest, [scale] * len(rows))
+    family.prepare()
+    around, refined = {0: np.ones(1)}, 0.0
+    for split in family.splits:
+        tables = family._tables[family._pair(split.left, split.right).fine_enough]
+        left, right = (tables.of(k) for k in (split.left, split.right))
+        sums = tables.sums(split.left, split.right)
+        f, g, both = (both_sides(t.low) for t in (left, right, sums))
+        fade = 0.0 if nest.row[split.whole[0]] == NOBODY else 1 / scale
+        o = around[int(split.whole[0])]
+        o = o * np.exp(-fade * np.abs(np.arange(len(o)) - len(o) // 2))
+        ends = min(len(o), len(both)) // 2
+        p = cut(both, ends) * cut(o, ends)
+        p = p / p.sum()
+        open_ = np.array(
+            [min((high - low + 2) / max(low, 1), 1.0) for low, high in zip(sums.low, sums.high, strict=True)]
+        )
+        open_ = np.minimum((2 * left.end + 1) * (2 * open_ + 2.0**-180), 1.0)
+        refined += len(split.whole) * float(p[ends] * open_[0] + 2 * p[ends + 1 :] @ open_[1 : ends + 1])
+        refined += len(split.whole) * (p[-1] * 100 if ends == sums.end else 0.0)  # what lies beyond its table
+        for number, mine, theirs in ((split.first, f, g), (split.second, g, f)):
+            outer = np.convolve(o, theirs)
+            for k in number.tolist():
+                around[k] = cut(outer, min(len(outer) // 2, len(mine) // 2))
+    assert refined < 2.0**-80, math.log2(refined)
+
+
+def both_sides(half):
+    one = half[0]
+    return np.array([x / one for x in (*half[:0:-1], *half)])
+
+
+def cut(table, ends):
+    return table[len(table) // 2 - ends : len(table) // 2 + ends + 1]
+
+
+def test_tables_enclose_what_they_stand_for():
+    for left, right in PAIRS:
+        for bits, tail in ((24, 2), (60, 20), (200, 72)):
+            tables = Messages(bits, tail)
+            for of in (left, right):
+                table, exact = tables.of(of), exact_table(of, 70)
+                for s in range(table.end + 1):
+                    # one factor fits all places: f(0) lies between its own ends
+                    assert table.low[s] * exact[0] <= exact[s] * table.high[0]
+                    assert table.high[s] * exact[0] >= exact[s] * table.low[0]
+
+
+def test_long_tables_are_multiplied_as_short_ones():
+    rng = np.random.default_rng(1)
+    one, other = ([int.from_bytes(rng.bytes(25), "little") for _ in range(n)] for n in (200, 90))
+    found = _convolved(one, other)
+    assert len(found) == 289
+    for s in (0, 1, 57, 199, 288):
+        assert found[s] == sum(one[abs(x)] * other[abs(s - x)] for x in range(-199, 200) if abs(s - x) < 90)
+
+
+def test_what_is_released_adds_up_and_is_whole():
+    plan = dx.plan(np.eye(6, dtype=int), dx.metrics.constant(6, 0.5), method="consistent")
+    counts = np.array([5, 0, 3, 9, 1, 2])
+    for _ in range(20):
+        z = dx.laplace(plan, counts)
+        assert z.sum() == 20
+        assert (z == np.rint(z)).all()
+
+
+def test_no_count_without_noise_is_drawn():
+    plan = dx.plan(np.eye(4, dtype=int), dx.metrics.constant(4, 1), method="consistent")
+    with pytest.raises(dx.errors.NotCertified):
+        plan.measured.drawn(np.zeros(len(plan.scales)), None)
+    assert NOBODY == -1
