@@ -197,7 +197,8 @@ class Consistent(Way):
                 numbers = tuple(column.get(row, 0) for column in wanted)
                 if numbers not in known:
                     step = math.gcd(*(x - numbers[0] for x in numbers))
-                    known[numbers] = Agreeing(_spread(numbers, together), step) if step else Laplace(0.0)
+                    span = max(numbers) - min(numbers)
+                    known[numbers] = Agreeing(_spread(numbers, together), step, span) if step else Laplace(0.0)
                 out[row] = known[numbers]
         return out
 

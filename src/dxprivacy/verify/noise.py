@@ -113,6 +113,7 @@ class Agreeing:
 
     variance: float
     step: int
+    span: int  # the largest difference of two factors
 
     @property
     def mean_absolute(self) -> float:
@@ -129,7 +130,8 @@ class Agreeing:
         if steps <= rest:
             return 0
         reach = -math.log(rest) / math.sqrt(2) + 0.055
-        return max(math.ceil(reach * math.sqrt(steps + 1 / 12) - 0.5), 1)
+        span = self.span / self.step
+        return max(math.ceil(reach * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1)
 
 
 def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:

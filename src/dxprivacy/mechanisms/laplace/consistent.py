@@ -54,12 +54,12 @@ class Consistent(Measured):
         """Of sums over cells; rows that are the same for all records have none."""
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
         for part in self.parts:
-            known: dict[tuple[float, int], Law] = {}
+            known: dict[tuple[float, int, int], Law] = {}
             spread = part.variances(1 / np.array(scales)[part.counted])
-            for row, v, step in zip(part.asked.tolist(), spread.tolist(), part.steps, strict=True):
-                rounded = float(f"{v:.10g}")
+            for row, v, (step, span) in zip(part.asked.tolist(), spread.tolist(), part.steps, strict=True):
+                key = float(f"{v:.10g}"), step, span  # late digits differ by rounding only: what is alike shall look so
                 if step:
-                    out[row] = known.setdefault((rounded, step), Agreeing(rounded, step))
+                    out[row] = known.setdefault(key, Agreeing(*key))
         return tuple(out)
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
@@ -126,10 +126,14 @@ class _Part:
         return cls(rows_of(whole.asked, part.asked), mine, wanted, nest, nest.row[nest.ends])
 
     @cached_property
-    def steps(self) -> list[int]:
-        """In what steps the noise of each asked row comes: sum z = 0, so that of its numbers only differences count."""
+    def steps(self) -> list[tuple[int, int]]:
+        """In what steps the noise of each asked row comes, and how far a unit of it moves the row at most.
+
+        The noise adds up to 0, so that of a row's numbers only differences count.
+        """
         apart = self.wanted - self.wanted[:, :1]
-        return [int(x) for x in np.gcd.reduce(apart, axis=1)]
+        span = self.wanted.max(axis=1) - self.wanted.min(axis=1)
+        return list(zip(np.gcd.reduce(apart, axis=1).tolist(), span.tolist(), strict=True))
 
     def variances(self, weights: Floats) -> Floats:
         return Moments(self.nest, weights).variances(self.wanted.astype(np.float64))

@@ -68,15 +68,17 @@ class Blend:
 
 @dataclass(frozen=True)
 class Agreeing:
-    """A sum of counts whose noise agrees: on the whole multiples of `step`, symmetric and log-concave.
+    """A sum of counts whose noise agrees, on the whole multiples of `step`; a unit of noise moves it by `span` at most.
 
-    Of all symmetric log-concave laws of one variance, a Laplace law that is cut off has the largest tails where 95 %
-    and 97.5 % lie; spread evenly over a step, noise on whole numbers has a twelfth more variance (docs/theorems.md;
-    checked by enumeration in tests/oracle/test_consistent_errors.py).
+    Noise of counts is symmetric and log-concave.  Of all such laws of one variance, a Laplace law that is cut off has
+    the largest tails where 95 % and 97.5 % lie; spread evenly over a step, noise on whole numbers has a twelfth more
+    variance.  Where factors differ, the sum lies in clumps, and half a clump is added (docs/theorems.md; checked
+    against all outcomes in tests/oracle/test_consistent_errors.py).
     """
 
     variance: float
     step: int = 1
+    span: int = 1
 
     @property
     def mean_absolute(self) -> float:
@@ -86,16 +88,14 @@ class Agreeing:
 
     def half_width(self, coverage: float = COVERAGE) -> Fraction:
         """Whole steps; none where the noise is not 0 too rarely to matter."""
-        steps = self.variance / self.step**2
+        steps, span = self.variance / self.step**2, self.span / self.step
         if steps <= 1 - coverage:
             return Fraction(0)
         reach = -math.log(1 - coverage) / math.sqrt(2) + _CUT_OFF
-        return Fraction(self.step * max(math.ceil(reach * math.sqrt(steps + 1 / 12) - 0.5), 1))
+        return Fraction(self.step * max(math.ceil(reach * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1))
 
 
-_CUT_OFF = (
-    0.055  # standard deviations: what a Laplace law that is cut off reaches beyond one that is not, at 95 % or more
-)
+_CUT_OFF = 0.055  # standard deviations that a Laplace law that is cut off reaches farther, at 95 % or more
 
 
 RARE = 0.001  # of the coverage: what noises that are hardly ever there may take of it
