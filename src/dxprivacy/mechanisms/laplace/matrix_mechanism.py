@@ -35,6 +35,8 @@ from dxprivacy.questions.strategy_rows import Groups, Steps, Tally
 MOST_CELLS = 320
 _FEW_CELLS = 64  # so many are looked at in any case, beside tables
 _GRID_BITS = 20
+_MOST_PARTS = 1024  # of which the entries of a row are multiples, for the row to be exact
+_SIMPLE = 2.0**-43  # how far a float may be from the fraction that it stands for
 _ALIKE = 1e3  # times as large, at most
 _FEWEST_BITS = 5  # coarse parts only make a strategy a little less good
 _LARGEST_BITS = 42  # of an entry: a million records still have room in 64 bits
@@ -159,7 +161,7 @@ class _Part:
     def _by_cells(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> Counted | None:
         blocks = self.blocks
         count = cells_told_apart(blocks, self.part.axes)
-        if count > (MOST_CELLS if len(self.part.axes) == 1 else self._most_together(effort)):
+        if count > (MOST_CELLS if len(self.part.axes) == 1 else self._most_together):
             return None
         cells = Cells.of(blocks, self.metric, self.share, self.spent)
         if cells.limits is None or cells.public or cells.count < 2 or not (cells.limits > 0).all():
@@ -176,23 +178,26 @@ class _Part:
             return None
         return self._whole(cells, problem, found.name, found.rows, least)
 
-    def _most_together(self, effort: Effort) -> int:
+    @property
+    def _most_together(self) -> int:
         """So many cells of several attributes at most: their rows are explicit over all possible records."""
-        most = _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1)
-        return min(_FEW_CELLS if effort == "quick" else MOST_CELLS, most)
+        return min(MOST_CELLS, _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1))
 
     def _whole(self, cells: Cells, problem: Problem, name: str, rows: Floats, least: float) -> Counted | None:
         """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.
 
-        Noughts and ones stay what they are.  Rows that together tell everything may be rounded; those that tell less
-        are rounded as combinations of the questions, so that these still follow from them without bias.  What is said
-        about the error is said of the rounded rows.
+        Noughts and ones stay what they are, and so do simple fractions (hats), times what makes them whole.  Of the
+        others, rows that together tell everything may be rounded; those that tell less are rounded as combinations of
+        the questions, so that these still follow from them without bias.  What is said about the error is said of the
+        rounded rows.
         """
         rows = _without_offset(rows[np.abs(rows).max(axis=1) > 0])
         largest = np.abs(rows).max(axis=1)
-        bits = np.where(_is_whole(rows / largest[:, None]), 0, _GRID_BITS)
+        fine = parts_of(rows / largest[:, None])
+        rounded = fine == 0
+        fine = np.where(rounded, 1 << _GRID_BITS, fine)
         centred = rows - rows.mean(axis=1, keepdims=True)
-        if bits.any() and np.linalg.matrix_rank(centred, tol=1e-9 * float(largest.max())) < cells.count - 1:
+        if rounded.any() and np.linalg.matrix_rank(centred, tol=1e-9 * float(largest.max())) < cells.count - 1:
             asked = np.vstack([b.columns(cells.representatives) for b in self.blocks])
             found = _combined(asked, rows)
             if found is None:
@@ -200,11 +205,11 @@ class _Part:
             whole, scales = found
             questions = [cells.question(whole, Fraction(1))]
         else:
-            order = np.argsort(-bits, kind="stable")
-            bits, largest = bits[order], largest[order]
-            whole, scales = _int(rows[order] / largest[:, None] * 2.0 ** bits[:, None]), 2.0**bits / largest
-            parts = [(fine, np.flatnonzero(bits == fine)) for fine in (_GRID_BITS, 0)]
-            questions = [cells.question(whole[at], Fraction(1, 1 << fine)) for fine, at in parts if len(at)]
+            order = np.argsort(-fine, kind="stable")
+            fine, largest = fine[order], largest[order]
+            whole, scales = _int(rows[order] / largest[:, None] * fine[:, None]), fine / largest
+            alike = [(f, np.flatnonzero(fine == f)) for f in dict.fromkeys(fine.tolist())]
+            questions = [cells.question(whole[at], Fraction(1, f)) for f, at in alike]
         return Counted(tuple(questions), scales, name, problem.total(whole / scales[:, None]), least)
 
     # -- by tables
@@ -254,15 +259,34 @@ def _is_whole(rows: Floats) -> Bools:
     return np.asarray(np.abs(rows - np.rint(rows)).max(axis=1) < 1e-12, dtype=bool)
 
 
+def parts_of(rows: Floats) -> Ints:
+    """Of how many parts the entries of each row are whole multiples: 1 for whole numbers, 0 where none are simple.
+
+    >>> parts_of(np.array([[0.0, 1.0], [0.75, 1 / 6], [0.1234567, 1.0]]))
+    array([ 1, 12,  0])
+    """
+    found = np.where(_is_whole(rows), 1, 0)
+    for k in np.flatnonzero(found == 0).tolist():
+        parts = 1
+        for x in np.unique(rows[k]).tolist():
+            near = Fraction(x).limit_denominator(_MOST_PARTS)
+            parts = math.lcm(parts, near.denominator)
+            if abs(near - Fraction(x)) > _SIMPLE or parts > _MOST_PARTS:
+                parts = 0
+                break
+        found[k] = parts
+    return found.astype(np.int64)
+
+
 def _without_offset(rows: Floats) -> Floats:
-    """The same rows less a constant each: none where they are noughts and ones, or one that makes them so, or else
-    their middle.  The number of records is public, so that it costs and tells nothing, and it would eat the bits that
-    rounding leaves."""
+    """The same rows less a constant each: none where they are whole, or one that makes them multiples of a simple
+    fraction, or else their middle.  The number of records is public, so that it costs and tells nothing, and it would
+    eat the bits that rounding leaves."""
     low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
     raised, centred = rows - low, rows - (low + high) / 2
     whole = _is_whole(rows / np.abs(rows).max(axis=1, keepdims=True))[:, None]
-    binary = _is_whole(raised / np.where(high > low, high - low, 1.0))[:, None]
-    return np.asarray(np.where(whole, rows, np.where(binary, raised, centred)), dtype=np.float64)
+    simple = (parts_of(raised / np.where(high > low, high - low, 1.0)) > 0)[:, None]
+    return np.asarray(np.where(whole, rows, np.where(simple, raised, centred)), dtype=np.float64)
 
 
 def _int(rows: Floats) -> Ints:

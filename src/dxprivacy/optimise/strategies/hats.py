@@ -1,0 +1,184 @@
+"""Hats for a grid whose distances add up: smooth counts of neighbourhoods, prefix counts along each axis, and cells.
+
+Along one axis, hats of width s (1 at their middle, 0 from s cells on) add up to 1 everywhere, and one step changes all
+of them together by 2/s: products of hats over all axes cost a step along axis a no more than 2/s_a, since those along
+the other axes add up to 1.  So wide hats are cheap and see far, the cells see near, and what is left of each step goes
+to the prefix count that ends there, which costs no other step.  Every step is then used up exactly, whatever the
+weights of cells and hats are: a search in two variables for each shape of the hats.  Work is bounded by counts.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.strategies.few_rows import cells_and_rows
+from dxprivacy.optimise.strategies.grids import Grid
+from dxprivacy.optimise.strategies.problem import Problem
+from dxprivacy.optimise.watch import Watch
+
+_WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
+_USUAL = (0.68, 0.14)  # what cells and hats usually get of the strictest step
+_BETTER = 1 - 1e-3  # times the error: not worth another form
+_STEPS = (30, 80)  # of the search for weights: while shapes are compared, and at the end
+_MOST_SHAPES = 40
+_SIMPLER = 1 - 1e-4  # times the error: not worth any hats
+_PART = 0.6  # of the cells: as many hats at most
+_FAR = 12.0  # logarithms: parts below a hundred thousandth are none
+
+
+_Form = tuple[tuple[int, bool], ...]
+"""For each axis the width of the hats, and whether the first cell lies between two of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hats:
+    """Rows beside cells: what the cells get of the strictest step, the rows, the error they leave; whether some are
+    hats, or all are prefix counts."""
+
+    cells: float
+    rows: Floats
+    error: float
+    hats: bool
+
+
+def hat_functions(n: int, width: int, offset: int) -> Floats:
+    """Hats of a width over n cells, one every `width` cells, the first at `offset` or before; they add up to 1.
+
+    >>> hat_functions(4, 2, 0)
+    array([[1. , 0.5, 0. , 0. ],
+           [0. , 0.5, 1. , 0.5],
+           [0. , 0. , 0. , 0.5]])
+    """
+    middles = np.arange(offset % width - width, n + width, width)
+    hats = np.maximum(width - np.abs(np.arange(n) - middles[:, None]), 0) / width
+    return np.asarray(hats[hats.max(axis=1) > 0], dtype=np.float64)
+
+
+def best_hats(problem: Problem, cells: Grid, watch: Watch) -> Hats | None:
+    """The best hats that changes of one width or offset at a time lead to; None where nothing keeps the steps."""
+    tried: dict[_Form, _Weighed | None] = {}
+
+    def weighed(form: _Form, start: tuple[float, float]) -> _Weighed | None:
+        if form not in tried:
+            shape = _Shape.of(problem, cells, form)
+            tried[form] = None if shape is None else shape.weighed(start, _STEPS[0])
+        return tried[form]
+
+    form, best = None, None
+    for other in _starts(cells.sizes):
+        found = weighed(other, _USUAL)
+        if found is not None and (best is None or found.error < best.error):
+            form, best = other, found
+        if best is not None and watch.over:
+            break
+    better = True
+    while better and form is not None and best is not None:
+        better = False
+        for other in _changed(form, cells.sizes):
+            if len(tried) >= _MOST_SHAPES or watch.over:
+                break
+            found = None if other in tried else weighed(other, best.parts)
+            if found is not None and found.error < best.error * _BETTER:
+                form, best, better = other, found, True
+    shape = None if form is None else _Shape.of(problem, cells, form)
+    if shape is None or best is None or not best.error < math.inf:
+        return None
+    best = min(best, shape.weighed(best.parts, _STEPS[1]), key=lambda w: w.error)
+    plain = shape.error(best.parts[0], 0.0)
+    of_hats = 0.0 if plain * _SIMPLER <= best.error else best.parts[1]
+    rows = shape.rows(best.parts[0], of_hats)
+    return None if rows is None else Hats(best.parts[0], rows, shape.error(best.parts[0], of_hats), of_hats > 0)
+
+
+def _starts(sizes: tuple[int, ...]) -> list[_Form]:
+    """Equal widths, and single cells along one axis with hats along the others: what suits long and short axes."""
+    wide = [(w,) * len(sizes) for w in (4, 2)]
+    wide += [tuple(1 if b == a else w for b in range(len(sizes))) for a in range(len(sizes)) for w in (4, 12)]
+    return list(dict.fromkeys(tuple((min(w, n), False) for w, n in zip(widths, sizes, strict=True)) for widths in wide))
+
+
+def _changed(form: _Form, sizes: tuple[int, ...]) -> list[_Form]:
+    """The forms in which one axis has the next wider or narrower hats, or others in their middle."""
+    found: list[_Form] = []
+    for axis, (width, middle) in enumerate(form):
+        wider = [w for w in _WIDTHS if width < w <= sizes[axis]][:1]
+        narrower = [w for w in _WIDTHS if w < width][-1:]
+        for changed in (*((w, middle) for w in narrower + wider), (width, not middle)):
+            found.append((*form[:axis], changed, *form[axis + 1 :]))
+    return found
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """What cells and hats get of the strictest step, and the error that leaves."""
+
+    parts: tuple[float, float]
+    error: float
+
+
+class _Shape:
+    """Hats of one form, and the error of the weights they may have."""
+
+    @classmethod
+    def of(cls, problem: Problem, cells: Grid, form: _Form) -> "_Shape | None":
+        """The hats of a form, if they are few enough."""
+        along = [
+            hat_functions(n, width, width // 2 if middle else 0)
+            for n, (width, middle) in zip(cells.sizes, form, strict=True)
+        ]
+        few = math.prod(len(f) for f in along) <= problem.cells * _PART
+        return cls(problem, cells, along) if few else None
+
+    def __init__(self, problem: Problem, cells: Grid, along: list[Floats]) -> None:
+        self.gram = problem.centred
+        self.cells = cells
+        self.hats = cells.products(along)
+        self.prefixes = [cells.over_cells(a, np.tril(np.ones((n, n)))[:-1]) for a, n in enumerate(cells.sizes)]
+        self.changes = [np.abs(np.diff(f, axis=1)).sum(axis=0) for f in along]
+        self.strictest = min(float(s.min()) for s in cells.steps)
+        most = max(float((c / s).max()) for c, s in zip(self.changes, cells.steps, strict=True))
+        self.whole = 1 / most if most else 0.0  # the weight of hats that would use up some step alone
+
+    def rows(self, of_cells: float, of_hats: float) -> Floats | None:
+        """Hats and prefix counts at these parts; None where some step would be overdrawn."""
+        weight = of_hats * self.whole
+        parts = [weight * self.hats] if of_hats else []
+        for steps, changes, prefixes in zip(self.cells.steps, self.changes, self.prefixes, strict=True):
+            left = steps - of_cells * self.strictest - weight * changes
+            if left.min() < 0:
+                return None
+            parts.append(left[:, None] * prefixes)
+        return np.vstack(parts)
+
+    def error(self, of_cells: float, of_hats: float) -> float:
+        """The total squared error with these parts of what the strictest step may show; infinite if that fails."""
+        rows = self.rows(of_cells, of_hats)
+        if rows is None:
+            return math.inf
+        each = np.full(len(self.gram), of_cells * self.strictest / 2)
+        try:
+            value = 2 * cells_and_rows(each, rows, self.gram, free=True)[0]
+        except np.linalg.LinAlgError:
+            return math.inf
+        return value if value > 0 else math.inf
+
+    def weighed(self, start: tuple[float, float], steps: int) -> _Weighed:
+        """The best weights that Nelder and Mead's search finds, over logarithms of parts against prefix counts'."""
+        from scipy.optimize import minimize
+
+        def parts(y: Floats) -> tuple[float, float]:
+            z = np.exp(np.clip(np.append(y, 0.0), -_FAR, _FAR))
+            return float(z[0] / z.sum()), float(z[1] / z.sum())
+
+        def value(y: Floats) -> float:
+            found = self.error(*parts(y))
+            return math.log(found) if found < math.inf else 1e10
+
+        first = np.log(np.maximum(start, 1e-6) / max(1 - sum(start), 1e-6))
+        simplex = np.vstack([first, first + 0.6 * np.eye(2)])
+        options = {"initial_simplex": simplex, "maxfev": steps, "xatol": 1e-3, "fatol": 1e-6}
+        done = minimize(value, first, method="Nelder-Mead", options=options)
+        found = parts(np.asarray(done.x, dtype=np.float64))
+        return _Weighed(found, self.error(*found))
