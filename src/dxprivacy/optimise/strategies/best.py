@@ -51,9 +51,10 @@ def choose(
     workload = None if workload_rows is None else _checked(problem, workload_rows)
     if not len(problem.root):
         return Found("nothing to ask", np.zeros((0, problem.cells)), 0.0)
-    order = seriation(problem)
+    essential = problem.essential
+    order = seriation(essential)
     back = np.argsort(order)
-    unit = problem.normalised.renamed(order)
+    unit = essential.normalised.renamed(order)
     known = bases(unit, watch)
     best = unit.found(known[0].name, known[0].rows(unit))
 

@@ -1,10 +1,12 @@
 """Hats for a grid whose distances add up: smooth counts of neighbourhoods, prefix counts along each axis, and cells.
 
-Along one axis, hats of width s (1 at their middle, 0 from s cells on) add up to 1 everywhere, and one step changes all
+Along a line, hats of width s (1 at their middle, 0 from s cells on) add up to 1 everywhere, and one step changes all
 of them together by 2/s: products of hats over all axes cost a step along axis a no more than 2/s_a, since those along
 the other axes add up to 1.  So wide hats are cheap and see far, the cells see near, and what is left of each step goes
 to the prefix count that ends there, which costs no other step.  Every step is then used up exactly, whatever the
-weights of cells and hats are: a search in two variables for each shape of the hats.  Work is bounded by counts.
+weights of cells and hats are: a search in two variables for each shape of the hats.  `other` is far from all values: it
+has a hat of its own, the prefix counts of the middle, and a count of its own from what that leaves.  Values of a list
+are their own hats, and share what is left.  Work is bounded by counts.
 """
 
 import math
@@ -14,7 +16,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimise.strategies.few_rows import cells_and_rows
-from dxprivacy.optimise.strategies.grids import Grid
+from dxprivacy.optimise.strategies.grids import Axis, Grid, Line
 from dxprivacy.optimise.strategies.problem import Problem
 from dxprivacy.optimise.watch import Watch
 
@@ -25,6 +27,7 @@ _STEPS = (30, 80)  # of the search for weights: while shapes are compared, and a
 _MOST_SHAPES = 40
 _SIMPLER = 1 - 1e-4  # times the error: not worth any hats
 _PART = 0.6  # of the cells: as many hats at most
+_SHORTEST = 3  # of a line: two values are a list
 _FAR = 12.0  # logarithms: parts below a hundred thousandth are none
 
 
@@ -56,9 +59,47 @@ def hat_functions(n: int, width: int, offset: int) -> Floats:
     return np.asarray(hats[hats.max(axis=1) > 0], dtype=np.float64)
 
 
+def _along(axis: Axis, width: int, *, middle: bool) -> Floats:
+    """Functions of the places of an axis that add up to 1: hats, and the rest by itself."""
+    if not isinstance(axis, Line):
+        return np.eye(axis.size)
+    hats = hat_functions(axis.length, width, width // 2 if middle else 0)
+    if axis.away is None:
+        return hats
+    out = np.zeros((len(hats) + 1, axis.size))
+    out[:-1, :-1] = hats
+    out[-1, -1] = 1.0
+    return out
+
+
+def _rest(axis: Axis, functions: Floats, weight: float, of_cells: float) -> Floats | None:
+    """Rows along an axis that use up what cells and hats leave; None where they overdraw it."""
+    if not isinstance(axis, Line):
+        left = axis.limit - of_cells - 2 * weight
+        return left / 2 * np.eye(axis.size) if left >= 0 else None
+    n = axis.length
+    left = axis.steps - of_cells - weight * np.abs(np.diff(functions[:, :n], axis=1)).sum(axis=0)
+    if left.min() < 0:
+        return None
+    prefixes: Floats = left[:, None] * np.tril(np.ones((n, n)))[:-1]
+    if axis.away is None:
+        return prefixes
+    height = np.concatenate([[0.0], np.cumsum(left)])
+    at = int(np.abs(height - height[-1] / 2).argmin())
+    alone = axis.away - of_cells - 2 * weight - np.abs(height - height[at])
+    if alone.min() < 0:
+        return None
+    out = np.zeros((n, axis.size))
+    out[:-1, :n], out[:-1, -1] = prefixes, prefixes[:, at]
+    out[-1, -1] = alone.min()
+    return out
+
+
 def best_hats(problem: Problem, cells: Grid, watch: Watch) -> Hats | None:
     """The best hats that changes of one width or offset at a time lead to; None where nothing keeps the steps."""
     tried: dict[_Form, _Weighed | None] = {}
+    if not any(isinstance(axis, Line) and axis.length >= _SHORTEST for axis in cells.axes):
+        return None
 
     def weighed(form: _Form, start: tuple[float, float]) -> _Weighed | None:
         if form not in tried:
@@ -67,7 +108,7 @@ def best_hats(problem: Problem, cells: Grid, watch: Watch) -> Hats | None:
         return tried[form]
 
     form, best = None, None
-    for other in _starts(cells.sizes):
+    for other in _starts(cells.axes):
         found = weighed(other, _USUAL)
         if found is not None and (best is None or found.error < best.error):
             form, best = other, found
@@ -76,7 +117,7 @@ def best_hats(problem: Problem, cells: Grid, watch: Watch) -> Hats | None:
     better = True
     while better and form is not None and best is not None:
         better = False
-        for other in _changed(form, cells.sizes):
+        for other in _changed(form, cells.axes):
             if len(tried) >= _MOST_SHAPES or watch.over:
                 break
             found = None if other in tried else weighed(other, best.parts)
@@ -92,21 +133,23 @@ def best_hats(problem: Problem, cells: Grid, watch: Watch) -> Hats | None:
     return None if rows is None else Hats(best.parts[0], rows, shape.error(best.parts[0], of_hats), of_hats > 0)
 
 
-def _starts(sizes: tuple[int, ...]) -> list[_Form]:
+def _starts(axes: tuple[Axis, ...]) -> list[_Form]:
     """Equal widths, and single cells along one axis with hats along the others: what suits long and short axes."""
-    wide = [(w,) * len(sizes) for w in (4, 2)]
-    wide += [tuple(1 if b == a else w for b in range(len(sizes))) for a in range(len(sizes)) for w in (4, 12)]
-    return list(dict.fromkeys(tuple((min(w, n), False) for w, n in zip(widths, sizes, strict=True)) for widths in wide))
+    wide = [(w,) * len(axes) for w in (4, 2)]
+    wide += [tuple(1 if b == a else w for b in range(len(axes))) for a in range(len(axes)) for w in (4, 12)]
+    widest = [axis.length if isinstance(axis, Line) else 1 for axis in axes]
+    return list(dict.fromkeys(tuple((min(w, n), False) for w, n in zip(ws, widest, strict=True)) for ws in wide))
 
 
-def _changed(form: _Form, sizes: tuple[int, ...]) -> list[_Form]:
+def _changed(form: _Form, axes: tuple[Axis, ...]) -> list[_Form]:
     """The forms in which one axis has the next wider or narrower hats, or others in their middle."""
     found: list[_Form] = []
-    for axis, (width, middle) in enumerate(form):
-        wider = [w for w in _WIDTHS if width < w <= sizes[axis]][:1]
-        narrower = [w for w in _WIDTHS if w < width][-1:]
-        for changed in (*((w, middle) for w in narrower + wider), (width, not middle)):
-            found.append((*form[:axis], changed, *form[axis + 1 :]))
+    for k, (axis, (width, middle)) in enumerate(zip(axes, form, strict=True)):
+        if isinstance(axis, Line):
+            wider = [w for w in _WIDTHS if width < w <= axis.length][:1]
+            narrower = [w for w in _WIDTHS if w < width][-1:]
+            changed = [*((w, middle) for w in narrower + wider), (width, not middle)]
+            found += [(*form[:k], one, *form[k + 1 :]) for one in changed]
     return found
 
 
@@ -124,32 +167,27 @@ class _Shape:
     @classmethod
     def of(cls, problem: Problem, cells: Grid, form: _Form) -> "_Shape | None":
         """The hats of a form, if they are few enough."""
-        along = [
-            hat_functions(n, width, width // 2 if middle else 0)
-            for n, (width, middle) in zip(cells.sizes, form, strict=True)
-        ]
+        along = [_along(axis, w, middle=m) for axis, (w, m) in zip(cells.axes, form, strict=True)]
         few = math.prod(len(f) for f in along) <= problem.cells * _PART
         return cls(problem, cells, along) if few else None
 
     def __init__(self, problem: Problem, cells: Grid, along: list[Floats]) -> None:
         self.gram = problem.centred
         self.cells = cells
+        self.along = along
         self.hats = cells.products(along)
-        self.prefixes = [cells.over_cells(a, np.tril(np.ones((n, n)))[:-1]) for a, n in enumerate(cells.sizes)]
-        self.changes = [np.abs(np.diff(f, axis=1)).sum(axis=0) for f in along]
-        self.strictest = min(float(s.min()) for s in cells.steps)
-        most = max(float((c / s).max()) for c, s in zip(self.changes, cells.steps, strict=True))
-        self.whole = 1 / most if most else 0.0  # the weight of hats that would use up some step alone
+        self.strictest = float(problem.limits.min())
+        self.whole = 1 / problem.load(self.hats)  # the weight of hats that would use up some pair alone
 
     def rows(self, of_cells: float, of_hats: float) -> Floats | None:
-        """Hats and prefix counts at these parts; None where some step would be overdrawn."""
+        """Hats, and what uses up the rest along each axis; None where some pair would be overdrawn."""
         weight = of_hats * self.whole
         parts = [weight * self.hats] if of_hats else []
-        for steps, changes, prefixes in zip(self.cells.steps, self.changes, self.prefixes, strict=True):
-            left = steps - of_cells * self.strictest - weight * changes
-            if left.min() < 0:
+        for k, (axis, functions) in enumerate(zip(self.cells.axes, self.along, strict=True)):
+            rest = _rest(axis, functions, weight, of_cells * self.strictest)
+            if rest is None:
                 return None
-            parts.append(left[:, None] * prefixes)
+            parts.append(self.cells.over_cells(k, rest))
         return np.vstack(parts)
 
     def error(self, of_cells: float, of_hats: float) -> float:

@@ -1,4 +1,4 @@
-"""The bases that the pairs suggest, in closed form: sides of a tree's edges, cells, ramps, hats; each can take mixtures."""
+"""The bases that the pairs suggest, in closed form: sides of a tree's edges, cells, ramps, hats; most take mixtures."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
