@@ -28,7 +28,7 @@ _MOST_SHAPES = 40
 _SIMPLER = 1 - 1e-4  # times the error: not worth any hats
 _PART = 0.6  # of the cells: as many hats at most
 _SHORTEST = 3  # of a line: two values are a list
-_FAR = 12.0  # logarithms: parts below a hundred thousandth are none
+_FAR = 7.0  # logarithm: a thousandth of a part is as good as none, and with less floats do not tell the error
 
 
 _Form = tuple[tuple[int, bool], ...]
@@ -197,17 +197,18 @@ class _Shape:
             return math.inf
         each = np.full(len(self.gram), of_cells * self.strictest / 2)
         try:
-            value = 2 * cells_and_rows(each, rows, self.gram, free=True)[0]
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                value = 2 * cells_and_rows(each, rows, self.gram, free=True)[0]
         except np.linalg.LinAlgError:
             return math.inf
-        return value if value > 0 else math.inf
+        return value if 0 < value < math.inf else math.inf
 
     def weighed(self, start: tuple[float, float], steps: int) -> _Weighed:
         """The best weights that Nelder and Mead's search finds, over logarithms of parts against prefix counts'."""
         from scipy.optimize import minimize
 
         def parts(y: Floats) -> tuple[float, float]:
-            z = np.exp(np.clip(np.append(y, 0.0), -_FAR, _FAR))
+            z = np.exp(np.clip(np.append(y, 0.0), -_FAR, 2 * _FAR))
             return float(z[0] / z.sum()), float(z[1] / z.sum())
 
         def value(y: Floats) -> float:
