@@ -8,7 +8,7 @@ whole rows and float scales, certified by the planner like any other.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +25,7 @@ from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.strategies import Effort, Problem, choose
-from dxprivacy.optimise.strategies.limits import limit
+from dxprivacy.optimise.strategies.limits import limit, unbiased_limit
 from dxprivacy.optimise.tables import choose as choose_tables
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
@@ -36,17 +36,20 @@ MOST_CELLS = 320
 _FEW_CELLS = 64  # so many are looked at in any case, beside tables
 _GRID_BITS = 20
 _MOST_PARTS = 1024  # of which the entries of a row are multiples, for the row to be exact
+_STEPS = 256  # of the noise of a row of fractions, at least
 _SIMPLE = 2.0**-43  # how far a float may be from the fraction that it stands for
 _ALIKE = 1e3  # times as large, at most
 _FEWEST_BITS = 5  # coarse parts only make a strategy a little less good
 _LARGEST_BITS = 42  # of an entry: a million records still have room in 64 bits
 _MOST_ENTRIES = 2_000_000
+_LIMIT = "the best independent (continuous) Laplace noise, a limit that may be unreachable"
 Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What one component counts: questions, their scales, in words; its error, and what no strategy goes below."""
+    """What one component counts: questions, their scales, in words; its error, and what no independent Laplace noise
+    goes below."""
 
     questions: tuple[Asked, ...]
     scales: Floats
@@ -109,7 +112,7 @@ def _about(found: Sequence[Counted]) -> str:
     text = f"counts {' and '.join(names)}, and works the answers out by least squares"
     if all(f.limit for f in found):
         times = math.sqrt(sum(f.total for f in found) / sum(f.limit or 0.0 for f in found))
-        text += f"; error at most {times:.3g} times that of the best Laplace strategy, a limit that may be unreachable"
+        text += f"; error at most {times:.3g} times that of {_LIMIT}"
     return text
 
 
@@ -141,12 +144,15 @@ class _Part:
         """The least error of those that apply."""
         if not (self.own_scales[self.rows] > 0).any():
             return self._itself()
-        tables = self._by_tables(watch)
+        tables = self._by_tables(watch, effort=effort)
         cells = None
         if tables is None or effort != "quick" or cells_told_apart(self.blocks, self.part.axes) <= _FEW_CELLS:
             cells = self._by_cells(watch, effort=effort, progress=progress)
         found = [f for f in (tables, cells) if f is not None]
-        return min(found, key=lambda f: f.total) if found else self._itself()
+        if not found:
+            return self._itself()
+        best = min(found, key=lambda f: f.total)
+        return replace(best, limit=max((f.limit for f in found if f.limit is not None), default=None))
 
     def _itself(self) -> Counted | None:
         """What was asked, as it is; where least squares would not leave it so, nothing."""
@@ -161,7 +167,7 @@ class _Part:
     def _by_cells(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> Counted | None:
         blocks = self.blocks
         count = cells_told_apart(blocks, self.part.axes)
-        if count > (MOST_CELLS if len(self.part.axes) == 1 else self._most_together):
+        if count > (MOST_CELLS if len(self.part.axes) == 1 else self._most_together(effort)):
             return None
         cells = Cells.of(blocks, self.metric, self.share, self.spent)
         if cells.limits is None or cells.public or cells.count < 2 or not (cells.limits > 0).all():
@@ -172,16 +178,19 @@ class _Part:
             problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
         except UsageError:
             return None  # cells that only public differences join
-        least = limit(problem, cuts=effort != "quick", watch=watch).value
+        least = max(limit(problem, cuts=effort != "quick", watch=watch).value, unbiased_limit(problem, wanted))
         found = choose(problem, wanted, effort=effort, progress=progress, watch=watch)
         if not np.isfinite(found.total) or not len(found.rows):
             return None
         return self._whole(cells, problem, found.name, found.rows, least)
 
-    @property
-    def _most_together(self) -> int:
-        """So many cells of several attributes at most: their rows are explicit over all possible records."""
-        return min(MOST_CELLS, _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1))
+    def _most_together(self, effort: Effort) -> int:
+        """So many cells of several attributes at most: their rows are explicit over all possible records.
+
+        Those in a hurry look at many cells where even more is asked (all ranges): other rows win by far there.
+        """
+        most = MOST_CELLS if effort != "quick" else max(_FEW_CELLS, min(len(self.rows), MOST_CELLS))
+        return min(most, _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1))
 
     def _whole(self, cells: Cells, problem: Problem, name: str, rows: Floats, least: float) -> Counted | None:
         """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.
@@ -195,7 +204,7 @@ class _Part:
         largest = np.abs(rows).max(axis=1)
         fine = parts_of(rows / largest[:, None])
         rounded = fine == 0
-        fine = np.where(rounded, 1 << _GRID_BITS, fine)
+        fine = np.where(rounded, 1 << _GRID_BITS, np.where(fine > 1, _divided(fine, largest), fine))
         centred = rows - rows.mean(axis=1, keepdims=True)
         if rounded.any() and np.linalg.matrix_rank(centred, tol=1e-9 * float(largest.max())) < cells.count - 1:
             asked = np.vstack([b.columns(cells.representatives) for b in self.blocks])
@@ -214,7 +223,7 @@ class _Part:
 
     # -- by tables
 
-    def _by_tables(self, watch: Watch) -> Counted | None:
+    def _by_tables(self, watch: Watch, *, effort: Effort) -> Counted | None:
         axes, blocks = self.part.axes, self.blocks
         axis_metrics = present(self.metric).axes
         asked = tables_of(blocks, ())
@@ -236,7 +245,7 @@ class _Part:
             weights.append(float(self.importance[start : start + block.rows].mean()))
         tables = [tuple(axes.index(a) for a in block.axes if a in axes) for block in blocks]
         try:
-            chosen = choose_tables(sizes, budgets, tables, weights, watch=watch)
+            chosen = choose_tables(sizes, budgets, tables, weights, closer=even and effort != "quick", watch=watch)
         except (TooLarge, SeparatesIdentical):
             return None
         names = self.workload.universe.names
@@ -276,6 +285,12 @@ def parts_of(rows: Floats) -> Ints:
                 break
         found[k] = parts
     return found.astype(np.int64)
+
+
+def _divided(parts: Ints, largest: Floats) -> Ints:
+    """The parts halved so often that noise has many steps: coarse ones would make intervals half a step wider."""
+    halvings = np.ceil(np.log2(np.maximum(_STEPS * largest / np.maximum(parts, 1), 1.0))).astype(np.int64)
+    return np.asarray(parts << np.minimum(halvings, _GRID_BITS), dtype=np.int64)
 
 
 def _without_offset(rows: Floats) -> Floats:
