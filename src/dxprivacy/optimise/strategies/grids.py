@@ -20,7 +20,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.optimise.strategies.problem import Problem
 from dxprivacy.optimise.strategies.structure import distinct
 
-_MOST_PAIRS = 6_000  # each is compared with each
+_MOST_PAIRS = 4_000  # each is compared with each
 _ENDS = 2
 
 

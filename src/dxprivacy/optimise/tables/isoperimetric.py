@@ -16,7 +16,8 @@ values to the power 2/3 is subadditive (Rotfel'd): sum_k (|b_k| |H^1/2 a_k|)^(2/
 attribute a and H = sum_S eta_S P_S, let w_S = |P_S 1_X|^2 and l_S = sum_{a in S} mu_a n_a: c(X) = l . w, and the
 condition is eta . w <= (l . w)^2.  eta depends only on how many attributes of each kind (of the same size) S has: a
 class.  For a set of n cells, Delsarte: w = n/N K A >= 0, K the Krawtchouk numbers of N cells in all, A_t the mean
-number of cells of X that differ from one of X by class t: A_0 = 1, sum A = n, 0 <= A_t <= how many there are.
+number of cells of X that differ from one of X by class t: A_0 = 1, sum A = n, 0 <= A_t <= how many there are.  As
+in `limit`, every two values of an attribute are its budget apart; mu_a = 1.
 
 **Who decides.**  Floats propose eta, and for every n (from n1 to n2 at once) a tau and multipliers of these
 inequalities.  Let B be an upper bound of (eta - 2 n1 tau l) . w/n over them: any multipliers y, u, v >= 0 give one

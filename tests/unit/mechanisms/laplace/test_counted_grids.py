@@ -66,3 +66,15 @@ def test_only_simple_fractions_are_taken_for_exact():
     rows = np.array([*simple, [1 / 1021, 1 / 3, 1], [1, 0.3, 2**-40]])
     assert parts_of(rows).tolist() == [1, 16, 12, 4, 0, 0]
     assert parts_of(np.random.default_rng(0).uniform(0, 1, (300, 3))).max() == 0
+
+
+def test_a_plan_says_what_its_limit_is_a_limit_of_and_takes_the_largest_that_is_proved():
+    universe = dx.Universe([dx.Values(name=x, values=("a", "b", "c", "d"), has_other=False) for x in "wxyz"])
+    metric = dx.metrics.attributes(universe, dict.fromkeys("wxyz", 1))
+    asked = [f"count by {a}, {b}" for a, b in itertools.combinations("wxyz", 2)]
+    times = []
+    for method in ("auto", "matrix"):
+        about = dx.plan(asked, metric, method=method).about
+        assert "that of the best independent (continuous) Laplace noise, a limit that may be unreachable" in about
+        times.append(float(about.split("error at most ")[1].split()[0]))
+    assert times == [pytest.approx(2.01, abs=0.01), pytest.approx(1.3, abs=0.01)]
