@@ -108,7 +108,7 @@ TOPICS = (
     Topic(
         "strategies",
         "Strategies for all ranges",
-        "The ratio is the total squared error over its target; the limit is one that no Laplace strategy goes below. The seconds "
+        "The ratio is the total squared error over its target; the limit is one that no independent Laplace noise goes below. The seconds "
         "are those of choosing, and of computing the limit.",
     ),
     Topic(

@@ -44,3 +44,32 @@ def random_tree(rng, n):
     """The ends of the edges of a random tree with random names."""
     names = rng.permutation(n)
     return names[1:], names[[int(rng.integers(0, i)) for i in range(1, n)]]
+
+
+def grid_problem(axes, gram=None, order=None):
+    """Places along axes, as (values, limit of a step, limit of `other` or None), or (values, limit) for a list.
+
+    All products of ranges unless a Gram matrix is given; `other` is the last place of its axis, and in no range.
+    """
+    sizes = [a[0] + (len(a) == 3 and a[2] is not None) for a in axes]
+    cells = np.arange(int(np.prod(sizes))).reshape(sizes)
+    first, second, limits = [], [], []
+    for k, axis in enumerate(axes):
+        n = axis[0]
+        if len(axis) == 2:
+            steps = [(u, v, axis[1]) for u in range(n) for v in range(u + 1, n)]
+        else:
+            steps = [(u, u + 1, axis[1]) for u in range(n - 1)]
+            steps += [(u, n, axis[2]) for u in range(n)] if axis[2] is not None else []
+        for u, v, limit in steps:
+            first.append(cells.take(u, k).ravel())
+            second.append(cells.take(v, k).ravel())
+            limits.append(np.full(len(first[-1]), float(limit)))
+    if gram is None:
+        gram = np.ones((1, 1))
+        for axis, size in zip(axes, sizes, strict=True):
+            mine = np.zeros((size, size))
+            mine[: axis[0], : axis[0]] = range_gram(axis[0]) if len(axis) == 3 else np.eye(axis[0])
+            gram = np.kron(gram, mine)
+    problem = Problem(gram, np.concatenate(first), np.concatenate(second), np.concatenate(limits))
+    return problem if order is None else problem.renamed(order)

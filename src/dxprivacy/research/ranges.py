@@ -112,7 +112,7 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
     subtitle = (
         "Root mean square error of a range at ε = 1, continuous noise, n public. Asked: every range by itself, one "
         "scale. Ours: other rows "
-        "counted, ranges by least squares. Limit: no Laplace strategy goes below"
+        "counted, ranges by least squares. Limit: no independent Laplace noise goes below"
     )
     found = " ".join(
         f"{policy}, N = {m.size}: total squared error {m.asked:.3g} asked, {m.ours:.4g} counting {m.counted}, "

@@ -8,7 +8,7 @@ whole rows and float scales, certified by the planner like any other.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +25,7 @@ from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.strategies import Effort, Problem, choose
-from dxprivacy.optimise.strategies.limits import limit
+from dxprivacy.optimise.strategies.limits import limit, unbiased_limit
 from dxprivacy.optimise.tables import choose as choose_tables
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
@@ -35,16 +35,21 @@ from dxprivacy.questions.strategy_rows import Groups, Steps, Tally
 MOST_CELLS = 320
 _FEW_CELLS = 64  # so many are looked at in any case, beside tables
 _GRID_BITS = 20
+_MOST_PARTS = 1024  # of which the entries of a row are multiples, for the row to be exact
+_STEPS = 256  # of the noise of a row of fractions, at least
+_SIMPLE = 2.0**-43  # how far a float may be from the fraction that it stands for
 _ALIKE = 1e3  # times as large, at most
 _FEWEST_BITS = 5  # coarse parts only make a strategy a little less good
 _LARGEST_BITS = 42  # of an entry: a million records still have room in 64 bits
 _MOST_ENTRIES = 2_000_000
+_LIMIT = "the best independent (continuous) Laplace noise, a limit that may be unreachable"
 Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What one component counts: questions, their scales, in words; its error, and what no strategy goes below."""
+    """What one component counts: questions, their scales, in words; its error, and what no independent Laplace noise
+    goes below."""
 
     questions: tuple[Asked, ...]
     scales: Floats
@@ -107,7 +112,7 @@ def _about(found: Sequence[Counted]) -> str:
     text = f"counts {' and '.join(names)}, and works the answers out by least squares"
     if all(f.limit for f in found):
         times = math.sqrt(sum(f.total for f in found) / sum(f.limit or 0.0 for f in found))
-        text += f"; error at most {times:.3g} times that of the best Laplace strategy, a limit that may be unreachable"
+        text += f"; error at most {times:.3g} times that of {_LIMIT}"
     return text
 
 
@@ -139,12 +144,15 @@ class _Part:
         """The least error of those that apply."""
         if not (self.own_scales[self.rows] > 0).any():
             return self._itself()
-        tables = self._by_tables(watch)
+        tables = self._by_tables(watch, effort=effort)
         cells = None
         if tables is None or effort != "quick" or cells_told_apart(self.blocks, self.part.axes) <= _FEW_CELLS:
             cells = self._by_cells(watch, effort=effort, progress=progress)
         found = [f for f in (tables, cells) if f is not None]
-        return min(found, key=lambda f: f.total) if found else self._itself()
+        if not found:
+            return self._itself()
+        best = min(found, key=lambda f: f.total)
+        return replace(best, limit=max((f.limit for f in found if f.limit is not None), default=None))
 
     def _itself(self) -> Counted | None:
         """What was asked, as it is; where least squares would not leave it so, nothing."""
@@ -170,29 +178,35 @@ class _Part:
             problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
         except UsageError:
             return None  # cells that only public differences join
-        least = limit(problem, cuts=effort != "quick", watch=watch).value
+        least = max(limit(problem, cuts=effort != "quick", watch=watch).value, unbiased_limit(problem, wanted))
         found = choose(problem, wanted, effort=effort, progress=progress, watch=watch)
         if not np.isfinite(found.total) or not len(found.rows):
             return None
         return self._whole(cells, problem, found.name, found.rows, least)
 
     def _most_together(self, effort: Effort) -> int:
-        """So many cells of several attributes at most: their rows are explicit over all possible records."""
-        most = _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1)
-        return min(_FEW_CELLS if effort == "quick" else MOST_CELLS, most)
+        """So many cells of several attributes at most: their rows are explicit over all possible records.
+
+        Those in a hurry look at many cells where even more is asked (all ranges): other rows win by far there.
+        """
+        most = MOST_CELLS if effort != "quick" else max(_FEW_CELLS, min(len(self.rows), MOST_CELLS))
+        return min(most, _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1))
 
     def _whole(self, cells: Cells, problem: Problem, name: str, rows: Floats, least: float) -> Counted | None:
         """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.
 
-        Noughts and ones stay what they are.  Rows that together tell everything may be rounded; those that tell less
-        are rounded as combinations of the questions, so that these still follow from them without bias.  What is said
-        about the error is said of the rounded rows.
+        Noughts and ones stay what they are, and so do simple fractions (hats), times what makes them whole.  Of the
+        others, rows that together tell everything may be rounded; those that tell less are rounded as combinations of
+        the questions, so that these still follow from them without bias.  What is said about the error is said of the
+        rounded rows.
         """
         rows = _without_offset(rows[np.abs(rows).max(axis=1) > 0])
         largest = np.abs(rows).max(axis=1)
-        bits = np.where(_is_whole(rows / largest[:, None]), 0, _GRID_BITS)
+        fine = parts_of(rows / largest[:, None])
+        rounded = fine == 0
+        fine = np.where(rounded, 1 << _GRID_BITS, np.where(fine > 1, _divided(fine, largest), fine))
         centred = rows - rows.mean(axis=1, keepdims=True)
-        if bits.any() and np.linalg.matrix_rank(centred, tol=1e-9 * float(largest.max())) < cells.count - 1:
+        if rounded.any() and np.linalg.matrix_rank(centred, tol=1e-9 * float(largest.max())) < cells.count - 1:
             asked = np.vstack([b.columns(cells.representatives) for b in self.blocks])
             found = _combined(asked, rows)
             if found is None:
@@ -200,16 +214,16 @@ class _Part:
             whole, scales = found
             questions = [cells.question(whole, Fraction(1))]
         else:
-            order = np.argsort(-bits, kind="stable")
-            bits, largest = bits[order], largest[order]
-            whole, scales = _int(rows[order] / largest[:, None] * 2.0 ** bits[:, None]), 2.0**bits / largest
-            parts = [(fine, np.flatnonzero(bits == fine)) for fine in (_GRID_BITS, 0)]
-            questions = [cells.question(whole[at], Fraction(1, 1 << fine)) for fine, at in parts if len(at)]
+            order = np.argsort(-fine, kind="stable")
+            fine, largest = fine[order], largest[order]
+            whole, scales = _int(rows[order] / largest[:, None] * fine[:, None]), fine / largest
+            alike = [(f, np.flatnonzero(fine == f)) for f in dict.fromkeys(fine.tolist())]
+            questions = [cells.question(whole[at], Fraction(1, f)) for f, at in alike]
         return Counted(tuple(questions), scales, name, problem.total(whole / scales[:, None]), least)
 
     # -- by tables
 
-    def _by_tables(self, watch: Watch) -> Counted | None:
+    def _by_tables(self, watch: Watch, *, effort: Effort) -> Counted | None:
         axes, blocks = self.part.axes, self.blocks
         axis_metrics = present(self.metric).axes
         asked = tables_of(blocks, ())
@@ -231,7 +245,7 @@ class _Part:
             weights.append(float(self.importance[start : start + block.rows].mean()))
         tables = [tuple(axes.index(a) for a in block.axes if a in axes) for block in blocks]
         try:
-            chosen = choose_tables(sizes, budgets, tables, weights, watch=watch)
+            chosen = choose_tables(sizes, budgets, tables, weights, closer=even and effort != "quick", watch=watch)
         except (TooLarge, SeparatesIdentical):
             return None
         names = self.workload.universe.names
@@ -254,15 +268,40 @@ def _is_whole(rows: Floats) -> Bools:
     return np.asarray(np.abs(rows - np.rint(rows)).max(axis=1) < 1e-12, dtype=bool)
 
 
+def parts_of(rows: Floats) -> Ints:
+    """Of how many parts the entries of each row are whole multiples: 1 for whole numbers, 0 where none are simple.
+
+    >>> parts_of(np.array([[0.0, 1.0], [0.75, 1 / 6], [0.1234567, 1.0]]))
+    array([ 1, 12,  0])
+    """
+    found = np.where(_is_whole(rows), 1, 0)
+    for k in np.flatnonzero(found == 0).tolist():
+        parts = 1
+        for x in np.unique(rows[k]).tolist():
+            near = Fraction(x).limit_denominator(_MOST_PARTS)
+            parts = math.lcm(parts, near.denominator)
+            if abs(near - Fraction(x)) > _SIMPLE or parts > _MOST_PARTS:
+                parts = 0
+                break
+        found[k] = parts
+    return found.astype(np.int64)
+
+
+def _divided(parts: Ints, largest: Floats) -> Ints:
+    """The parts halved so often that noise has many steps: coarse ones would make intervals half a step wider."""
+    halvings = np.ceil(np.log2(np.maximum(_STEPS * largest / np.maximum(parts, 1), 1.0))).astype(np.int64)
+    return np.asarray(parts << np.minimum(halvings, _GRID_BITS), dtype=np.int64)
+
+
 def _without_offset(rows: Floats) -> Floats:
-    """The same rows less a constant each: none where they are noughts and ones, or one that makes them so, or else
-    their middle.  The number of records is public, so that it costs and tells nothing, and it would eat the bits that
-    rounding leaves."""
+    """The same rows less a constant each: none where they are whole, or one that makes them multiples of a simple
+    fraction, or else their middle.  The number of records is public, so that it costs and tells nothing, and it would
+    eat the bits that rounding leaves."""
     low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
     raised, centred = rows - low, rows - (low + high) / 2
     whole = _is_whole(rows / np.abs(rows).max(axis=1, keepdims=True))[:, None]
-    binary = _is_whole(raised / np.where(high > low, high - low, 1.0))[:, None]
-    return np.asarray(np.where(whole, rows, np.where(binary, raised, centred)), dtype=np.float64)
+    simple = (parts_of(raised / np.where(high > low, high - low, 1.0)) > 0)[:, None]
+    return np.asarray(np.where(whole, rows, np.where(simple, raised, centred)), dtype=np.float64)
 
 
 def _int(rows: Floats) -> Ints:

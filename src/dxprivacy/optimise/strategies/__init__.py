@@ -5,7 +5,7 @@ here certifies: totals are computed from the rows in floats, and what becomes of
 """
 
 from dxprivacy.optimise.strategies.best import Effort, choose
-from dxprivacy.optimise.strategies.limits import Limit, limit
+from dxprivacy.optimise.strategies.limits import Limit, limit, unbiased_limit
 from dxprivacy.optimise.strategies.problem import Found, Problem
 
-__all__ = ["Effort", "Found", "Limit", "Problem", "choose", "limit"]
+__all__ = ["Effort", "Found", "Limit", "Problem", "choose", "limit", "unbiased_limit"]

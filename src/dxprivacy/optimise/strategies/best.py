@@ -16,7 +16,7 @@ from dxprivacy.optimise.strategies.hub import hub
 from dxprivacy.optimise.strategies.limits import Spectrum, l2_limit, principal
 from dxprivacy.optimise.strategies.polish import search
 from dxprivacy.optimise.strategies.problem import Found, Problem, Progress
-from dxprivacy.optimise.strategies.reweight import distinct_rows, fits, reweighted
+from dxprivacy.optimise.strategies.reweight import distinct_rows, fits, reweighted, row_parts
 from dxprivacy.optimise.strategies.spaces import Base, bases, mixed
 from dxprivacy.optimise.strategies.structure import nested_ranges, seriation, threshold, tree
 from dxprivacy.optimise.watch import Watch
@@ -51,9 +51,10 @@ def choose(
     workload = None if workload_rows is None else _checked(problem, workload_rows)
     if not len(problem.root):
         return Found("nothing to ask", np.zeros((0, problem.cells)), 0.0)
-    order = seriation(problem)
+    essential = problem.essential
+    order = seriation(essential)
     back = np.argsort(order)
-    unit = problem.normalised.renamed(order)
+    unit = essential.normalised.renamed(order)
     known = bases(unit, watch)
     best = unit.found(known[0].name, known[0].rows(unit))
 
@@ -98,7 +99,11 @@ def _closed_forms(
     """What needs no search, or a short one; weights for many rows only where there is time."""
     few = not quick or problem.cells <= _FEW
     for base in known[1:]:
-        yield base.name, base.rows(problem)
+        rows = base.rows(problem)
+        yield base.name, rows
+        if base.many and fits(problem, rows):
+            parts = row_parts(problem, rows)
+            yield f"{base.name}, weighted", reweighted(problem, rows, parts=parts, rounds=20, watch=watch)
     if workload is not None:
         rows, parts = distinct_rows(workload)
         yield "the questions themselves", rows
@@ -120,8 +125,9 @@ def _closed_forms(
 
 def _searches(problem: Problem, known: list[Base], spectrum: Spectrum, watch: Watch) -> Iterator[Candidate]:
     """Mixtures beside the bases that are good already; weights for each row where no structure is known."""
-    totals = [problem.total(base.rows(problem)) for base in known]
-    for base, total in zip(known, totals, strict=True):
+    few = [base for base in known if not base.many]
+    totals = [problem.total(base.rows(problem)) for base in few]
+    for base, total in zip(few, totals, strict=True):
         if total <= 1.5 * min(totals):
             for count, rows in mixed(base, watch):
                 yield f"{base.name} and {count} mixtures", rows

@@ -1,4 +1,4 @@
-"""No Laplace strategy has a smaller total: limits by duality, valid for any multipliers that a search stops at.
+"""No independent Laplace noise has a smaller total: limits by duality, for any multipliers that a search stops at.
 
 For any mu >= 0 on the pairs, with L its Laplacian and h = tr sqrt(G^1/2 L G^1/2), every strategy of load 1 has
 tr(G M^+) >= h^2 / max sum_e mu_e |A_i - A_j|_2^2  (Cauchy-Schwarz), and the maximum is at most
@@ -7,6 +7,15 @@ tr(G M^+) >= h^2 / max sum_e mu_e |A_i - A_j|_2^2  (Cauchy-Schwarz), and the max
                                       least |A_i - A_j|_2^2 / d^2 ("laplace"; MATH 3g); maxcut by its spectral dual.
 Where a class of equal limits is bipartite its largest cut is everything, and the two agree.  The searches: updates by
 multiplication for the first (it comes with a strategy for Gaussian noise that meets it), L-BFGS for the second.
+
+Three kinds of noise, three limits (MATH 3g, 3i):
+  independent   Laplace noise of a density, one variable for each row: the limits above.
+  additive      *any* noise z of a density on the cells, whatever the data: half of them.  The score s(z) of a density
+                that changes by at most exp(d_ij) has |s_i - s_j| <= d_ij, so its Fisher information E ss' is a mean of
+                ss' of such s, and Cov(z) is at least its inverse (Cramer-Rao); s is a strategy of one row, for which
+                the bounds of sum_e mu_e |s_i - s_j|^2 above hold.  Laplace noise has twice the inverse: hence a half.
+  unbiased      *any* answers without bias, of integers too: `unbiased_limit`.  Integer noise goes below the other two
+                from budgets of about 3 on.
 """
 
 from dataclasses import dataclass
@@ -26,10 +35,15 @@ _MOST_CLASSES = 4
 
 @dataclass(frozen=True)
 class Limit:
-    """A total that no Laplace strategy is below, and the argument that shows it."""
+    """A total that no independent Laplace noise is below, and the argument that shows it."""
 
     value: float
     which: Literal["l2", "laplace"]
+
+    @property
+    def additive(self) -> float:
+        """What no additive noise of a density is below, consistent or not: half of it."""
+        return self.value / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +66,8 @@ def limit(problem: Problem, *, cuts: bool = True, watch: Watch | None = None) ->
     watch = watch or Watch()
     if not len(problem.root):
         return Limit(0.0, "l2")
-    unit = problem.normalised
-    back = float(np.trace(problem.centred)) / float(problem.limits.max()) ** 2
+    unit = problem.essential.normalised
+    back = float(np.trace(problem.centred)) / float(problem.essential.limits.max()) ** 2
     odd = [c for c in classes(unit) if not bipartite(unit.cells, unit.first[c], unit.second[c])]
     by_cuts = 0 < len(odd) <= _MOST_CLASSES
     patient = cuts and not by_cuts
@@ -63,6 +77,24 @@ def limit(problem: Problem, *, cuts: bool = True, watch: Watch | None = None) ->
         return best
     value = _laplace_limit(unit, odd, watch) * back
     return Limit(value, "laplace") if value > best.value else best
+
+
+def unbiased_limit(problem: Problem, workload_rows: Floats) -> float:
+    """What no answers without bias are below, added up over the questions, where every cell has a record.
+
+    If one record moves from i to j, a question's mean changes by |q_i - q_j| and every probability by a factor between
+    exp(-d) and exp(d), of mean 1 and so of variance (e^d - 1)(1 - e^-d) = 4 sinh(d/2)^2 at most: the variance of the
+    answer is at least |q_i - q_j|^2 / (4 sinh(d/2)^2) (Hammersley, Chapman and Robbins).  The largest over all pairs is
+    that over the listed ones: along a path sum |dq_e| <= r sum 2 sinh(d_e/2) <= r 2 sinh(sum d_e/2).
+
+    >>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
+    >>> print(f"{unbiased_limit(line, np.eye(3)):.3f}")
+    2.762
+    """
+    with np.errstate(over="ignore"):
+        square = 4 * np.sinh(problem.limits / 2) ** 2
+    changes = np.abs(workload_rows[:, problem.first] - workload_rows[:, problem.second]) ** 2
+    return float((changes / square).max(axis=1).sum()) * _ROUNDING
 
 
 def _often(problem: Problem, iterations: int) -> int:

@@ -25,6 +25,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 
 Progress = Callable[[str, float], None]
 _BLOCK = 4_000_000
+_MOST_COMPARED = 600  # cells, each pair of which is compared with the way over each other one
 _FLAT = 1e-8  # a row that varies by no more than this part of another tells nothing
 _RANK = 1e-11  # singular values below this part of the largest are zero
 _LOST = 1e-13  # the part of the workload that may lie where the strategy sees nothing: what floats leave of a zero
@@ -86,6 +87,28 @@ class Problem:
         """The same problem in other units: a largest limit of 1, a Gram matrix of trace 1 on the complement."""
         scale = max(float(np.trace(self.centred)), np.finfo(float).tiny)
         return Problem(self.centred / scale, self.first, self.second, self.limits / self.limits.max())
+
+    @cached_property
+    def essential(self) -> "Problem":
+        """The same problem without the pairs that two smaller ones imply: a metric given as a matrix lists them all.
+
+        By the triangle inequality of loads; smaller ones are implied by others that stay, so all may go at once.
+        Where sums of floats are off by a rounding, so may be what is implied: totals are measured on all pairs.
+        """
+        n = self.cells
+        if len(self.first) < n or n > _MOST_COMPARED:
+            return self
+        far = np.full((n, n), np.inf)
+        np.minimum.at(far, (self.first, self.second), self.limits)
+        far = np.minimum(far, far.T)
+        implied = np.zeros((n, n), dtype=bool)
+        for k in range(n):
+            to, fro = far[:, [k]], far[[k], :]
+            implied |= (to + fro <= far * (1 + 1e-12)) & (np.maximum(to, fro) < far)
+        keep = ~(implied & np.isfinite(far))[self.first, self.second]
+        if keep.all():
+            return self
+        return Problem(self.gram, self.first[keep], self.second[keep], self.limits[keep])
 
     def renamed(self, order: Ints) -> "Problem":
         """The same problem with cell `order[k]` called k."""

@@ -74,6 +74,11 @@ def reweighted(
     return best
 
 
+def row_parts(problem: Problem, rows: Floats) -> Floats:
+    """What each row's noise adds to the error as it is."""
+    return _parts(problem, rows - rows.mean(axis=1, keepdims=True), np.ones(len(rows)))
+
+
 def _shown(problem: Problem, rows: Floats) -> Floats:
     """What the rows show of each pair."""
     return np.asarray(np.abs(rows[:, problem.first] - rows[:, problem.second]).sum(axis=0), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The bases that the pairs suggest, in closed form: sides of a tree's edges, cells, ramps; each can take mixtures."""
+"""The bases that the pairs suggest, in closed form: sides of a tree's edges, cells, ramps, hats; most take mixtures."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.strategies.grids import grid
+from dxprivacy.optimise.strategies.hats import best_hats
 from dxprivacy.optimise.strategies.mixtures import Space, cell_space, edge_space, mixtures
 from dxprivacy.optimise.strategies.problem import Problem
 from dxprivacy.optimise.strategies.ramps import best_ramps
@@ -17,12 +19,17 @@ _ITERATIONS = 1500
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A space of columns with budgets, the part its fixed rows get, and how its columns lie over the cells."""
+    """A space of columns with budgets, the part its fixed rows get, and how its columns lie over the cells.
+
+    `many`: its fixed rows are so many that mixtures beside them gain nothing (tried from 64 to 320 cells), but a weight
+    for each row does.
+    """
 
     name: str
     space: Space
     share: float = 0.0
     sides: Floats | None = None
+    many: bool = False
 
     def rows(self, problem: Problem) -> Floats:
         """The base alone: every column with its whole budget, beside the fixed rows."""
@@ -47,6 +54,13 @@ def bases(problem: Problem, watch: Watch) -> list[Base]:
     if ordered is not None and ordered[1] < problem.cells - 1:
         ramps = best_ramps(problem, *ordered, watch)
         return [Base("ramps and cells", replace(cells.space, base=ramps.rows), share=ramps.share), cells]
+    lines = grid(problem)
+    hats = None if lines is None else best_hats(problem, lines, watch)
+    if hats is not None:
+        even = np.full(problem.cells, float(problem.limits.min()) / 2)
+        space = replace(cells.space, budgets=even, base=hats.rows / (1 - hats.cells))
+        name = "cells, prefix counts and hats" if hats.hats else "cells and prefix counts"
+        return [cells, Base(name, space, share=1 - hats.cells, many=True)]
     return [cells]
 
 

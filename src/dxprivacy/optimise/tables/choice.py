@@ -11,7 +11,8 @@ import numpy as np
 
 from dxprivacy.errors import SeparatesIdentical, UsageError
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimise.tables.limit import limit
+from dxprivacy.optimise.tables.isoperimetric import isoperimetric_limit
+from dxprivacy.optimise.tables.limit import limit, unbiased_limit
 from dxprivacy.optimise.tables.search import search
 from dxprivacy.optimise.tables.system import Attributes, build
 from dxprivacy.optimise.tables.table import Table, checked_attributes, checked_positive, checked_sizes
@@ -26,7 +27,8 @@ class Chosen:
 
     A scale of 0 means that nothing limits the table (all its attributes are public): measure it exactly.  `total` is
     the sum over the asked tables of weight times the squared errors of all cells, for continuous Laplace noise
-    (variance 2 s^2); `limit` is what no Laplace strategy goes below (see `limit`); `finished` is False where the time
+    (variance 2 s^2); `limit` is what no independent Laplace noise goes below (the largest that is
+    proved); `finished` is False where the time
     cut the search short, and then another run may answer differently.
     """
 
@@ -43,6 +45,7 @@ def choose(
     workload: Sequence[Sequence[int]],
     weights: Sequence[float],
     *,
+    closer: bool = False,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> Chosen:
@@ -50,7 +53,8 @@ def choose(
 
     `budgets[a]` is the least distance between two different values of attribute a, infinite for a public one: a table
     tells all pairs of values equally well apart, so no other distance matters.  `weights` says per asked table how
-    much the squared error of each of its cells counts.  `progress(total, limit)` hears of every better plan.
+    much the squared error of each of its cells counts.  `closer` takes a second or two for a closer limit, where
+    budgets are about equal.  `progress(total, limit)` hears of every better plan.
 
     >>> plan = choose((2, 2), (1, 1), [(0, 1)], [1])
     >>> [(t.attributes, t.halved) for t in plan.tables]
@@ -76,7 +80,9 @@ def choose(
     if any(math.isfinite(budgets[a]) for t in merged for a in t):
         keys, values = list(merged), list(merged.values())
         system = build(sizes, budgets, keys, values)
-        least = limit(sizes, budgets, keys, values)
+        least = max(limit(sizes, budgets, keys, values), unbiased_limit(sizes, budgets, keys, values))
+        if closer and not watch.over:
+            least = max(least, isoperimetric_limit(sizes, budgets, keys, values))
         found = search(system, watch, lambda total: progress(total, least) if progress else None)
         tables += found.tables
         scales += [1 / float(w) for w in found.precisions]

@@ -1,4 +1,4 @@
-"""A limit that no Laplace strategy goes below, of tables or of anything else (MATH 3g).
+"""Limits that no independent Laplace noise goes below, of tables or of anything else (MATH 3g).
 
 For any prices p >= 0 of the attributes, `2 (sum_S sqrt(c_S u_S))^2 / sum_a p_a f_a budget_a^2` is such a limit: with
 u_S = sum_{a in S} 2 n_a prod_{S without a} (n_b - 1) p_a, and f_a = floor(n_a^2 / 4) / (n_a (n_a - 1) / 2) the part of
@@ -16,11 +16,16 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimise.tables.system import Attributes, components, importances
 
+_HUGE = 700.0  # a budget at which nothing is left to be hidden
+
 
 def limit(
     sizes: Sequence[int], budgets: Sequence[float], workload: Sequence[Attributes], weights: Sequence[float]
 ) -> float:
-    """A lower limit on the weighted squared error of these tables; the attributes of each in increasing order."""
+    """A lower limit on the weighted squared error of these tables; the attributes of each in increasing order.
+
+    For independent continuous Laplace noise; half of it for any additive noise of a density (`strategies/limits.py`).
+    """
     private = [a for a in range(len(sizes)) if math.isfinite(budgets[a]) and sizes[a] > 1]
     parts = [s for s in components(workload) if any(a in private for a in s)]
     parts = [s for s in parts if all(sizes[a] > 1 for a in s)]
@@ -38,6 +43,24 @@ def limit(
     n = np.array([sizes[a] for a in private], dtype=np.float64)[used]
     room = np.array([budgets[a] for a in private])[used] ** 2 * np.floor(n * n / 4) / (n * (n - 1) / 2)
     return 2 * _maximised(c / c.max(), reach, room) * float(c.max())
+
+
+def unbiased_limit(
+    sizes: Sequence[int], budgets: Sequence[float], workload: Sequence[Attributes], weights: Sequence[float]
+) -> float:
+    """What no answers without bias go below, integers or not: 1 / (4 sinh(d/2)^2) for each cell of each table.
+
+    d is the least budget of its attributes; proof in `strategies/limits.py: unbiased_limit`.
+
+    >>> print(f"{unbiased_limit((2, 3), (1, 0.5), [(0,), (0, 1)], [1, 1]):.3f}")
+    25.348
+    """
+    total = 0.0
+    for table, weight in zip(workload, weights, strict=True):
+        least = min((float(budgets[a]) for a in table if sizes[a] > 1), default=math.inf)
+        if least < _HUGE:
+            total += weight * math.prod(sizes[a] for a in table) / (4 * math.sinh(least / 2) ** 2)
+    return total * (1 - 1e-12)
 
 
 def _maximised(c: Floats, reach: Floats, room: Floats) -> float:

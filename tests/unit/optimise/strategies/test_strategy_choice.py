@@ -7,7 +7,7 @@ import pytest
 
 from contracts.strategy_cases import all_ranges, random_problem, random_tree, threshold_problem
 from dxprivacy.errors import UsageError
-from dxprivacy.optimise.strategies import Problem, choose, limit
+from dxprivacy.optimise.strategies import Problem, choose, limit, unbiased_limit
 from dxprivacy.optimise.strategies.polish import search
 from dxprivacy.optimise.strategies.structure import bipartite, nested_ranges, seriation, threshold, tree
 from dxprivacy.optimise.watch import Watch
@@ -175,6 +175,36 @@ def test_the_limit_by_cuts_is_below_every_small_integer_strategy_and_above_the_o
     rows = [np.array(r) for r in itertools.product((0.0, 1.0, 2.0), repeat=3)]
     totals = [problem.total(np.array(three)) for three in itertools.combinations(rows, 3)]
     assert 5.3 < found.value <= min(totals)  # the l2 limit is 4
+
+
+def test_noise_that_is_no_independent_laplace_noise_has_limits_of_its_own():
+    """Three cells at distance 1, each asked: cells with zero sum leave 10 of 12; at distance 5, whole ones 0.081."""
+    problem = Problem(np.eye(3), np.array([0, 0, 1]), np.array([1, 2, 2]), np.ones(3))
+    consistent = 8 * 2 * 5 / 8
+    found = limit(problem)
+    assert found.additive == found.value / 2
+    assert found.additive <= consistent < choose(problem, np.eye(3)).total
+    assert unbiased_limit(problem, np.eye(3)) == pytest.approx(3 / (4 * np.sinh(0.5) ** 2))
+    far = Problem(np.eye(3), problem.first, problem.second, np.full(3, 5.0))
+    assert unbiased_limit(far, np.eye(3)) <= 0.081 < limit(far).additive
+
+
+def test_answers_without_bias_are_never_below_their_limit():
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        problem, W = random_problem(rng)
+        assert unbiased_limit(problem, W) <= choose(problem, W, effort="quick").total * (1 + 1e-9)
+        n = problem.cells
+        far = np.full((n, n), np.inf)
+        np.minimum.at(far, (problem.first, problem.second), problem.limits)
+        far = np.minimum(far, far.T)
+        for k in range(n):
+            far = np.minimum(far, far[:, [k]] + far[[k], :])
+        i, j = np.triu_indices(n, 1)
+        everywhere = (W[:, i] - W[:, j]) ** 2 / (4 * np.sinh(far[i, j] / 2) ** 2)
+        assert unbiased_limit(problem, W) == pytest.approx(everywhere.max(axis=1).sum())  # listed pairs suffice
+    enormous = Problem(np.eye(2), np.array([0]), np.array([1]), np.array([5000.0]))
+    assert unbiased_limit(enormous, np.eye(2)) == 0
 
 
 def test_a_limit_after_no_time_is_still_a_limit():

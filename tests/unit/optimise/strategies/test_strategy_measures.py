@@ -153,6 +153,32 @@ def test_the_search_never_returns_less_than_its_start():
         assert problem.total(found) <= problem.total(start) * (1 + 1e-12)
 
 
+def test_pairs_that_others_imply_go_and_no_load_changes():
+    rng = np.random.default_rng(10)
+    for _ in range(30):
+        problem, _ = random_problem(rng)
+        n = problem.cells
+        far = np.full((n, n), np.inf)
+        np.minimum.at(far, (problem.first, problem.second), problem.limits)
+        far = np.minimum(far, far.T)
+        for k in range(n):
+            far = np.minimum(far, far[:, [k]] + far[[k], :])
+        i, j = np.triu_indices(n, 1)
+        listed = Problem(problem.gram, i, j, far[i, j])
+        kept = listed.essential
+        assert len(kept.first) <= len(problem.first)
+        for rows in (rng.normal(size=(3, n)), rng.integers(0, 2, (4, n)).astype(float)):
+            assert listed.load(rows) == pytest.approx(kept.load(rows), rel=1e-9)
+            assert problem.load(rows) == pytest.approx(kept.load(rows), rel=1e-9)
+
+
+def test_of_pairs_that_imply_one_another_but_for_roundings_some_stay():
+    tiny = 1e-14
+    problem = Problem(np.eye(3), np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 1.0, tiny]))
+    rows = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, tiny]])
+    assert problem.essential.load(rows) == pytest.approx(problem.load(rows))
+
+
 GOOD = (np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
 
 
