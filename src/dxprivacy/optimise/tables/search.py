@@ -141,17 +141,18 @@ def _chain(state: Search) -> None:
     Every attribute pays for each of its tables once, and all budgets are used up: hard to beat on a small universe.
     """
     system = state.system
-    order = sorted(system.limits, key=lambda a: (system.limits[a], a))
-    free = {a for s in system.parts for a in s if a not in system.limits}
+    limits = system.limits
+    order = sorted(limits, key=lambda a: (limits[a], a))
+    free = {a for a in system.used if a not in limits}
     if cells(system.sizes, {*order, *free}) > MOST_ROWS:
         return
     chain, steps, spent = [], [], 0.0
     for k, a in enumerate(order):
-        step = system.limits[a] - spent
-        if step > 1e-9 * system.limits[a]:
+        step = limits[a] - spent
+        if step > 1e-9 * limits[a]:
             chain.append(Table(tuple(sorted({*order[k:], *free})), (a,) if system.sizes[a] == 2 else ()))
             steps.append(step / 2)
-            spent = system.limits[a]
+            spent = limits[a]
     # Halved, a table tells only of what involves the attribute that drops out next; where budgets are equal the next
     # table may be missing, and then the chain of whole tables is the one that measures everything.
     for tables in (chain, [Table(t.attributes) for t in chain]):

@@ -8,22 +8,26 @@ units of the universe's size); noise in different components is uncorrelated.  W
     m_S = sum over tables of gains[S, table] w^2
     c_S = prod_S (n_a - 1) * sum over asked tables W >= S of weight_W / n_W
 
-the least-squares answers have a weighted squared error of `2 sum_S c_S / m_S` in all, and privacy asks for
-`sum over tables with a of 2 w <= budget_a`: one constraint per attribute, exact (see `table`).  (MATH 3f.)
+the least-squares answers have a weighted squared error of `2 sum_S c_S / m_S` in all, and privacy asks for linear
+constraints on w, one for each attribute or one for all tables (see `budgets`).  (MATH 3f.)
 
-Attributes without a limit are *public*: what involves only them is measured exactly and is not part of the problem.
+Where the number of records is public, the component of no attributes, the total, is known; where it is private, it is
+one more component (of dimension 1), which all tables without halved attributes tell.  Attributes without a limit are
+*public*: what involves only them is measured exactly and is not part of the problem.
 """
 
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.errors import TooLarge
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.tables.budgets import Budgets
 from dxprivacy.optimise.tables.table import Table, cells
 
 MAX_COMPONENTS = 100_000
@@ -40,16 +44,26 @@ class System:
     sizes: tuple[int, ...]
     asked: dict[Attributes, float]  # the weight of each asked table
     parts: dict[Attributes, int]
-    limits: dict[int, float]
+    budgets: Budgets
     importance: Floats
     tables: tuple[Table, ...]
     gains: Any  # sparse, components x tables, by columns
-    loads: Floats  # attributes that limit x tables
+    loads: Floats  # constraints x tables
 
     @property
     def binary(self) -> Attributes:
         """The attributes that can be halved."""
         return tuple(sorted({a for s in self.parts for a in s if self.sizes[a] == 2}))
+
+    @cached_property
+    def used(self) -> Attributes:
+        """The attributes of all components."""
+        return tuple(sorted({a for s in self.parts for a in s}))
+
+    @property
+    def limits(self) -> dict[int, float]:
+        """What all tables with an attribute may show of it together, where that is limited."""
+        return {a: limit for a in self.used if math.isfinite(limit := self.budgets.of(a))}
 
     def informed(self, table: Table) -> list[int]:
         """The components that a table tells about, all equally well."""
@@ -60,8 +74,8 @@ class System:
         return [k for k in found if k is not None]
 
     def load(self, table: Table) -> Floats:
-        """What a unit of its precision takes of each attribute's limit."""
-        return np.array([2 / limit if a in table.attributes else 0.0 for a, limit in self.limits.items()])
+        """What a unit of its precision takes of each constraint's limit."""
+        return np.array([about.cost(table) / limit for about, limit in self.budgets.constraints(self.used)])
 
     def extended(self, tables: Sequence[Table]) -> "System":
         """The same problem with more tables to choose from."""
@@ -76,7 +90,7 @@ class System:
             values += [1 / table.rows(self.sizes)] * len(informed)
             starts.append(len(rows))
         more = csc_array((values, rows, starts), shape=(len(self.parts), len(tables)), dtype=np.float64)
-        loads = np.array([self.load(t) for t in tables]).reshape(len(tables), len(self.limits)).T
+        loads = np.array([self.load(t) for t in tables]).reshape(len(tables), len(self.loads)).T
         return replace(
             self,
             tables=(*self.tables, *tables),
@@ -96,11 +110,11 @@ def subsets(attributes: Attributes, least: int = 0) -> Iterator[Attributes]:
     )
 
 
-def components(workload: Sequence[Attributes]) -> list[Attributes]:
-    """The components of these tables, without the total: their downward closure."""
+def components(workload: Sequence[Attributes], least: int = 1) -> list[Attributes]:
+    """The components of these tables: their downward closure, without the total unless `least` is 0."""
     if sum(2.0 ** len(t) for t in set(workload)) > 20 * MAX_COMPONENTS:
         raise _too_many(MAX_COMPONENTS)
-    found = {s for t in set(workload) for s in subsets(t, 1)}
+    found = {s for t in set(workload) for s in subsets(t, least)}
     if len(found) > MAX_COMPONENTS:
         raise _too_many(MAX_COMPONENTS)
     return sorted(found, key=lambda s: (len(s), s))
@@ -113,7 +127,7 @@ def importances(
     at = {s: k for k, s in enumerate(parts)}
     found = np.zeros(len(parts))
     for table, weight in zip(workload, weights, strict=True):
-        for s in subsets(table, 1):
+        for s in subsets(table):
             if s in at:
                 found[at[s]] += weight / cells(sizes, table)
     dimensions: Floats = np.array([float(math.prod(sizes[a] - 1 for a in s)) for s in parts])
@@ -121,21 +135,25 @@ def importances(
 
 
 def build(
-    sizes: Sequence[int], budgets: Sequence[float], workload: Sequence[Attributes], weights: Sequence[float]
+    sizes: Sequence[int],
+    budgets: Sequence[float] | Budgets,
+    workload: Sequence[Attributes],
+    weights: Sequence[float],
 ) -> System:
-    """The problem of these tables: attributes of one value and the total are not in them, budgets are above 0."""
-    everything = components(workload)
-    private = tuple(a for a in sorted({a for s in everything for a in s}) if math.isfinite(budgets[a]))
-    parts = [s for s in everything if any(a in private for a in s)]
+    """The problem of these tables: attributes of one value and a public total are not in them, budgets are above 0."""
+    budgets = Budgets.checked(budgets, sizes)
+    everything = components(workload, budgets.least)
+    parts = [s for s in everything if not s or any(math.isfinite(budgets.of(a)) for a in s)]
+    constraints = list(budgets.constraints(sorted({a for s in parts for a in s})))
     empty = System(
         sizes=tuple(sizes),
         asked=dict(zip(workload, weights, strict=True)),
         parts={s: k for k, s in enumerate(parts)},
-        limits={a: budgets[a] for a in private},
+        budgets=budgets,
         importance=importances(sizes, workload, weights, parts),
         tables=(),
         gains=None,
-        loads=np.zeros((len(private), 0)),
+        loads=np.zeros((len(constraints), 0)),
     )
     return empty.extended(_candidates(sizes, parts))
 
