@@ -107,8 +107,8 @@ class LeastSquares(Way):
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
         super().__init__(asked, counted, universe, scales, edition)
-        if universe.absent is not None:
-            raise refuse("least squares needs a public number of records", "measured")
+        if universe.people is not None:
+            raise refuse("least squares is not known for people with several rows", "measured")
         self._noises = [variance(s) for s in scales]
 
     @cached_property

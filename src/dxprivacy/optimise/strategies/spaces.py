@@ -42,7 +42,8 @@ def bases(problem: Problem, watch: Watch) -> list[Base]:
     cells = Base("cells", cell_space(problem))
     edges, ordered = tree(problem), threshold(problem)
     if edges is not None:
-        name = "prefix counts" if edges.path else "one side of every pair"
+        star = int(np.bincount(np.concatenate([problem.first, problem.second])).max()) >= problem.cells - 1
+        name = "prefix counts" if edges.path else "cells" if star else "one side of every pair"
         return [Base(name, edge_space(edges), sides=edges.sides), cells]
     if ordered is not None and ordered[1] < problem.cells - 1:
         ramps = best_ramps(problem, *ordered, watch)

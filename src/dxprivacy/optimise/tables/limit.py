@@ -9,8 +9,8 @@ of cells), and f the part of these pairs that a cut can separate:
     together      all pairs of the N cells: 2 dim_S N / (N - 1) but for the total; floor(N^2 / 4) of N (N - 1) / 2
     presence      every cell and `absent`: dim_S, also for the total; all of them
 
-Whatever the maximiser does, its answer is a limit.  It is the limit under the discrete metric: every two values of attribute a are `budget_a` apart.  Where some are farther
-apart (a line), strategies that are not tables may go below it.
+Whatever the maximiser does, its answer is a limit.  It is the limit under the discrete metric: every two values of
+attribute a are `budget_a` apart.  Where some are farther apart (a line), strategies that are no tables may go below.
 """
 
 import math

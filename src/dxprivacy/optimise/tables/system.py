@@ -33,6 +33,7 @@ from dxprivacy.optimise.tables.table import Table, cells
 MAX_COMPONENTS = 100_000
 MAX_CANDIDATES = 40_000
 HIGHER = 600  # tables one order higher are candidates where there are at most so many of them
+HIGHER_JOINTLY = 4_000  # likewise, also two orders higher, where all tables share a budget: large ones pay once there
 
 Attributes = tuple[int, ...]
 
@@ -155,17 +156,20 @@ def build(
         gains=None,
         loads=np.zeros((len(constraints), 0)),
     )
-    return empty.extended(_candidates(sizes, parts))
+    return empty.extended(_candidates(sizes, parts, jointly=budgets.jointly))
 
 
-def _candidates(sizes: Sequence[int], parts: list[Attributes]) -> list[Table]:
-    """The components' own tables in every coding, and tables with one attribute more where these are few."""
+def _candidates(sizes: Sequence[int], parts: list[Attributes], *, jointly: bool) -> list[Table]:
+    """The components' own tables in every coding, and tables with one attribute more where these are few.
+
+    Where all tables share a budget, also whole ones with two attributes more.
+    """
     known = set(parts)
     used = sorted({a for s in parts for a in s})
-    largest = [s for s in parts if len(s) == max(map(len, parts))]
-    higher = {tuple(sorted((*s, a))) for s in largest[: HIGHER + 1] for a in used if a not in s} - known
-    if len(largest) > HIGHER or len(higher) > HIGHER:
-        higher = set()
+    largest = {s for s in parts if len(s) == max(map(len, parts))}
+    most = HIGHER_JOINTLY if jointly else HIGHER
+    higher = _with_one_more(largest, used, most) - known
+    highest = _with_one_more(higher, used, most - len(higher)) if jointly else set()
     shapes = parts + sorted(higher)
     binary = {t: tuple(a for a in t if sizes[a] == 2) for t in shapes}
     all_codings = sum(2.0 ** len(b) for b in binary.values()) <= MAX_CANDIDATES
@@ -176,9 +180,18 @@ def _candidates(sizes: Sequence[int], parts: list[Attributes]) -> list[Table]:
             table = Table(t, halved)
             if t in known or any(tuple(sorted(r + halved)) in known for r in subsets(table.whole)):
                 found.append(table)
+    found += [Table(t) for t in sorted(highest)]
     if len(found) > 5 * MAX_CANDIDATES:
         raise _too_many(5 * MAX_CANDIDATES)
     return found
+
+
+def _with_one_more(shapes: set[Attributes], used: Sequence[int], most: int) -> set[Attributes]:
+    """Tables with one attribute more than some; none if there are more than so many."""
+    if len(shapes) > most:
+        return set()
+    found = {tuple(sorted((*s, a))) for s in shapes for a in used if a not in s}
+    return found if len(found) <= most else set()
 
 
 def _too_many(limit: int) -> TooLarge:
