@@ -60,7 +60,7 @@ def choose(
     >>> round(plan.total, 3)
     23.084
     >>> round(choose((2, 2), Budgets((math.inf, math.inf), together=1), [(0, 1)], [1]).total, 3)
-    32.0
+    24.0
     """
     sizes = checked_sizes(sizes)
     budgets = Budgets.checked(budgets, sizes)

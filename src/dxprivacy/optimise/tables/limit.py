@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.tables.axes import of_sizes
 from dxprivacy.optimise.tables.budgets import PRESENCE, TOGETHER, Budgets
 from dxprivacy.optimise.tables.system import Attributes, components, importances
 
@@ -35,7 +36,7 @@ def limit(
     parts = [s for s in parts if not s or any(math.isfinite(budgets.of(a)) for a in s)]
     if not parts:
         return 0.0
-    c = importances(sizes, workload, weights, parts)
+    c = importances(of_sizes(sizes), workload, weights, parts)
     used = sorted({a for s in parts for a in s})
     reach, room = [], []
     for constraint, budget in budgets.constraints(used):

@@ -78,7 +78,7 @@ class _Prices:
         for k in self.support[: 10 * _MERGE_AMONG]:
             table = self.system.tables[k]
             for a in table.attributes:
-                if self.system.sizes[a] == 2:
+                if self.system.axes[a].size == 2 and self.system.axes[a].counts:
                     halved = tuple(sorted(set(table.halved) ^ {a}))
                     yield self._replaced((k,), Table(table.attributes, halved), [float(self.w[k])])
 
@@ -108,7 +108,7 @@ class _Prices:
                 s = int(gains.indices[at])
                 change[s] = change.get(s, 0.0) - float(gains.data[at]) * float(self.w[k]) ** 2
         informed = system.informed(into)
-        new = {s: 1 / into.rows(system.sizes) for s in informed}
+        new = dict(zip(informed, system.gains_of(into, informed), strict=True))
         touched = np.array(sorted({*change, *new}), dtype=np.int64)
         if not len(touched):
             return Move(-np.inf, out, into)

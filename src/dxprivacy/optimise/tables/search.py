@@ -180,7 +180,7 @@ def _chain(state: Search) -> None:
     for k, a in enumerate(order):
         step = limits[a] - spent
         if step > 1e-9 * limits[a]:
-            chain.append(Table(tuple(sorted({*order[k:], *free})), (a,) if system.sizes[a] == 2 else ()))
+            chain.append(Table(tuple(sorted({*order[k:], *free})), (a,) if a in system.binary else ()))
             steps.append(step / 2)
             spent = limits[a]
     # Halved, a table tells only of what involves the attribute that drops out next; where budgets are equal the next

@@ -27,8 +27,9 @@ import numpy as np
 
 from dxprivacy.errors import TooLarge
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.tables.axes import Axis, of_sizes
 from dxprivacy.optimise.tables.budgets import Budgets
-from dxprivacy.optimise.tables.table import Table, cells
+from dxprivacy.optimise.tables.table import Table
 
 MAX_COMPONENTS = 100_000
 MAX_CANDIDATES = 40_000
@@ -42,7 +43,7 @@ Attributes = tuple[int, ...]
 class System:
     """Minimise `2 sum_S importance_S / (gains @ w^2)_S` under `loads @ w <= 1`."""
 
-    sizes: tuple[int, ...]
+    axes: tuple[Axis, ...]
     asked: dict[Attributes, float]  # the weight of each asked table
     parts: dict[Attributes, int]
     budgets: Budgets
@@ -52,9 +53,14 @@ class System:
     loads: Floats  # constraints x tables
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each attribute has."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
     def binary(self) -> Attributes:
         """The attributes that can be halved."""
-        return tuple(sorted({a for s in self.parts for a in s if self.sizes[a] == 2}))
+        return tuple(sorted({a for s in self.parts for a in s if self.axes[a].size == 2 and self.axes[a].counts}))
 
     @cached_property
     def used(self) -> Attributes:
@@ -67,12 +73,25 @@ class System:
         return {a: limit for a in self.used if math.isfinite(limit := self.budgets.of(a))}
 
     def informed(self, table: Table) -> list[int]:
-        """The components that a table tells about, all equally well."""
+        """The components that a table tells about."""
         if 2.0 ** len(table.whole) > 4 * len(self.parts):
             inside, least = set(table.attributes), set(table.halved)
             return [k for s, k in self.parts.items() if least <= set(s) <= inside]
         found = (self.parts.get(tuple(sorted(rest + table.halved))) for rest in subsets(table.whole))
         return [k for k in found if k is not None]
+
+    def gains_of(self, table: Table, informed: Sequence[int]) -> list[float]:
+        """How well a table of precision 1 tells about some components (see `axes`)."""
+        if all(self.axes[a].counts for a in table.attributes):
+            return [1 / table.rows(self.sizes)] * len(informed)
+        return [
+            math.prod(1 / self.axes[a].size if a in self._listed[k] else self.axes[a].told for a in table.whole)
+            for k in informed
+        ]
+
+    @cached_property
+    def _listed(self) -> list[frozenset[int]]:
+        return [frozenset(s) for s in self.parts]
 
     def load(self, table: Table) -> Floats:
         """What a unit of its precision takes of each constraint's limit."""
@@ -88,7 +107,7 @@ class System:
         for table in tables:
             informed = self.informed(table)
             rows += informed
-            values += [1 / table.rows(self.sizes)] * len(informed)
+            values += self.gains_of(table, informed)
             starts.append(len(rows))
         more = csc_array((values, rows, starts), shape=(len(self.parts), len(tables)), dtype=np.float64)
         loads = np.array([self.load(t) for t in tables]).reshape(len(tables), len(self.loads)).T
@@ -122,7 +141,7 @@ def components(workload: Sequence[Attributes], least: int = 1) -> list[Attribute
 
 
 def importances(
-    sizes: Sequence[int], workload: Sequence[Attributes], weights: Sequence[float], parts: Sequence[Attributes]
+    axes: Sequence[Axis], workload: Sequence[Attributes], weights: Sequence[float], parts: Sequence[Attributes]
 ) -> Floats:
     """c_S of every component."""
     at = {s: k for k, s in enumerate(parts)}
@@ -130,9 +149,9 @@ def importances(
     for table, weight in zip(workload, weights, strict=True):
         for s in subsets(table):
             if s in at:
-                found[at[s]] += weight / cells(sizes, table)
-    dimensions: Floats = np.array([float(math.prod(sizes[a] - 1 for a in s)) for s in parts])
-    return found * dimensions
+                found[at[s]] += weight * math.prod(axes[a].asked for a in table if a not in s)
+    contrasts: Floats = np.array([math.prod(axes[a].contrast for a in s) for s in parts])
+    return found * contrasts
 
 
 def build(
@@ -140,26 +159,28 @@ def build(
     budgets: Sequence[float] | Budgets,
     workload: Sequence[Attributes],
     weights: Sequence[float],
+    axes: Sequence[Axis] | None = None,
 ) -> System:
     """The problem of these tables: attributes of one value and a public total are not in them, budgets are above 0."""
     budgets = Budgets.checked(budgets, sizes)
+    axes = of_sizes(sizes) if axes is None else tuple(axes)
     everything = components(workload, budgets.least)
     parts = [s for s in everything if not s or any(math.isfinite(budgets.of(a)) for a in s)]
     constraints = list(budgets.constraints(sorted({a for s in parts for a in s})))
     empty = System(
-        sizes=tuple(sizes),
+        axes=axes,
         asked=dict(zip(workload, weights, strict=True)),
         parts={s: k for k, s in enumerate(parts)},
         budgets=budgets,
-        importance=importances(sizes, workload, weights, parts),
+        importance=importances(axes, workload, weights, parts),
         tables=(),
         gains=None,
         loads=np.zeros((len(constraints), 0)),
     )
-    return empty.extended(_candidates(sizes, parts, jointly=budgets.jointly))
+    return empty.extended(_candidates(empty.binary, parts, jointly=budgets.jointly))
 
 
-def _candidates(sizes: Sequence[int], parts: list[Attributes], *, jointly: bool) -> list[Table]:
+def _candidates(halves: Sequence[int], parts: list[Attributes], *, jointly: bool) -> list[Table]:
     """The components' own tables in every coding, and tables with one attribute more where these are few.
 
     Where all tables share a budget, also whole ones with two attributes more.
@@ -171,7 +192,7 @@ def _candidates(sizes: Sequence[int], parts: list[Attributes], *, jointly: bool)
     higher = _with_one_more(largest, used, most) - known
     highest = _with_one_more(higher, used, most - len(higher)) if jointly else set()
     shapes = parts + sorted(higher)
-    binary = {t: tuple(a for a in t if sizes[a] == 2) for t in shapes}
+    binary = {t: tuple(a for a in t if a in halves) for t in shapes}
     all_codings = sum(2.0 ** len(b) for b in binary.values()) <= MAX_CANDIDATES
     found = []
     for t in shapes:
