@@ -76,10 +76,10 @@ def with_prefixes(sizes: tuple[int, ...], lines: int, asked: Tables) -> float:
 def two_prefixes() -> float:
     """One product: prefixes along two attributes, each value and everybody along the others."""
     both = [prefixes(n) for n in CPS[:2]]
-    error = math.prod(total(gram, alone(gram, len(gram) // 16, seeds=2)) for gram in both)
+    error = math.prod(total(gram, alone(gram, len(gram) // 16, starts=2)) for gram in both)
     for n in CPS[2:]:
         gram = np.eye(n) + 1
-        error *= total(gram, alone(gram, 1, seeds=2))
+        error *= total(gram, alone(gram, 1, starts=2))
     return math.sqrt(2 * error / (CPS[0] * CPS[1] * math.prod(n + 1 for n in CPS[2:])))
 
 

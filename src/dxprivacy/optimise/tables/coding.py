@@ -15,6 +15,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimise.strategies.few_rows import cells_and_rows
 from dxprivacy.optimise.strategies.mixtures import Space, mixtures
+from dxprivacy.optimise.strategies.spaces import start_of
 from dxprivacy.optimise.watch import Watch
 
 _PENALTIES = (1.0, 1e2, 1e4, 1e6)
@@ -54,21 +55,20 @@ def total(gram: Floats, rows: Floats) -> float:
     return float(np.trace(np.linalg.solve(rows.T @ rows, gram))) * load**2
 
 
-def alone(gram: Floats, count: int, *, seeds: int = 1, iterations: int = 3000, watch: Watch | None = None) -> Floats:
+def alone(gram: Floats, count: int, *, starts: int = 1, iterations: int = 3000, watch: Watch | None = None) -> Floats:
     """Cells and `count` mixtures of the least total error that some descents find, with columns of norm 1."""
     n = len(gram)
     space = Space(gram, np.ones(n), free=False)
     best: tuple[float, Floats] | None = None
-    for seed in range(seeds):
-        start = np.random.default_rng(seed).uniform(0, 1, (2 * count, n))
-        rows = mixtures(space, start, 0.0, iterations=iterations, watch=watch or Watch())
+    for number in range(starts):
+        rows = mixtures(space, start_of(count, n, number), 0.0, iterations=iterations, watch=watch or Watch())
         found = total(gram, rows)
         if best is None or found < best[0]:
             best = (found, rows / np.abs(rows).sum(axis=0).max())
     return np.eye(n) if best is None or best[0] >= total(gram, np.eye(n)) else best[1]
 
 
-def coding(gram: Floats, count: int, *, mean: float, seed: int = 0, iterations: int = 2000) -> Floats:
+def coding(gram: Floats, count: int, *, mean: float, iterations: int = 2000) -> Floats:
     """Cells and `count` mixtures, with columns of norm 1 at most, that keep the all-ones vector.
 
     `mean` says how much the error of the mean counts beside that of everything else: other tables tell it too.  Single
@@ -83,7 +83,7 @@ def coding(gram: Floats, count: int, *, mean: float, seed: int = 0, iterations: 
     n = len(gram)
     middle = gram.mean(axis=0)
     weighted = gram - middle - middle[:, None] + (1 + mean) * gram.mean()  # the mean's part times `mean`
-    y: Floats = np.random.default_rng(seed).uniform(0, 1, 2 * count * n)
+    y = start_of(count, n, 0).ravel()
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-9}
     for penalty in _PENALTIES:
         objective = partial(penalised, weighted, count, penalty)
