@@ -1,4 +1,8 @@
-"""Least squares in plain Python: estimates and variances, component by component (docs/formats.md, section 10)."""
+"""Least squares in plain Python: estimates and variances, component by component (docs/formats.md, section 10).
+
+Where the number of records is private there is one component, and `absent` is its last cell, at which all rows are 0:
+what is told of the others then does not depend on the number of records.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -102,7 +106,7 @@ class Component:
 
     def solved(self, noises: Sequence[float]) -> _Solution:
         """By tables; over the cells; or as it is."""
-        tables = as_tables(self.asked, self.counted, self.firsts, noises)
+        tables = as_tables(self.asked, self.counted, self.firsts, noises, private=self.private)
         if tables is not None:
             return _ByTables(tables, noises)
         cells = math.prod(map(len, self.firsts.values()))
@@ -112,15 +116,20 @@ class Component:
             raise Undecided("too many cells to repeat the least squares here", where="measured")
         return _OverCells(self, noises)
 
-    def cells(self) -> list[list[int]]:
-        """A record for each combination of classes."""
-        out = []
+    @property
+    def private(self) -> bool:
+        """Whether the number of records is private."""
+        return self.universe.absent is not None
+
+    def cells(self) -> list[list[int] | None]:
+        """A record for each combination of classes, and None for an absent one."""
+        out: list[list[int] | None] = []
         for chosen in product(*self.firsts.values()):
             values = [0] * len(self.universe.shape)
             for axis, value in zip(self.firsts, chosen, strict=True):
                 values[axis] = value
             out.append(values)
-        return out
+        return [*out, None] if self.private else out
 
 
 class _ByTables:
@@ -181,10 +190,12 @@ class _OverCells:
         return {**told, **rest}
 
 
-def _rows(blocks: Sequence[Block], cells: Sequence[Sequence[int]]) -> dict[int, Vector]:
-    """Rows over cells, sparse."""
+def _rows(blocks: Sequence[Block], cells: Sequence[Sequence[int] | None]) -> dict[int, Vector]:
+    """Rows over cells, sparse; no row counts an absent record."""
     out: dict[int, Vector] = {row: {} for b in blocks for row in range(b.first, b.first + b.rows)}
     for k, values in enumerate(cells):
+        if values is None:
+            continue
         for block in blocks:
             for row, x in block.column(values).items():
                 out[row][k] = x
@@ -192,7 +203,11 @@ def _rows(blocks: Sequence[Block], cells: Sequence[Sequence[int]]) -> dict[int, 
 
 
 def _components(asked: Sequence[Block], counted: Sequence[Block], universe: Universe) -> Iterator[Component]:
-    """Blocks with a common attribute stay together."""
+    """Blocks with a common attribute stay together; all of them where the number of records is private."""
+    if universe.absent is not None:
+        axes = {axis for block in (*asked, *counted) for axis in _moves(block, universe)}
+        yield Component(axes, asked, counted, universe)
+        return
     groups: list[set[int]] = []
     for block in (*asked, *counted):
         mine = _moves(block, universe)

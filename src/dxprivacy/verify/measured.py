@@ -109,8 +109,8 @@ class LeastSquares(Way):
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
         super().__init__(asked, counted, universe, scales, edition)
-        if universe.absent is not None:
-            raise refuse("least squares needs a public number of records", "measured")
+        if universe.people is not None:
+            raise refuse("least squares is not known for people with several rows", "measured")
         self._noises = [variance(s) for s in scales]
 
     @cached_property
@@ -170,7 +170,8 @@ class Consistent(Way):
         """Each component: its nest; what asked rows have at each cell; which rows are asked."""
         out = []
         for part in self._estimator.components:
-            cells, sets = part.cells(), dict[int, set[int]]()
+            cells = [values for values in part.cells() if values is not None]  # nobody is absent: n is public
+            sets: dict[int, set[int]] = {}
             wanted: list[dict[int, int]] = []
             for k, values in enumerate(cells):
                 for block in part.counted:

@@ -52,7 +52,10 @@ class WayBack:
         ]
 
     def check(self, estimator: Estimator) -> None:
-        """R B + r 1' = W: cell by cell, every row from the counted rows of its own component."""
+        """R B + r 1' = W: cell by cell, every row from the counted rows of its own component.
+
+        Where the number of records is private, the last cell is `absent`: nothing is counted there, so r is 0.
+        """
         inside = set[int]()
         for part in estimator.components:
             asked = _numbers(part.asked)
@@ -90,7 +93,10 @@ def _numbers(blocks: Sequence[Block]) -> set[int]:
     return {row for block in blocks for row in range(block.first, block.first + block.rows)}
 
 
-def _column(blocks: Sequence[Block], values: Sequence[int]) -> dict[int, int]:
+def _column(blocks: Sequence[Block], values: Sequence[int] | None) -> dict[int, int]:
+    """The numbers of a record; of an absent one there are none."""
+    if values is None:
+        return {}
     return {row: x for block in blocks for row, x in block.column(values).items()}
 
 

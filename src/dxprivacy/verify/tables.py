@@ -22,17 +22,26 @@ class TableOf:
 
 
 class Tables:
-    """The asked and counted tables of a component; `firsts` has for each attribute one value of every class."""
+    """The asked and counted tables of a component; `firsts` has for each attribute one value of every class.
 
-    def __init__(self, firsts: dict[int, list[int]], asked: list[TableOf], counted: list[TableOf]) -> None:
-        self.firsts, self.asked, self.counted = firsts, asked, counted
+    Where the number of records is private, the component of no attributes has to be told by the tables too.
+    """
+
+    def __init__(
+        self, firsts: dict[int, list[int]], asked: list[TableOf], counted: list[TableOf], *, private: bool
+    ) -> None:
+        self.firsts, self.asked, self.counted, self.private = firsts, asked, counted, private
+
+    def _parts(self, attributes: Attributes) -> list[Attributes]:
+        """The components of a table that are not known already."""
+        return [s for s in _parts(attributes) if s or self.private]
 
     def variances(self, noises: Sequence[float]) -> dict[int, float]:
         """Per row that was asked for."""
         known = self._known(noises)
         out = {}
         for table in self.asked:
-            parts = (self._size(s, 1) / known[s][0] for s in _parts(table.attributes) if s)
+            parts = (self._size(s, 1) / known[s][0] for s in self._parts(table.attributes))
             spread = math.fsum(parts) / self._size(table.attributes) ** 2
             out.update(dict.fromkeys(table.rows.values(), spread))
         return out
@@ -50,11 +59,11 @@ class Tables:
         out = {}
         for table in self.asked:
             size = self._size(table.attributes)
-            parts = [s for s in _parts(table.attributes) if s]
+            parts = self._parts(table.attributes)
             for cell, row in table.rows.items():
                 at = dict(zip(table.attributes, cell, strict=True))
                 found = (components[s][tuple(at[a] for a in s)] * self._size(s) / size for s in parts)
-                out[row] = records / size + math.fsum(found)
+                out[row] = (0.0 if self.private else records / size) + math.fsum(found)
         return out
 
     def _size(self, attributes: Attributes, less: int = 0) -> float:
@@ -69,9 +78,9 @@ class Tables:
             size = self._size(whole)
             for rest in _parts(whole):
                 s = tuple(sorted(rest + table.halved))
-                if s:
+                if s or self.private:
                     informs.setdefault(s, []).append((table, 1 / size if v == 0 else 1 / (v * size), v == 0))
-        needed = {s for table in self.asked for s in _parts(table.attributes) if s}
+        needed = {s for table in self.asked for s in self._parts(table.attributes)}
         if needed - informs.keys():
             raise refuse("the counted tables do not tell everything that is asked", "measured")
         out: dict[Attributes, tuple[float, list[tuple[TableOf, float]]]] = {}
@@ -110,7 +119,12 @@ def _parts(attributes: Attributes) -> list[Attributes]:
 
 
 def as_tables(
-    asked: Sequence[Block], counted: Sequence[Block], firsts: dict[int, list[int]], noises: Sequence[float]
+    asked: Sequence[Block],
+    counted: Sequence[Block],
+    firsts: dict[int, list[int]],
+    noises: Sequence[float],
+    *,
+    private: bool,
 ) -> Tables | None:
     """The blocks of a component as tables; None where one of them is none, or has several scales."""
     sides: list[list[TableOf]] = []
@@ -124,7 +138,7 @@ def as_tables(
         uneven = len({noises[row] for row in range(block.first, block.first + block.rows)}) > 1
         if uneven or len(table.rows) != every:
             return None
-    return None if any(t.halved for t in sides[0]) else Tables(firsts, *sides)
+    return None if any(t.halved for t in sides[0]) else Tables(firsts, *sides, private=private)
 
 
 def _table(block: Block, firsts: dict[int, list[int]]) -> TableOf | None:

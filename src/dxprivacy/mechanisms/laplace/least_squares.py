@@ -5,6 +5,10 @@ those without bias is the generalised least squares solution, and each row that 
 all answers agree with one another.  Rows over disjoint attributes have nothing to tell one another, so the attributes
 fall into components, each solved for itself: over the cells that its rows tell apart, or table by table in closed form
 where those are too many.
+
+Where records may be added and removed, their number n is private, and `absent` is one more cell, at which all rows are
+0: R B + r 1' = W says r = 0 there, so that R noisy + r n does not use n.  As every row tells something about n, there
+is one component only.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +21,7 @@ import numpy as np
 
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, combinations_of, moves, representatives
+from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, combinations_of, moves, told_apart
 from dxprivacy.mechanisms.laplace.laws import Blend, Laplace, least_of
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.laplace.noise_law import variance
@@ -44,9 +48,16 @@ class Component:
 
 
 def components(asked: Sequence[Block], counted: Sequence[Block]) -> list[Component]:
-    """The finest partition in which blocks with a common attribute stay together, in order of their attributes."""
+    """The finest partition in which blocks with a common attribute stay together, in order of their attributes.
+
+    Where the number of records is private all blocks stay together: each tells something about it.
+    """
+    everything = [*asked, *counted]
+    if everything and everything[0].universe.absent is not None:
+        axes = set().union(*(moves(b) for b in everything))
+        return [Component(tuple(sorted(axes)), tuple(range(len(asked))), tuple(range(len(counted))))]
     groups: list[set[int]] = []
-    for block in (*asked, *counted):
+    for block in everything:
         mine = moves(block)
         touching = [g for g in groups if g & mine]
         groups = [g for g in groups if not g & mine]
@@ -122,15 +133,15 @@ def _table(block: Block, classes: dict[int, Ints]) -> TableOf | None:
 
 
 class LeastSquares(Measured):
-    """The estimate of least variance without bias, given the counted rows and the public number of records."""
+    """The estimate of least variance without bias, given the counted rows, and the number of records if public."""
 
     how = "least squares"
     note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
 
     def __init__(self, asked: Workload, questions: Stack) -> None:
         super().__init__(asked, questions)
-        if asked.universe.absent is not None:
-            raise NotCertified("least squares needs a public number of records", hints=['method="optimal"'])
+        if asked.universe.people is not None:
+            raise NotCertified("least squares is not known for people with several rows", hints=['method="optimal"'])
         self._solved: tuple[tuple[float, ...], list[_Part]] | None = None
         self._carried: tuple[tuple[float, ...], WayBack | None] | None = None
 
@@ -192,6 +203,8 @@ class LeastSquares(Measured):
     @property
     def _base(self) -> Ints:
         """The rows' numbers at the first cell: what rows that are the same everywhere have at all of them."""
+        if self.asked.universe.absent is not None:  # a private number: no row tells it for nothing
+            return np.zeros(self.asked.rows, dtype=np.int64)
         return self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0]
 
     def _pieces(self, scales: Sequence[float]) -> list[Piece] | None:
@@ -257,10 +270,11 @@ class _Part(ABC):
         self.asked = [whole.asked.blocks[b] for b in part.asked]
         self.counted = [whole.workload.blocks[b] for b in part.counted]
         self.noises, self.axes = noises, part.axes
+        self.private = whole.asked.universe.absent is not None
 
     def piece(self) -> Piece:
         """Its rows over the cells that they tell apart, and the way back in floats."""
-        cells = representatives([*self.asked, *self.counted], self.axes)
+        cells = told_apart([*self.asked, *self.counted], self.axes)
         empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
         wanted, counted = (np.vstack([empty, *(b.columns(cells) for b in side)]) for side in (self.asked, self.counted))
         return Piece(self.asked_rows, self.counted_rows, wanted, counted, self.noises, *self.back())
@@ -320,7 +334,7 @@ class _Tables(_Part):
         wanted = [tuple(place[a] for a in t.attributes) for t in asked]
         each = noises[self._counted_starts[:-1]].tolist()
         try:
-            self._way = Reconstruction(sizes, wanted, measured, each)
+            self._way = Reconstruction(sizes, wanted, measured, each, private_total=self.private)
         except QuestionError:
             raise NotCertified("the counted rows do not tell everything that is asked") from None
 
@@ -335,7 +349,7 @@ class _Tables(_Part):
         mine = noisy[self.counted_rows]
         given = [mine[start + rows] for start, rows in zip(self._counted_starts, self._order, strict=False)]
         out = np.zeros(len(self.asked_rows))
-        found = self._way.estimate(given, records)
+        found = self._way.estimate(given, None if self.private else records)
         for start, table, cells in zip(self._starts, self._tables, found, strict=False):
             seen = table.rows >= 0
             out[start + table.rows[seen]] = cells[seen]
@@ -347,11 +361,13 @@ class _Cells(_Part):
 
     def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
         super().__init__(whole, part, noises)
-        cells = representatives([*self.asked, *self.counted], part.axes)
+        cells = told_apart([*self.asked, *self.counted], part.axes)
         empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
         wanted = np.vstack([empty, *(b.columns(cells) for b in self.asked)])
         counted = np.vstack([empty, *(b.columns(cells) for b in self.counted)])
         self._back, self._constant = least_squares(wanted, counted, noises)
+        if self.private:  # it is 0 but for roundings, because all rows are 0 where nobody is
+            self._constant = np.zeros(len(wanted))
 
     def back(self) -> tuple[Floats, Floats]:
         return self._back, self._constant

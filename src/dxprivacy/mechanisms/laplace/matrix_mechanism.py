@@ -2,8 +2,9 @@
 
 Attributes that no question connects have budgets of their own (for a sum of attributes), so each component of the
 workload is planned for itself: over the cells that its questions tell apart where these are few, by weighted tables in
-closed form where the questions are tables, and otherwise by counting what was asked.  What comes out is a proposal:
-whole rows and float scales, certified by the planner like any other.
+closed form where the questions are tables, and otherwise by counting what was asked.  Under any other distance, and
+where records may be added and removed, all questions share one budget, and are planned together.  What comes out is a
+proposal: whole rows and float scales, certified by the planner like any other.
 """
 
 import math
@@ -16,16 +17,17 @@ import numpy as np
 from dxprivacy.accounting.costs import Cost
 from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.exact.arrays import Bools, Floats, Ints
-from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart, classes_of, pairs_between
+from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart, classes_of, everybody, pairs_between
 from dxprivacy.mechanisms.laplace.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
 from dxprivacy.mechanisms.laplace.least_squares import Component, LeastSquares, components, tables_of
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.other import present
+from dxprivacy.metrics.other import WithAbsent, present
 from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.strategies import Effort, Problem, choose
 from dxprivacy.optimise.strategies.limits import limit, unbiased_limit
+from dxprivacy.optimise.tables import Budgets
 from dxprivacy.optimise.tables import choose as choose_tables
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
@@ -84,11 +86,13 @@ def propose(
     `importance` says how much the squared error of each row counts, in steps of its grid; `own_scales` are what the
     rows would get if they were counted themselves.
     """
-    if workload.universe.absent is not None:
-        return None  # the number of records is private: nothing ties the cells together
+    if workload.universe.people is not None:
+        return None  # what a person with several rows costs is not that of one row
     parts = components(workload.blocks, ())
-    if not parts or (len(parts) > 1 and present(metric).axes is None):
+    if not parts:
         return None
+    if len(parts) > 1 and present(metric).axes is None:
+        parts = [_together(parts)]
     found = []
     for part in parts:
         task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
@@ -98,12 +102,19 @@ def propose(
         found.append(best)
     if not any(f.name for f in found):
         return None
-    constant = [b for b in workload.blocks if not any(b.moving(a).any() for a in b.axes)]
+    public = workload.universe.absent is None
+    constant = [b for b in workload.blocks if public and not any(b.moving(a).any() for a in b.axes)]
     questions = tuple(q for f in found for q in f.questions)
     scales = np.concatenate([f.scales for f in found])
     if not len(scales) and constant:
         return None
     return Strategy(LeastSquares(workload, Stack(questions)), scales, _about(found))
+
+
+def _together(parts: Sequence[Component]) -> Component:
+    """Components whose budget is one."""
+    axes = sorted(a for part in parts for a in part.axes)
+    return Component(tuple(axes), tuple(sorted({b for part in parts for b in part.asked})), ())
 
 
 def _about(found: Sequence[Counted]) -> str:
@@ -200,7 +211,12 @@ class _Part:
         the questions, so that these still follow from them without bias.  What is said about the error is said of the
         rounded rows.
         """
-        rows = _without_offset(rows[np.abs(rows).max(axis=1) > 0])
+        rows = rows[np.abs(rows).max(axis=1) > 0]
+        if cells.universe.absent is None:
+            rows = _without_offset(rows)
+        else:  # a row may still be shifted, but only to where it does not count the absent
+            rows = rows - rows[:, -1:]
+            rows = rows[np.abs(rows).max(axis=1) > 0]
         largest = np.abs(rows).max(axis=1)
         fine = parts_of(rows / largest[:, None])
         rounded = fine == 0
@@ -225,20 +241,15 @@ class _Part:
 
     def _by_tables(self, watch: Watch, *, effort: Effort) -> Counted | None:
         axes, blocks = self.part.axes, self.blocks
-        axis_metrics = present(self.metric).axes
         asked = tables_of(blocks, ())
-        if asked is None or (axis_metrics is None and len(self.workload.universe.attributes) > 1):
+        if asked is None or not axes:
             return None
         classes = [classes_of(blocks, axis) for axis in axes]
         sizes = [int(c.max()) + 1 for c in classes]
-        budgets, even = [], True
-        for axis, c in zip(axes, classes, strict=True):
-            pairs = pairs_between([axis], [c], self.metric, self.share, self.spent)
-            if pairs is None:
-                return None
-            budgets.append(float(pairs[2].min(initial=math.inf)))
-            alone = self.metric if axis_metrics is None else axis_metrics[axis]
-            even = even and self.spent is None and isinstance(alone, Constant)
+        found = self._budgets(classes)
+        if found is None:
+            return None
+        budgets, even = found
         weights = []
         for b, block in zip(self.part.asked, blocks, strict=True):
             start = self.workload.offsets[b]
@@ -256,11 +267,37 @@ class _Part:
                 groups = np.zeros_like(classes[a]) if a in table.halved else classes[a]
                 signs = np.where(classes[a] == 0, 1, -1) if a in table.halved else np.ones_like(classes[a])
                 over.append(Groups(names[axes[a]], tuple(groups.tolist()), tuple(signs.tolist())))
-            questions.append(Tally(tuple(over)))
+            questions.append(Tally(tuple(over) or (everybody(self.workload.universe),)))
             scales += [scale] * table.rows(sizes)
         words = f"{len(questions)} weighted tables"
         least = chosen.limit if even else None  # where values are not equally far apart, others may be better
         return Counted(tuple(questions), np.array(scales), words, chosen.total, least)
+
+    def _budgets(self, classes: Sequence[Ints]) -> tuple[Budgets, bool] | None:
+        """What tables over the component's attributes may cost; and whether values are equally far from one another.
+
+        None where distances are neither a sum over attributes nor the same for all records.  Where one budget is for
+        all, what was spent before is left to the certificate.
+        """
+        base, share = present(self.metric), float(self.share)
+        presence = share * float(self.metric.radius) if isinstance(self.metric, WithAbsent) else math.inf
+        if isinstance(base, Constant) and len(self.workload.universe.attributes) > 1:
+            together = min(share * float(base.epsilon), 2 * presence)
+            if not 0 < together < math.inf:
+                return None
+            return Budgets((math.inf,) * len(classes), together, presence), self.spent is None
+        if base.axes is None and len(self.workload.universe.attributes) > 1:
+            return None
+        budgets, even = [], self.spent is None
+        for axis, c in zip(self.part.axes, classes, strict=True):
+            pairs = pairs_between([axis], [c], self.metric, self.share, self.spent)
+            if pairs is None:
+                return None
+            here = pairs[1] <= int(c.max())  # without those who are absent
+            budgets.append(float(pairs[2][here].min(initial=math.inf)))
+            alone = base if base.axes is None else base.axes[axis]
+            even = even and isinstance(alone, Constant)
+        return Budgets(tuple(budgets), presence=presence), even
 
 
 def _is_whole(rows: Floats) -> Bools:

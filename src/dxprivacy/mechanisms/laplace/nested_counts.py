@@ -15,7 +15,7 @@ from dxprivacy.accounting.costs import Cost
 from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart
-from dxprivacy.mechanisms.laplace.consistent import Consistent
+from dxprivacy.mechanisms.laplace.consistent import WIDEST, Consistent
 from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.other import present
@@ -27,6 +27,7 @@ from dxprivacy.optimise.strategies.structure import threshold
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
 
+_ROOM = 0.99  # what is repaired afterwards may be a little wider
 _MOST_PAIRED = 400  # cells whose pairs are looked at one by one, and whose order is looked for
 
 
@@ -67,6 +68,11 @@ def propose(
         wanted = np.vstack([b.columns(cells.representatives) for b in blocks]).astype(np.float64)
         gram = (wanted * wanted_by[:, None]).T @ wanted
         found = _nested(gram, part, cells, metric, share, spent, watch)
+        if (1 / found.weights[found.rows.sum(axis=1) == 1]).max() > WIDEST * _ROOM:
+            raise NotCertified(
+                f"consistent noise of a scale of more than {WIDEST:,.0f} needs tables that are too long",
+                hints=[('method="matrix"', "independent noise, of any scale")],
+            )
         questions.append(cells.question(found.rows, Fraction(1)))
         scales.append(1 / found.weights)
         names.append(found.name)

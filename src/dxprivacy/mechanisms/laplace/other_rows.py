@@ -17,8 +17,8 @@ _SAFETY = 1.0 + 2.0**-40
 
 
 def may_use_strategy(task: Task) -> bool:
-    """Where the number of records is public, squared errors count, and there is more than one row to gain from."""
-    return task.loss is SQUARED and task.workload.universe.absent is None and task.workload.rows > 1
+    """Where squared errors count, nobody has several rows, and there is more than one row to gain from."""
+    return task.loss is SQUARED and task.workload.universe.people is None and task.workload.rows > 1
 
 
 def redundant(task: Task) -> bool:

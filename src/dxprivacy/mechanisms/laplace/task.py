@@ -256,7 +256,8 @@ class Task:
         """Repair by the common factor that is missing, if any, and certify."""
         measured = proposal.measured or self.as_asked
         rows = measured.workload
-        if not measured.as_asked and self.records and rows.largest * self.records >= _ROOM:
+        most = self.records if rows.universe.max_records is None else rows.universe.max_records  # n may be private
+        if not measured.as_asked and most and rows.largest * most >= _ROOM:
             raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
         proposed: Floats = np.asarray(proposal.scales, dtype=np.float64)
         allowance = Allowance(self.metric, self.share, self.spent)

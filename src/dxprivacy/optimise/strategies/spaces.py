@@ -49,7 +49,8 @@ def bases(problem: Problem, watch: Watch) -> list[Base]:
     cells = Base("cells", cell_space(problem))
     edges, ordered = tree(problem), threshold(problem)
     if edges is not None:
-        name = "prefix counts" if edges.path else "one side of every pair"
+        star = int(np.bincount(np.concatenate([problem.first, problem.second])).max()) >= problem.cells - 1
+        name = "prefix counts" if edges.path else "cells" if star else "one side of every pair"
         return [Base(name, edge_space(edges), sides=edges.sides), cells]
     if ordered is not None and ordered[1] < problem.cells - 1:
         ramps = best_ramps(problem, *ordered, watch)
@@ -64,6 +65,11 @@ def bases(problem: Problem, watch: Watch) -> list[Base]:
     return [cells]
 
 
+def start_of(count: int, columns: int, number: int) -> Floats:
+    """Where a search for so many mixtures begins (2 count x columns: P over Q), the same every time."""
+    return np.random.default_rng(number).uniform(0, 1, (2 * count, columns))
+
+
 def mixed(base: Base, watch: Watch) -> Iterator[tuple[int, Floats]]:
     """Mixtures beside a base: some numbers of them, from fixed starts with and without negative parts."""
     n = base.space.columns
@@ -73,7 +79,7 @@ def mixed(base: Base, watch: Watch) -> Iterator[tuple[int, Floats]]:
         for negative in (0.0, 1.0):
             if watch.over:
                 return
-            start = np.random.default_rng(p).uniform(0, 1, (2 * p, n))
+            start = start_of(p, n, p)
             start[p:] *= negative
             rows = mixtures(base.space, start, base.share, iterations=_ITERATIONS, watch=watch)
             yield p, base.over_cells(rows)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.errors import SeparatesIdentical, UsageError
+from dxprivacy.errors import SeparatesIdentical
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.tables.budgets import Budgets
 from dxprivacy.optimise.tables.isoperimetric import isoperimetric_limit
 from dxprivacy.optimise.tables.limit import limit, unbiased_limit
 from dxprivacy.optimise.tables.search import search
@@ -27,9 +28,8 @@ class Chosen:
 
     A scale of 0 means that nothing limits the table (all its attributes are public): measure it exactly.  `total` is
     the sum over the asked tables of weight times the squared errors of all cells, for continuous Laplace noise
-    (variance 2 s^2); `limit` is what no independent Laplace noise goes below (the largest that is
-    proved); `finished` is False where the time
-    cut the search short, and then another run may answer differently.
+    (variance 2 s^2); `limit` is what no independent Laplace noise goes below (the largest that is proved); `finished`
+    is False where the time cut the search short, and then another run may answer differently.
     """
 
     tables: tuple[Table, ...]
@@ -41,7 +41,7 @@ class Chosen:
 
 def choose(
     sizes: Sequence[int],
-    budgets: Sequence[float],
+    budgets: Sequence[float] | Budgets,
     workload: Sequence[Sequence[int]],
     weights: Sequence[float],
     *,
@@ -52,18 +52,20 @@ def choose(
     """Choose tables for a workload of tables, each a tuple of attributes.
 
     `budgets[a]` is the least distance between two different values of attribute a, infinite for a public one: a table
-    tells all pairs of values equally well apart, so no other distance matters.  `weights` says per asked table how
-    much the squared error of each of its cells counts.  `closer` takes a second or two for a closer limit, where
-    budgets are about equal.  `progress(total, limit)` hears of every better plan.
+    tells all pairs of values equally well apart, so no other distance matters.  `Budgets` says what all tables share.
+    `weights` says per asked table how much the squared error of each of its cells counts.  `closer` takes a second or
+    two for a closer limit, where budgets are about equal.  `progress(total, limit)` hears of every better plan.
 
     >>> plan = choose((2, 2), (1, 1), [(0, 1)], [1])
     >>> [(t.attributes, t.halved) for t in plan.tables]
     [((0,), (0,)), ((1,), (1,)), ((0, 1), (0, 1))]
     >>> round(plan.total, 3)
     23.084
+    >>> round(choose((2, 2), Budgets((math.inf, math.inf), together=1), [(0, 1)], [1]).total, 3)
+    24.0
     """
     sizes = checked_sizes(sizes)
-    budgets = _checked_budgets(budgets, sizes)
+    budgets = Budgets.checked(budgets, sizes)
     asked = [checked_attributes(t, sizes) for t in workload]
     weights = checked_positive(weights, "weights", len(asked))
     watch = watch or Watch()
@@ -71,18 +73,20 @@ def choose(
     for table, weight in zip(asked, weights, strict=True):
         key = tuple(sorted(a for a in table if sizes[a] > 1))
         merged[key] = merged.get(key, 0.0) + weight
-    merged.pop((), None)  # the total is public
+    if not budgets.total_is_private:
+        merged.pop((), None)
     for a in sorted({a for t in merged for a in t}):
-        if budgets[a] == 0:
+        if budgets.of(a) == 0:
             raise SeparatesIdentical(f"attribute {a} has a budget of 0, but tables tell its values apart")
     exact = _exact(merged, budgets)
     tables, scales, total, finished, least = list(exact), [0.0] * len(exact), 0.0, True, 0.0
-    if any(math.isfinite(budgets[a]) for t in merged for a in t):
+    if any(math.isfinite(budgets.of(a)) for t in merged for a in t) or (merged and budgets.total_is_private):
         keys, values = list(merged), list(merged.values())
         system = build(sizes, budgets, keys, values)
-        least = max(limit(sizes, budgets, keys, values), unbiased_limit(sizes, budgets, keys, values))
-        if closer and not watch.over:
-            least = max(least, isoperimetric_limit(sizes, budgets, keys, values))
+        each = [budgets.of(a) for a in range(len(sizes))]
+        least = max(limit(sizes, budgets, keys, values), unbiased_limit(sizes, each, keys, values))
+        if closer and not budgets.jointly and not watch.over:
+            least = max(least, isoperimetric_limit(sizes, each, keys, values))
         found = search(system, watch, lambda total: progress(total, least) if progress else None)
         tables += found.tables
         scales += [1 / float(w) for w in found.precisions]
@@ -97,19 +101,7 @@ def choose(
     )
 
 
-def _checked_budgets(budgets: Sequence[float], sizes: Sequence[int]) -> tuple[float, ...]:
-    try:
-        found = tuple(float(b) for b in budgets)
-    except (TypeError, ValueError):
-        raise UsageError("budgets must be numbers") from None
-    if len(found) != len(sizes):
-        raise UsageError(f"{len(sizes)} budgets are needed, {len(found)} were given")
-    if not all(b >= 0 for b in found):
-        raise UsageError("budgets must be at least 0")
-    return found
-
-
-def _exact(workload: dict[Attributes, float], budgets: Sequence[float]) -> list[Table]:
+def _exact(workload: dict[Attributes, float], budgets: Budgets) -> list[Table]:
     """The largest tables of public attributes alone that the workload holds: nothing limits them."""
-    public = {tuple(a for a in t if math.isinf(budgets[a])) for t in workload}
+    public = {tuple(a for a in t if math.isinf(budgets.of(a))) for t in workload}
     return [Table(t) for t in sorted(public) if t and not any(set(t) < set(other) for other in public)]

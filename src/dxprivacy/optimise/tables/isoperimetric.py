@@ -35,6 +35,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.tables.axes import of_sizes
 from dxprivacy.optimise.tables.system import Attributes, components, importances
 
 _MOST_CLASSES = 12
@@ -203,7 +204,7 @@ def isoperimetric_limit(
         return 0.0
     parts = [s for s in components(workload) if all(sizes[a] > 1 for a in s)]
     dimensions = np.array([math.prod(sizes[a] - 1 for a in s) for s in parts], dtype=np.float64)
-    g = importances(sizes, workload, weights, parts) * scheme.cells / dimensions
+    g = importances(of_sizes(sizes), workload, weights, parts) * scheme.cells / dimensions
     at = {c: k for k, c in enumerate(scheme.classes)}
     kind = np.array([at[tuple(sum(sizes[a] == n for a in s) for n in kinds)] for s in parts])
     importance = np.bincount(kind, dimensions * np.cbrt(g), minlength=len(at)).astype(np.float64)

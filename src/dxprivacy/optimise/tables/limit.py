@@ -1,11 +1,16 @@
 """Limits that no independent Laplace noise goes below, of tables or of anything else (MATH 3g).
 
-For any prices p >= 0 of the attributes, `2 (sum_S sqrt(c_S u_S))^2 / sum_a p_a f_a budget_a^2` is such a limit: with
-u_S = sum_{a in S} 2 n_a prod_{S without a} (n_b - 1) p_a, and f_a = floor(n_a^2 / 4) / (n_a (n_a - 1) / 2) the part of
-the pairs of n_a values that a cut can separate.  Whatever the maximiser does, its answer is a limit.
+For any prices p >= 0 of the constraints, `2 (sum_S sqrt(c_S u_S))^2 / sum_k p_k f_k budget_k^2` is such a limit: u_S is
+the trace, on the component S, of the mean of (e_i - e_j)(e_i - e_j)' over the pairs of a constraint (times the number
+of cells), and f the part of these pairs that a cut can separate:
 
-It is the limit under the discrete metric: every two values of attribute a are `budget_a` apart.  Where some are farther
-apart (a line), strategies that are not tables may go below it.
+    attribute a   pairs that differ in a alone: 2 n_a prod_{S without a} (n_b - 1) if a is in S; floor(n_a^2 / 4) of
+                  n_a (n_a - 1) / 2 pairs of values
+    together      all pairs of the N cells: 2 dim_S N / (N - 1) but for the total; floor(N^2 / 4) of N (N - 1) / 2
+    presence      every cell and `absent`: dim_S, also for the total; all of them
+
+Whatever the maximiser does, its answer is a limit.  It is the limit under the discrete metric: every two values of
+attribute a are `budget_a` apart.  Where some are farther apart (a line), strategies that are no tables may go below.
 """
 
 import math
@@ -14,35 +19,55 @@ from collections.abc import Sequence
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimise.tables.axes import of_sizes
+from dxprivacy.optimise.tables.budgets import PRESENCE, TOGETHER, Budgets
 from dxprivacy.optimise.tables.system import Attributes, components, importances
 
 _HUGE = 700.0  # a budget at which nothing is left to be hidden
 
 
 def limit(
-    sizes: Sequence[int], budgets: Sequence[float], workload: Sequence[Attributes], weights: Sequence[float]
+    sizes: Sequence[int],
+    budgets: Sequence[float] | Budgets,
+    workload: Sequence[Attributes],
+    weights: Sequence[float],
 ) -> float:
     """A lower limit on the weighted squared error of these tables; the attributes of each in increasing order.
 
     For independent continuous Laplace noise; half of it for any additive noise of a density (`strategies/limits.py`).
     """
-    private = [a for a in range(len(sizes)) if math.isfinite(budgets[a]) and sizes[a] > 1]
-    parts = [s for s in components(workload) if any(a in private for a in s)]
-    parts = [s for s in parts if all(sizes[a] > 1 for a in s)]
+    budgets = Budgets.checked(budgets, sizes)
+    parts = [s for s in components(workload, budgets.least) if all(sizes[a] > 1 for a in s)]
+    parts = [s for s in parts if not s or any(math.isfinite(budgets.of(a)) for a in s)]
     if not parts:
         return 0.0
-    c = importances(sizes, workload, weights, parts)
-    reach = np.zeros((len(private), len(parts)))
-    line = {a: k for k, a in enumerate(private)}
-    for k, s in enumerate(parts):
-        for a in s:
-            if a in line:
-                reach[line[a], k] = 2.0 * sizes[a] * math.prod(sizes[b] - 1 for b in s if b != a)
-    used = reach.max(axis=1) > 0
-    reach = reach[used]
-    n = np.array([sizes[a] for a in private], dtype=np.float64)[used]
-    room = np.array([budgets[a] for a in private])[used] ** 2 * np.floor(n * n / 4) / (n * (n - 1) / 2)
-    return 2 * _maximised(c / c.max(), reach, room) * float(c.max())
+    c = importances(of_sizes(sizes), workload, weights, parts)
+    used = sorted({a for s in parts for a in s})
+    reach, room = [], []
+    for constraint, budget in budgets.constraints(used):
+        reach.append([_reach(sizes, s, constraint.about, used) for s in parts])
+        room.append(budget**2 * _separable(sizes, constraint.about, used))
+    reached: Floats = np.array(reach)
+    tells = reached.max(axis=1) > 0
+    return 2 * _maximised(c / c.max(), reached[tells], np.array(room)[tells]) * float(c.max())
+
+
+def _reach(sizes: Sequence[int], s: Attributes, about: int, used: Sequence[int]) -> float:
+    """The trace on a component, per unit of a constraint's price."""
+    if about == PRESENCE:
+        return float(math.prod(sizes[b] - 1 for b in s))
+    if about == TOGETHER:
+        everything = math.prod(sizes[a] for a in used)
+        return 2 * math.prod(sizes[b] - 1 for b in s) * (everything / (everything - 1)) if s else 0.0
+    return 2.0 * sizes[about] * math.prod(sizes[b] - 1 for b in s if b != about) if about in s else 0.0
+
+
+def _separable(sizes: Sequence[int], about: int, used: Sequence[int]) -> float:
+    """The largest part of a constraint's pairs that a cut separates."""
+    if about == PRESENCE:
+        return 1.0
+    n = math.prod(sizes[a] for a in used) if about == TOGETHER else sizes[about]
+    return (n * n // 4) / (n * (n - 1) // 2)
 
 
 def unbiased_limit(

@@ -3,7 +3,7 @@
 A *move* takes tables out and puts at most one in.  Its worth is exact in what the components gain or lose while all
 other tables stay as they are; the load that it frees or takes is valued at the margin.  So it ranks moves, and a
 descent from the changed plan decides.  Besides taking out and putting in there are two that a descent finds hard:
-*merging* two tables into the one over all their attributes, which pays once for the attributes that they share, and
+*merging* two tables into the one over all their attributes, which pays once for the limits that they share, and
 *recoding* a table, halving one attribute more or one less.
 """
 
@@ -78,17 +78,18 @@ class _Prices:
         for k in self.support[: 10 * _MERGE_AMONG]:
             table = self.system.tables[k]
             for a in table.attributes:
-                if self.system.sizes[a] == 2:
+                if self.system.axes[a].size == 2 and self.system.axes[a].counts:
                     halved = tuple(sorted(set(table.halved) ^ {a}))
                     yield self._replaced((k,), Table(table.attributes, halved), [float(self.w[k])])
 
     def mergers(self) -> Iterator[Move]:
-        """Two tables that share a limited attribute become one, halved where both are."""
+        """Two tables that share a limit become one, halved where both are."""
+        limits = self.system.limits
         spent = sorted(self.support, key=lambda k: (-self.cost[k] * self.w[k], k))[:_MERGE_AMONG]
         for i, j in itertools.combinations(sorted(spent), 2):
             one, two = self.system.tables[i], self.system.tables[j]
             shared = set(one.attributes) & set(two.attributes)
-            if not any(a in self.system.limits for a in shared):
+            if not self.system.budgets.jointly and not any(a in limits for a in shared):
                 continue
             union = Table(
                 tuple(sorted({*one.attributes, *two.attributes})), tuple(a for a in one.halved if a in two.halved)
@@ -107,7 +108,7 @@ class _Prices:
                 s = int(gains.indices[at])
                 change[s] = change.get(s, 0.0) - float(gains.data[at]) * float(self.w[k]) ** 2
         informed = system.informed(into)
-        new = {s: 1 / into.rows(system.sizes) for s in informed}
+        new = dict(zip(informed, system.gains_of(into, informed), strict=True))
         touched = np.array(sorted({*change, *new}), dtype=np.int64)
         if not len(touched):
             return Move(-np.inf, out, into)

@@ -2,9 +2,9 @@
 
 Every measured table gives an unbiased estimate of each component that it informs (see `system`), and in one component
 all tables have the same covariance up to a factor: so generalised least squares over everything that was measured is
-the average of these estimates, weighted by `1 / (variance * rows)`.  An asked table is the sum of its components, the
-total being public; estimates of different tables therefore agree wherever they overlap.  Nothing larger than a table is
-ever built.
+the average of these estimates, weighted by `1 / (variance * rows)`.  An asked table is the sum of its components;
+estimates of different tables therefore agree wherever they overlap.  The total is public, or, where it is private, the
+component of no attributes, estimated like any other.  Nothing larger than a table is ever built.
 
 By symmetry all cells of an asked table have the same law of noise: one variance, one excess kurtosis.
 """
@@ -35,13 +35,17 @@ class Reconstruction:
     """How the asked tables follow from the measured ones.
 
     `variances` and `cumulants` are the variance and the fourth cumulant of one draw of noise, per measured table; a
-    variance of 0 is an exact table, which settles its components alone.
+    variance of 0 is an exact table, which settles its components alone.  With `private_total` nothing is known of the
+    number of records but what the tables tell.
 
     >>> answers = Reconstruction((2, 3), [(0,), (0, 1)], [Table((0,), (0,)), Table((0, 1))], [1.0, 1.0])
     >>> [t.round(9).tolist() for t in answers.estimate([np.array([-2]), np.array([1, 0, 0, 0, 2, 1])], 4)]
     [[1.0, 3.0], [1.0, 0.0, 0.0, 0.0, 2.0, 1.0]]
     >>> [round(v, 4) for v in answers.variance()]
     [0.2143, 0.6905]
+    >>> alone = Reconstruction((2,), [(0,), ()], [Table((0,))], [1.0], private_total=True)
+    >>> [t.tolist() for t in alone.estimate([np.array([3, 5])])], alone.variance()
+    ([[3.0, 5.0], [8.0]], [1.0, 2.0])
     """
 
     def __init__(
@@ -51,6 +55,8 @@ class Reconstruction:
         tables: Sequence[Table],
         variances: Sequence[float],
         cumulants: Sequence[float] | None = None,
+        *,
+        private_total: bool = False,
     ) -> None:
         self.sizes = checked_sizes(sizes)
         self.workload = tuple(checked_attributes(t, self.sizes) for t in workload)
@@ -64,26 +70,33 @@ class Reconstruction:
         self._cumulants = None
         if cumulants is not None:
             self._cumulants = checked_positive(cumulants, "fourth cumulants", len(self.tables), zero=True)
-        self._parts = frozenset(components([self._proper(w) for w in self.workload]))
+        self.private_total = private_total
+        self._least = 0 if private_total else 1
+        self._parts = frozenset(components([self._proper(w) for w in self.workload], self._least))
         self._sources, self._known = self._weigh()
 
-    def estimate(self, noisy: Sequence[ArrayLike], total: int) -> list[Floats]:
-        """Per asked table the estimated counts, flat, in the order of its attributes as asked, the last one fastest."""
-        total = whole_number(total, "the total")
+    def estimate(self, noisy: Sequence[ArrayLike], total: int | None = None) -> list[Floats]:
+        """Per asked table the estimated counts, flat, in the order of its attributes as asked, the last one fastest.
+
+        `total` is the public number of records, and must not be given where it is private.
+        """
+        if self.private_total == (total is not None):
+            raise UsageError("a total is needed where it is public, and only there")
+        known = 0 if total is None else whole_number(total, "the total")
         rows = self._checked_rows(noisy)
         sums: dict[Attributes, Floats] = {}
         for k, table in enumerate(self.tables):
             for s, share in self._sources[k]:
                 found = share * self._component(table, rows[k], s)
                 sums[s] = sums[s] + found if s in sums else found
-        return [self._assembled(asked, sums, total) for asked in self.workload]
+        return [self._assembled(asked, sums, known) for asked in self.workload]
 
     def variance(self) -> list[float]:
         """Per asked table the variance of each cell's estimate."""
         found = []
         for asked in self.workload:
             table = self._proper(asked)
-            parts = (math.prod(self.sizes[a] - 1 for a in s) * self._spread(s) for s in subsets(table, 1))
+            parts = (math.prod(self.sizes[a] - 1 for a in s) * self._spread(s) for s in subsets(table, self._least))
             found.append(math.fsum(parts) / cells(self.sizes, table) ** 2)
         return found
 
@@ -129,7 +142,8 @@ class Reconstruction:
                 informs.setdefault(s, []).append((k, 1 / n if v == 0 else 1 / (v * n), v == 0))
         missing = sorted(self._parts.difference(informs), key=lambda s: (len(s), s))
         if missing:
-            raise QuestionError(f"no measured table tells about the attributes {missing[0]} together")
+            what = f"the attributes {missing[0]} together" if missing[0] else "the number of records"
+            raise QuestionError(f"no measured table tells about {what}")
         sources: list[list[tuple[Attributes, float]]] = [[] for _ in self.tables]
         known = {}
         for s, found in informs.items():
@@ -186,7 +200,7 @@ class Reconstruction:
         table = self._proper(asked)
         n = cells(self.sizes, table)
         found = np.full([self.sizes[a] for a in table], total / n)
-        for s in subsets(table, 1):
+        for s in subsets(table, self._least):
             shape = [self.sizes[a] if a in s else 1 for a in table]
             found = found + sums[s].reshape(shape) * (cells(self.sizes, s) / n)
         order = [table.index(a) for a in asked if self.sizes[a] > 1]
@@ -205,7 +219,7 @@ class Reconstruction:
         values = np.zeros(1 << len(base))
         for at in range(len(values)):
             s = tuple(a for a in inside if a in halves or at >> base.index(a) & 1)
-            if s:
+            if s or self.private_total:
                 values[at] = self._spread(s) * cells(self.sizes, s) / n
         counts = np.ones(1)
         for k, a in enumerate(base):  # from (mean, contrast) along a to (another value, the cell's value)

@@ -20,6 +20,7 @@ from dxprivacy.optimise.watch import Watch
 _TRIES = 400_000  # tables x descents that the search may make; a descent costs about 20 microseconds a table
 _PATIENCE = 25
 _FAVOURED = 0.02  # how much less the other codings have at the start
+_BY_SIZE = (0.0, 0.25, 0.5)  # powers of their rows by which tables that share one budget start
 
 
 class Search:
@@ -76,23 +77,45 @@ class Found:
 
 
 def search(system: System, watch: Watch, improved: Callable[[float], None]) -> Found:
-    """Starts, then moves, then the last digits."""
-    state = Search(system, watch, improved)
-    halved = _codings(state)
-    for factor in (0.5, 2.0, 0.2):
-        state.try_from(_start(system, halved, factor))
-    _chain(state)
+    """Starts, then moves, then the last digits; where all tables share a budget, from two families of starts."""
+    best = _climbed(Search(system, watch, improved), _classic)
+    if system.budgets.jointly and best.finished:
+        second = _climbed(Search(system, watch, lambda _: None), _all_sizes)
+        if second.error < best.error:
+            best = second
+            improved(best.error)
+    return best
+
+
+def _climbed(state: Search, starts: Callable[[Search], None]) -> Found:
+    """The best of some starts, changed while that helps."""
+    starts(state)
     while _change(state):
         pass
     if state.best is None:
         raise RuntimeError("a start that measures every component was not tried")
     best, finished = state.best, not state.cut
     if finished:
-        polished = descend(state.system, best.w, tolerance=1e-11, watch=watch)
+        polished = descend(state.system, best.w, tolerance=1e-11, watch=state.watch)
         if polished is not None and polished.error < best.error:
             best = polished
     used = np.flatnonzero(best.w)
     return Found(tuple(state.system.tables[k] for k in used), best.w[used], best.error, finished)
+
+
+def _classic(state: Search) -> None:
+    """The codings that help, some orders of tables favoured, and the chain."""
+    halved = _codings(state)
+    for factor in (0.5, 2.0, 0.2):
+        state.try_from(_start(state.system, halved, factor))
+    _chain(state)
+
+
+def _all_sizes(state: Search) -> None:
+    """All candidates at once, by their sizes."""
+    for power in _BY_SIZE:
+        for whole in (False, True):
+            state.try_from(_by_size(state.system, power, whole=whole))
 
 
 def _codings(state: Search) -> frozenset[int]:
@@ -124,6 +147,13 @@ def _start(system: System, halved: Iterable[int], factor: float = 1.0) -> Floats
     return np.where(rank <= max(map(len, system.asked)), w, 0.0)
 
 
+def _by_size(system: System, power: float, *, whole: bool) -> Floats:
+    """All tables, or all without halved attributes, large ones favoured: where they share a budget, each pays once."""
+    rows = np.array([float(t.rows(system.sizes)) for t in system.tables])
+    kept = np.array([not (whole and t.halved) for t in system.tables])
+    return np.where(kept, (rows / rows.max()) ** power, 0.0)
+
+
 def _asked(system: System) -> Floats:
     """The asked tables themselves with the least noise that they could have without one another's help."""
     at = [k for k, t in enumerate(system.tables) if t.attributes in system.asked and not t.halved]
@@ -141,17 +171,18 @@ def _chain(state: Search) -> None:
     Every attribute pays for each of its tables once, and all budgets are used up: hard to beat on a small universe.
     """
     system = state.system
-    order = sorted(system.limits, key=lambda a: (system.limits[a], a))
-    free = {a for s in system.parts for a in s if a not in system.limits}
+    limits = system.limits
+    order = sorted(limits, key=lambda a: (limits[a], a))
+    free = {a for a in system.used if a not in limits}
     if cells(system.sizes, {*order, *free}) > MOST_ROWS:
         return
     chain, steps, spent = [], [], 0.0
     for k, a in enumerate(order):
-        step = system.limits[a] - spent
-        if step > 1e-9 * system.limits[a]:
-            chain.append(Table(tuple(sorted({*order[k:], *free})), (a,) if system.sizes[a] == 2 else ()))
+        step = limits[a] - spent
+        if step > 1e-9 * limits[a]:
+            chain.append(Table(tuple(sorted({*order[k:], *free})), (a,) if a in system.binary else ()))
             steps.append(step / 2)
-            spent = system.limits[a]
+            spent = limits[a]
     # Halved, a table tells only of what involves the attribute that drops out next; where budgets are equal the next
     # table may be missing, and then the chain of whole tables is the one that measures everything.
     for tables in (chain, [Table(t.attributes) for t in chain]):
