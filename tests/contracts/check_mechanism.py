@@ -50,6 +50,10 @@ class Drawing(SystemNoise):
         self.happened.append("drawn")
         return super().laplace(scales)
 
+    def together(self, family):
+        self.happened.append("drawn")
+        return super().together(family)
+
     def choose(self, scores, scales, *, flip=False):
         self.happened.append("drawn")
         return super().choose(scores, scales, flip=flip)
@@ -65,7 +69,7 @@ class Never:
     def _fail(self, *_, **__):
         raise AssertionError("drawn, though it was answered before or must not be")
 
-    laplace = choose = entropy = __call__ = _fail
+    laplace = together = choose = entropy = __call__ = _fail
 
 
 class Refusing:
@@ -81,7 +85,7 @@ class Crashing(SystemNoise):
     def laplace(self, *_, **__):
         raise KeyboardInterrupt
 
-    choose = entropy = laplace
+    together = choose = entropy = laplace
 
 
 class Keeping:

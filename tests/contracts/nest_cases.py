@@ -45,3 +45,13 @@ def law(rows: np.ndarray, scales: np.ndarray, reach: int) -> tuple[np.ndarray, n
     logs = -(np.abs(z @ rows.T) / scales).sum(axis=1)
     p = np.exp(logs - logs.max())
     return z, p / p.sum()
+
+
+def foreseen(family, by: int, step: int = 0) -> np.ndarray:
+    """Noise that agrees and that tests can foresee: the left part of every division gets `by`, and ever more."""
+    out, drawn = np.zeros(family.size, dtype=np.int64), 0
+    for split in family.splits:
+        out[split.first] = by + step * (drawn + np.arange(len(split.first)))
+        out[split.second] = out[split.whole] - out[split.first]
+        drawn += len(split.first)
+    return out

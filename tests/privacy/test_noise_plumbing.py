@@ -26,11 +26,15 @@ class Recorded:
     """Draws real noise, and remembers every scale that it was asked for."""
 
     def __init__(self):
-        self.real, self.scales, self.choices = SystemNoise(), [], []
+        self.real, self.scales, self.choices, self.families = SystemNoise(), [], [], []
 
     def laplace(self, scales):
         self.scales.append(scales.copy())
         return self.real.laplace(scales)
+
+    def together(self, family):
+        self.families.append(family)
+        return self.real.together(family)
 
     def choose(self, scores, scales, *, flip=False):
         self.choices.append((scales.copy(), flip))

@@ -130,6 +130,9 @@ def test_the_mean_of_a_group_of_invalid_rows_is_inside_its_interval(tmp_path):
         def laplace(self, scales):
             return np.zeros(len(scales), dtype=np.int64)
 
+        def together(self, family):
+            return np.zeros(family.size, dtype=np.int64)
+
     text = POLICY.replace("integers = [0, 120]", "integers = [18, 65]\nother = { value = 0 }")
     (tmp_path / "p.csv").write_text("sex,age\n" + "M,none\n" * 1000)
     policy = dx.Policy.parse(text)

@@ -11,6 +11,7 @@ DRAWS = re.compile(
 )
 
 NOISE = {
+    "mechanisms/noise/consistent.py",
     "mechanisms/noise/discrete_laplace.py",
     "mechanisms/noise/exact_choice.py",
     "mechanisms/noise/weighted_choice.py",

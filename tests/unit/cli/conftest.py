@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contracts.nest_cases import foreseen
 from dxprivacy.cli import main
 
 POLICY = """
@@ -65,6 +66,9 @@ class OffsetNoise:
 
     def laplace(self, scales):
         return np.where(scales > 0, self.offset + self.step * np.arange(len(scales)), 0).astype(np.int64)
+
+    def together(self, family):
+        return foreseen(family, self.offset, self.step)
 
 
 @pytest.fixture

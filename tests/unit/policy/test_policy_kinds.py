@@ -139,6 +139,9 @@ class Silence(SystemNoise):
     def laplace(self, scales):
         return np.zeros(len(scales), dtype=np.int64)
 
+    def together(self, family):
+        return np.zeros(family.size, dtype=np.int64)
+
 
 def test_a_mean_over_too_few_records_says_so(tmp_path):
     (tmp_path / "p.csv").write_text("age\n20\n")

@@ -83,7 +83,7 @@ def test_ranges_prefixes_marginals_and_explicit_rows_have_their_groups(policy):
     assert read(released(policy, "marginals 1"))[0]["sex"] == "M"
     assert all(sum(bool(r[n]) for n in policy.universe.names if n in r and n != "value") <= 1 for r in rows)
     matrix = dx.matrix(np.eye(3)[:2], labels=["first", "second"])
-    plan = dx.plan(matrix, dx.metrics.constant(3, 1))
+    plan = dx.plan(matrix, dx.metrics.constant(3, 1), method="optimal")
     release = build_release(plan, np.array([4, 5]), 9, Booking(ledger="l", entry=1, at="", request="x", so_far=1.0))
     assert [r["row"] for r in read(release)] == ["first", "second"]
 

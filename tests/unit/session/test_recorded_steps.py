@@ -28,6 +28,9 @@ class Never:
     def laplace(self, scales):
         raise AssertionError("drawn twice")
 
+    def together(self, family):
+        raise AssertionError("drawn twice")
+
     def choose(self, scores, scales, *, flip=False):
         raise AssertionError("drawn twice")
 

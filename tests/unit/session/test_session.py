@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
+from contracts.nest_cases import foreseen
 from dxprivacy.errors import BudgetExceeded, DataError, LedgerError, NotCertified, UsageError
 
 POLICY = """
@@ -33,6 +34,10 @@ class Shift:
     def laplace(self, scales):
         self.calls += 1
         return np.where(scales > 0, self.by, 0)
+
+    def together(self, family):
+        self.calls += 1
+        return foreseen(family, self.by)
 
 
 @pytest.fixture

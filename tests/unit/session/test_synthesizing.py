@@ -40,6 +40,10 @@ class CountedNoise(SystemNoise):
         self._drawn()
         return super().laplace(scales)
 
+    def together(self, family):
+        self._drawn()
+        return super().together(family)
+
     def choose(self, scores, scales, *, flip=False):
         self._drawn()
         return super().choose(scores, scales, flip=flip)

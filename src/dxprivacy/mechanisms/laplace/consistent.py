@@ -75,7 +75,7 @@ class Consistent(Measured):
         """The noise of every row that is counted: exact, and consistent."""
         out = np.zeros(self.workload.rows, dtype=np.int64)
         for part, family in zip(self.parts, self._families(tuple(scales.tolist())), strict=True):
-            z, nest = family.draw(noise.entropy), part.nest
+            z, nest = noise.together(family), part.nest
             made = nest.row >= 0
             out[part.counted[nest.row[made]]] = z[made]
         return out

@@ -7,6 +7,7 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.noise.consistent import Family
 from dxprivacy.mechanisms.noise.discrete_laplace import discrete_laplace
 from dxprivacy.mechanisms.noise.exact_choice import choose, permute_and_flip
 
@@ -16,6 +17,9 @@ class Noise(Protocol):
 
     def laplace(self, scales: Floats) -> Ints:
         """One discrete Laplace sample per scale; none where the scale is 0."""
+
+    def together(self, family: Family) -> Ints:
+        """The noise of counts that agree with one another, by their numbers."""
 
     def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
         """An index with probability proportional to exp(scores / (2 scales)); `flip`: by permute-and-flip."""
@@ -36,6 +40,10 @@ class SystemNoise:
         if noisy.any():
             out[noisy] = discrete_laplace(scales[noisy])
         return out
+
+    def together(self, family: Family) -> Ints:
+        """An exact draw."""
+        return family.draw(self.entropy)
 
     def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
         """An exact choice."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.noise.consistent import Family
 
 
 class SimulatedNoise:
@@ -16,6 +17,10 @@ class SimulatedNoise:
         p = -np.expm1(-1.0 / np.where(scales > 0, scales, 1.0))
         two = self._rng.geometric(p, (2, len(p)))
         return np.where(scales > 0, two[0] - two[1], 0).astype(np.int64)
+
+    def together(self, family: Family) -> Ints:
+        """From ordinary random bytes."""
+        return family.draw(self.entropy)
 
     def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
         """The largest of scores / (2 scales) with Gumbel noise: the exponential mechanism; or exponential, flipped."""

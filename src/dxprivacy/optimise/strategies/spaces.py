@@ -44,8 +44,8 @@ class Base:
         return rows if self.sides is None else np.asarray(rows @ self.sides, dtype=np.float64)
 
 
-def bases(problem: Problem, watch: Watch) -> list[Base]:
-    """What suits the pairs, the likeliest first."""
+def bases(problem: Problem, watch: Watch, *, grids: bool = True) -> list[Base]:
+    """What suits the pairs, the likeliest first; without `grids` those of several attributes are not looked for."""
     cells = Base("cells", cell_space(problem))
     edges, ordered = tree(problem), threshold(problem)
     if edges is not None:
@@ -55,7 +55,7 @@ def bases(problem: Problem, watch: Watch) -> list[Base]:
     if ordered is not None and ordered[1] < problem.cells - 1:
         ramps = best_ramps(problem, *ordered, watch)
         return [Base("ramps and cells", replace(cells.space, base=ramps.rows), share=ramps.share), cells]
-    lines = grid(problem)
+    lines = grid(problem) if grids else None
     hats = None if lines is None else best_hats(problem, lines, watch)
     if hats is not None:
         even = np.full(problem.cells, float(problem.limits.min()) / 2)
