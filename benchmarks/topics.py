@@ -54,6 +54,11 @@ TOPICS = (
         "protects neighbours a hundred times less, and errs about as much or less; as strict with these as we are, it errs far more.",
     ),
     Topic(
+        "consistent",
+        "Consistent noise",
+        "Total squared errors at ε 1: ours on whole numbers; the target, or the best of independent noise that the planner finds in closed form. Seconds in the text are those of the search.",
+    ),
+    Topic(
         "beside",
         "Every kind of question beside OpenDP and diffprivlib",
         "Root mean squared errors against the records themselves: 5,000 people (ε: region 1, smoker 0.5, age 0.01 a year, rooms 0.1 each), and 20,000 homes at 3,000 places half a km apart (0.01 a km). "
