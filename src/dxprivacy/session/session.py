@@ -53,9 +53,9 @@ class Session(OneLine):
     ... epsilon = 1''')
     >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
     >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
-    ...     release = session.release(session.plan("count by sex", share="25%"))
+    ...     release = session.release(session.plan("count by sex", share="25%", method="same-scale"))
     >>> release
-    Release('d220', 2 answers, 4 records)
+    Release('080c', 2 answers, 4 records)
     """
 
     def __init__(

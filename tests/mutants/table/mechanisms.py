@@ -14,10 +14,31 @@ MECHANISMS = (
     # what is drawn, and from what
     Mutant(
         "mechanisms/laplace/run.py",
-        "return noise.laplace(cost.scales) + cost",
-        "return noise.laplace(cost.scales * 0.99) + cost",
+        "return plan.measured.drawn(cost.scales, noise) + cost",
+        "return plan.measured.drawn(cost.scales * 0.99, noise) + cost",
         "tests/privacy/test_noise_plumbing.py",
         "test_every_row_of_a_release_gets_exactly_the_scale_of_its_plan",
+    ),
+    Mutant(
+        "mechanisms/noise/consistent.py",
+        "return min(exp_bounds(1 / Fraction(scale), RHO_BITS)[1],",
+        "return min(exp_bounds(1 / Fraction(scale), RHO_BITS)[0] * 99 // 100,",
+        "tests/privacy/test_consistent_law.py",
+        "test_a_step_costs_no_more_than_was_certified",
+    ),
+    Mutant(
+        "mechanisms/noise/consistent.py",
+        "if before + open_ <= aim and",
+        "if before <= aim and",
+        "tests/privacy/test_consistent_law.py",
+        "test_a_choice_follows_from_its_uniform_number_alone_whatever_the_tables",
+    ),
+    Mutant(
+        "mechanisms/noise/counts_in_counts.py",
+        "high = self._one_side(rho, f.high, f.beyond, 1)",
+        "high = self._one_side(rho, f.high, 0, 1)",
+        "tests/privacy/test_consistent_law.py",
+        "test_a_choice_follows_from_its_uniform_number_alone_whatever_the_tables",
     ),
     Mutant(
         "mechanisms/laplace/run.py",

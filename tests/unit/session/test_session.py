@@ -106,16 +106,21 @@ def test_a_named_request_answers_anew_at_full_cost(survey):
             session.release(plan, request="third")
 
 
-def test_nothing_is_counted_before_the_reservation(survey):
+@pytest.mark.parametrize("method", ["same-scale", "consistent"])
+def test_nothing_is_counted_before_the_reservation(survey, method):
     with open_session(survey) as session:
         steps = []
         reserve, count = session.ledger.reserve, session.source.count
         session.ledger.reserve = lambda *a, **k: (steps.append("reserve"), reserve(*a, **k))[1]
         session.source.count = lambda u: (steps.append("count"), count(u))[1]
-        session._noise = type("N", (), {"laplace": lambda self, s: (steps.append("noise"), np.zeros(len(s), int))[1]})()
+        draws = {
+            "laplace": lambda _, scales: (steps.append("noise"), np.zeros(len(scales), int))[1],
+            "together": lambda _, family: (steps.append("noise"), np.zeros(family.size, int))[1],
+        }
+        session._noise = type("N", (), draws)()
         finish = session.ledger.finish
         session.ledger.finish = lambda *a: (steps.append("finish"), finish(*a))[1]
-        session.release(session.plan("count by sex"))
+        session.release(session.plan("count by sex", method=method))
         assert steps == ["reserve", "count", "noise", "finish"]
 
 

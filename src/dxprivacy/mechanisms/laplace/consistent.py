@@ -29,7 +29,7 @@ from dxprivacy.optimise.consistent.moments import Moments
 from dxprivacy.questions.asked import Stack
 
 MOST_CELLS = 1_500
-WIDEST = 1_000.0  # scale of a cell's noise: its tables have fifty times as many places
+WIDEST = 100.0  # scale of a cell's noise: its tables have a hundred times as many places
 _ROOM = 1 << 62
 
 

@@ -20,7 +20,6 @@ from itertools import pairwise
 
 RHO_BITS = 128
 _BYTE = 8
-_VAGUE = 6  # a table ends where its entries are known to fewer bits
 _LONG = 128  # places from which decimals are faster
 _MOST_DIGITS = 4_000  # of one number: Python writes no longer ones
 
@@ -150,10 +149,11 @@ class Messages:
         return self._cut(Enclosed(low, high, len(low) - 1))
 
     def _cut(self, whole: Enclosed) -> Enclosed:
-        """Up to where f is below 2^-tail of f(0), or where little is known of it; two places at least."""
-        least = max(whole.low[0] >> self.tail, 1)
-        both = enumerate(zip(whole.low, whole.high, strict=True))
-        end = next((k for k, (low, high) in both if low < least or high - low > low >> _VAGUE), len(whole.low))
+        """Up to where f is below 2^-tail of f(0), or where it is not known whether it falls; two places at least."""
+        low, high = whole.low, whole.high
+        least = max(low[0] >> self.tail, 1)
+        places = range(1, len(low))
+        end = next((k for k in places if low[k] < least or 2 * (high[k] - low[k]) > low[k - 1] - low[k]), len(low))
         end = max(end, 2)
         if len(whole.low) < 2 or whole.low[0] == 0:
             raise TooCoarse

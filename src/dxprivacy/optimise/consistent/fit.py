@@ -30,6 +30,7 @@ _STEPS = 25  # of a search, for each weight of a level
 _FEW_STEPS = 6  # where each takes longer
 _REACHES, _MORE = 3, 32  # how long a stretch weights are tried on
 _MOST_BLOCK = 8
+_NOTHING = 1e-300  # a total: where noise is hardly ever there, all weights are as good
 _LOWEST = -16.0  # of a weight's logarithm
 
 
@@ -252,7 +253,7 @@ def _searched(total: Callable[[Floats], float], start: Floats, steps: int, watch
             raise StopIteration
 
     found = minimize(
-        lambda x: np.log(total(np.maximum(x, _LOWEST))),
+        lambda x: np.log(max(total(np.maximum(x, _LOWEST)), _NOTHING)),
         start,
         method="Nelder-Mead",
         callback=stop,
