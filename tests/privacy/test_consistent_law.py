@@ -310,3 +310,33 @@ def test_no_count_without_noise_is_drawn():
     with pytest.raises(dx.errors.NotCertified):
         plan.measured.drawn(np.zeros(len(plan.scales)), None)
     assert NOBODY == -1
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.02, 50.0, 66.0, 99.0])
+@pytest.mark.parametrize("cells", [2, 3, 8])
+def test_cells_alone_are_drawn_at_all_scales(scale, cells):
+    """Counts that nobody makes have no weight of their own: their tables once ended where nothing was known of them."""
+    family = family_of(nest_of(np.eye(cells, dtype=np.int64)), [scale] * cells)
+    family.prepare()
+    z = family.draw()
+    assert z[0] == 0
+    assert np.abs(z).max() < 200 * max(scale, 1)
+
+
+def test_a_row_of_which_nothing_is_known_decides_nothing():
+    """Noise that is hardly ever there: at s = 1 all products vanish in floats."""
+    leaf = kind(0.01)
+    node = kind(0.01, (leaf, leaf))
+    family = Family(3, [consistent.Split(node, node, *(np.array([k]) for k in range(3)))])
+    words = np.array([0, 1 << 20, 1 << 52, (1 << 53) - 1], dtype=np.uint64)
+    _, decided = family._pair(node, node)._by_floats(np.ones(4, dtype=np.int64), words)
+    assert not decided.any()
+    found = [family._pair(node, node)._by_whole_numbers(1, int(w), Stream(1)) for w in words]
+    assert found[0] == 0
+    assert found[-1] == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.03, 0.02, 600, 3000, 1e5])
+def test_plans_of_strict_and_of_loose_policies_can_be_carried_out(epsilon):
+    plan = dx.plan(np.eye(4, dtype=int), dx.metrics.constant(4, epsilon))
+    assert dx.laplace(plan, [3, 4, 5, 6]).shape == (4,)

@@ -164,6 +164,8 @@ class Consistent(Way):
         if not all(s > 0 for s in scales) or any(block.unit != 1 for block in counted.blocks):
             raise refuse("consistent noise is that of counts, none of them without noise", "measured")
         self._estimator = Estimator(asked.blocks, counted.blocks, universe, list(scales))
+        if sum(block.rows for part in self._estimator.components for block in part.counted) != counted.rows:
+            raise refuse("counts what is the same for all records", "measured")
 
     @cached_property
     def _parts(self) -> list[tuple[Nesting, list[dict[int, int]], list[int]]]:

@@ -7,6 +7,7 @@ of these scales, the same cost, certificate and entry in a ledger (the K-norm me
 B counts every cell by itself, so the norm is one.  Each question is a sum of noisy cells: whole, and all agree.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +22,7 @@ from dxprivacy.mechanisms.laplace.laws import Agreeing, Laplace
 from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.noise.consistent import Family, family_of
+from dxprivacy.mechanisms.noise.counts_in_counts import TooCoarse
 from dxprivacy.mechanisms.noise.system import Noise
 from dxprivacy.model.nest import Nest, nest_of
 from dxprivacy.model.recipes import Law
@@ -30,6 +32,7 @@ from dxprivacy.questions.asked import Stack
 
 MOST_CELLS = 1_500
 WIDEST = 100.0  # scale of a cell's noise: its tables have a hundred times as many places
+_LEAST = 1e-300  # of a scale: less is none
 _ROOM = 1 << 62
 
 
@@ -47,11 +50,15 @@ class Consistent(Measured):
 
     @cached_property
     def parts(self) -> "tuple[_Part, ...]":
-        """The attributes that rows connect, each with its nest."""
-        return tuple(_Part.of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
+        """The attributes that rows connect, each with its nest; every counted row is in one."""
+        found = tuple(_Part.of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
+        if sum(len(part.counted) for part in found) != self.workload.rows:
+            raise NotCertified("consistent noise is for counts that tell records apart: the number of all is public")
+        return found
 
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
         """Of sums over cells; rows that are the same for all records have none."""
+        _require_noise(scales)
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
         for part in self.parts:
             known: dict[tuple[float, int, int], Law] = {}
@@ -83,12 +90,17 @@ class Consistent(Measured):
     def prepare(self, scales: Sequence[float]) -> None:
         """Make the tables that noise is drawn from, before anything is spent."""
         for family in self._families(tuple(scales)):
-            family.prepare()
+            try:
+                family.prepare()
+            except TooCoarse:
+                raise NotCertified(
+                    "consistent noise is too wide, or too rare, for its tables",
+                    hints=[('method="matrix"', "independent noise, of any scale")],
+                ) from None
 
     def _families(self, scales: tuple[float, ...]) -> list[Family]:
         if self._drawn is None or self._drawn[0] != scales:
-            if not all(s > 0 for s in scales):
-                raise NotCertified("consistent noise leaves no count without noise", hints=['method="optimal"'])
+            _require_noise(scales)
             mine = [[scales[k] for k in part.counted.tolist()] for part in self.parts]
             if any(max(part.of_cells(own)) > WIDEST for part, own in zip(self.parts, mine, strict=True)):
                 raise NotCertified(
@@ -98,6 +110,11 @@ class Consistent(Measured):
             families = [family_of(part.nest, own) for part, own in zip(self.parts, mine, strict=True)]
             self._drawn = (scales, families)
         return self._drawn[1]
+
+
+def _require_noise(scales: Sequence[float]) -> None:
+    if not all(_LEAST < s < math.inf for s in scales):
+        raise NotCertified("consistent noise leaves no count without noise", hints=['method="optimal"'])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +132,9 @@ class _Part:
         asked = [whole.asked.blocks[b] for b in part.asked]
         counted = [whole.workload.blocks[b] for b in part.counted]
         cells = representatives([*asked, *counted], part.axes)
-        if not counted or len(cells) > MOST_CELLS:
+        if not counted:
+            raise NotCertified("counts nothing of what is asked", hints=['method="optimal"'])
+        if len(cells) > MOST_CELLS:
             raise NotCertified("too many cells for consistent noise", hints=['method="optimal"'])
         rows = np.vstack([b.columns(cells) for b in counted])
         nest = nest_of(rows)

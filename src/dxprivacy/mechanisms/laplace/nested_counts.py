@@ -28,6 +28,7 @@ from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
 
 _ROOM = 0.99  # what is repaired afterwards may be a little wider
+_HARDLY_ANY = 60.0  # what two values may show: then noise is not 0 once in e^30
 _MOST_PAIRED = 400  # cells whose pairs are looked at one by one, and whose order is looked for
 
 
@@ -90,6 +91,8 @@ def _nested(
     watch: Watch,
 ) -> Nested:
     order, reach, limit = _order(gram, part, cells, metric, share, spent)
+    if limit > _HARDLY_ANY:
+        raise NotCertified("there is hardly any noise to save", hints=[('method="optimal"', "counts what was asked")])
     found = consistent(Ordered(gram[np.ix_(order, order)], reach, limit), watch)
     if found is None:
         raise NotCertified(

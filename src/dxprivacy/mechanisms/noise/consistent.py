@@ -40,6 +40,7 @@ BITS, TAIL = 200, 72
 _UNIT = 2.0**-53
 _FLOAT_BITS, _MORE_BITS = 53, 128
 _AT_ONCE = 1 << 21  # weights in one array
+_KNOWN = 0.5  # of T
 _HARDLY = 86  # bits of the probability that a choice is left open by the tables that are made beforehand
 _COARSE = 4  # times that the precision is doubled before tables are made at all
 
@@ -148,7 +149,7 @@ class _Pair:
         left, right = (np.array([x / one for x in t.low]) for t in (f, g))
         far = f.end + sums.end  # as far from 0 as the right part can be
         beside = np.concatenate([right, np.zeros(max(far - g.end, 0))])[: far + 1]
-        open_ = [float(min((high - low + 2) / max(low, 1), 1.0)) for low, high in zip(sums.low, sums.high, strict=True)]
+        open_ = [float(min((high - low + 4) / max(low, 1), 1.0)) for low, high in zip(sums.low, sums.high, strict=True)]
         both = np.concatenate([left[:0:-1], left])
         return _Rows(both, np.concatenate([beside[:0:-1], beside]), np.array(open_))
 
@@ -181,6 +182,7 @@ class _Pair:
         below = np.where(inside > 0, sums[at, inside - 1], 0.0)
         apart = total * ((2 * count + 32) * _UNIT + 2.1 * rows.open[near])
         decided = (aim - below >= apart) & (sums[at, inside] - aim >= apart) & (size <= far)
+        decided &= rows.open[near] < _KNOWN  # a row of which nothing is known decides nothing
         return inside - count // 2, decided
 
     def _by_whole_numbers(self, size: int, uniform: int, entropy: Entropy) -> int:
