@@ -32,7 +32,7 @@ def test_intervals_hold_for_every_sum_of_cells_of_small_nests(seed):
 SETTINGS = [
     ("all alike", 12, lambda n: dx.metrics.constant(n, 0.7)),
     ("within 3", 14, lambda n: dx.metrics.blowfish(np.arange(n)[:, None], epsilon=1.0, within=3)),
-    ("many", 40, lambda n: dx.metrics.constant(n, 2.0)),
+    ("many", 24, lambda n: dx.metrics.constant(n, 2.0)),
 ]
 
 
