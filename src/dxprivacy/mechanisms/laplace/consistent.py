@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -107,9 +107,29 @@ class Consistent(Measured):
                     f"consistent noise of a scale of more than {WIDEST:,.0f} needs tables that are too long",
                     hints=[('method="matrix"', "independent noise, of any scale")],
                 )
-            families = [family_of(part.nest, own) for part, own in zip(self.parts, mine, strict=True)]
+            families = [_family(_Law(part.nest, tuple(own))) for part, own in zip(self.parts, mine, strict=True)]
             self._drawn = (scales, families)
         return self._drawn[1]
+
+
+class _Law:
+    """A nest and its scales, equal to any that has the same law."""
+
+    def __init__(self, nest: Nest, scales: tuple[float, ...]) -> None:
+        self.nest, self.scales = nest, scales
+        self._key = (nest.row.tobytes(), nest.divided.tobytes(), scales)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Law) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=16)
+def _family(law: _Law) -> Family:
+    """Tables depend on the law alone: the same question again finds them made."""
+    return family_of(law.nest, law.scales)
 
 
 def _require_noise(scales: Sequence[float]) -> None:
