@@ -376,11 +376,11 @@ def test_a_job_that_is_cancelled_on_the_cluster(session):
     thread = threading.Thread(target=count)
     thread.start()
     tracker = session.sparkContext.statusTracker()
-    end = time.monotonic() + 30
-    while not tracker.getActiveStageIds() and time.monotonic() < end:
-        time.sleep(0.1)
-    session.sparkContext.cancelAllJobs()
-    thread.join(timeout=60)
+    end = time.monotonic() + 240
+    while thread.is_alive() and time.monotonic() < end:
+        if tracker.getActiveStageIds():  # again: on a busy machine one word may come between two of its stages
+            session.sparkContext.cancelAllJobs()
+        thread.join(timeout=0.2)
     (error,) = caught
     assert "cancelled on the cluster" in error.what
 
