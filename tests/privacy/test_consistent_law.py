@@ -346,3 +346,10 @@ def test_a_row_of_which_nothing_is_known_decides_nothing():
 def test_plans_of_strict_and_of_loose_policies_can_be_carried_out(epsilon):
     plan = dx.plan(np.eye(4, dtype=int), dx.metrics.constant(4, epsilon))
     assert dx.laplace(plan, [3, 4, 5, 6]).shape == (4,)
+
+
+@pytest.mark.parametrize("scale", [0.0, 5e-324, math.inf, math.nan])
+def test_scales_that_are_none_are_refused_before_errors_are_worked_out(scale):
+    plan = dx.plan(np.eye(4, dtype=int), dx.metrics.constant(4, 1), method="consistent")
+    with pytest.raises(dx.errors.NotCertified):
+        plan.measured.laws([scale] * len(plan.scales))
