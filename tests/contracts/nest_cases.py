@@ -1,6 +1,7 @@
 """Small nests with random scales, and the law of their noise by enumeration."""
 
 import itertools
+from fractions import Fraction as F
 
 import numpy as np
 
@@ -45,6 +46,18 @@ def law(rows: np.ndarray, scales: np.ndarray, reach: int) -> tuple[np.ndarray, n
     logs = -(np.abs(z @ rows.T) / scales).sum(axis=1)
     p = np.exp(logs - logs.max())
     return z, p / p.sum()
+
+
+def chance(family, tables, counts: dict[int, int]) -> tuple[F, F]:
+    """The probability of all counts of a nest, by its choices, between two fractions."""
+    low = high = F(1)
+    for split in family.splits:
+        f, g, t = tables.of(split.left), tables.of(split.right), tables.sums(split.left, split.right)
+        for k in range(len(split.whole)):
+            s, a, b = (abs(counts[int(x[k])]) for x in (split.whole, split.first, split.second))
+            low *= F(f.low[a] * g.low[b], t.high[s] << tables.bits)
+            high *= F(f.high[a] * g.high[b], t.low[s] << tables.bits)
+    return low, high
 
 
 def foreseen(family, by: int, step: int = 0) -> np.ndarray:

@@ -10,10 +10,11 @@ import pytest
 from scipy import stats
 
 import dxprivacy as dx
-from contracts.nest_cases import chain_rows, halved_rows, law, random_rows
+from contracts.nest_cases import chain_rows, chance, halved_rows, law, random_rows
 from dxprivacy.mechanisms.noise import consistent
 from dxprivacy.mechanisms.noise.consistent import Family, family_of
-from dxprivacy.mechanisms.noise.counts_in_counts import RHO_BITS, Kind, Messages, _convolved
+from dxprivacy.mechanisms.noise.counts_in_counts import Kind, Messages, _convolved
+from dxprivacy.mechanisms.noise.equal_counts import RHO_BITS
 from dxprivacy.model.nest import NOBODY, nest_of
 
 TINY = {"bits": 24, "tail": 2}
@@ -122,20 +123,13 @@ def _neighbours(seed):
     family = family_of(nest, scales.tolist())
     tables = family._tables[0]
 
-    def chance(z):
-        low = high = F(1)
+    def of(z):
         counts = dict(zip(nest.ends.tolist(), z, strict=True))
         for whole, left, right in nest.divided[::-1].tolist():
             counts[whole] = counts[left] + counts[right]
-        for split in family.splits:
-            f, g, t = tables.of(split.left), tables.of(split.right), tables.sums(split.left, split.right)
-            for k in range(len(split.whole)):
-                s, a, b = (abs(counts[int(x[k])]) for x in (split.whole, split.first, split.second))
-                low *= F(f.low[a] * g.low[b], t.high[s] << tables.bits)
-                high *= F(f.high[a] * g.high[b], t.low[s] << tables.bits)
-        return low, high
+        return chance(family, tables, counts)
 
-    known = {z: chance(z) for z in map(tuple, law(rows, scales, reach)[0].tolist())}
+    known = {z: of(z) for z in map(tuple, law(rows, scales, reach)[0].tolist())}
     mpmath.mp.prec = 200
     costs = {
         (i, j): mpmath.fsum(

@@ -4,6 +4,9 @@ Rows of noughts and ones over some cells are nested if of every two of them one 
 in common.  Then each is the sum of those just inside it, and all together are a tree, with everything at its root and
 single cells at its ends.  The tree is kept as divisions in two: a count of more parts is divided into two halves of
 them, which nobody counts.  That changes nothing about the law of the counts, which does not ask how parts are summed.
+
+A count may also be divided in several ways that do not mind one another: in a star, each count of a margin is the sum
+of a group of cells in every table that has the margin's attribute (docs/theorems.md).
 """
 
 from collections.abc import Sequence
@@ -21,6 +24,7 @@ class Nest:
     """Counts by number, everything first: the row of each, its cell if it is one, and which are divided into which two.
 
     A count stands before its parts; `divided` has a line for each division: the whole, its left and its right part.
+    In a star counts have several divisions, and nothing is a cell of everything.
     """
 
     row: Ints
@@ -64,7 +68,21 @@ def nest_of(rows: Ints) -> Nest | None:
     covered = np.array([sum(int(sizes[k]) for k in some) for some in parts])
     if (covered != np.append(np.where(single, 0, sizes), inside.shape[1])).any():
         return None  # a cell that no row counts by itself
-    return _in_halves(parts, np.where(single, first, NOBODY))
+    return _in_halves([[some] if some else [] for some in parts], np.where(single, first, NOBODY))
+
+
+def star_of(margin: Ints, tables: Sequence[Ints]) -> Nest:
+    """The nest of a margin's rows: row k of a table has the rows whose sum is row k of the margin.
+
+    >>> star_of(np.array([0, 1]), [np.array([[2, 3], [4, 5]]), np.array([[6, 7], [8, 9]])]).divided[:3].tolist()
+    [[0, 1, 2], [1, 3, 4], [1, 5, 6]]
+    """
+    rows = len(margin) + sum(table.size for table in tables)
+    parts: list[list[Sequence[int]]] = [[] for _ in range(rows + 1)]
+    for k, row in enumerate(margin.tolist()):
+        parts[row] = [table[k].tolist() for table in tables]
+    parts[rows] = [margin.tolist()]
+    return _in_halves(parts, np.full(rows, NOBODY))
 
 
 def _sets(rows: Ints) -> Bools | None:
@@ -93,10 +111,11 @@ def _parents(inside: Bools) -> list[int] | None:
     return out
 
 
-def _in_halves(parts: Sequence[Sequence[int]], cell: Ints) -> Nest:
-    """The tree of the rows, with counts that nobody makes where one has more than two parts."""
+def _in_halves(parts: Sequence[Sequence[Sequence[int]]], cell: Ints) -> Nest:
+    """The tree of the rows, each with the ways in which it is divided; with counts that nobody makes where a way has
+    more than two parts."""
     row, cells, divided = [NOBODY], [NOBODY], []
-    waiting: list[tuple[int, Sequence[int]]] = [(0, parts[-1])]
+    waiting: list[tuple[int, Sequence[int]]] = [(0, inner) for inner in parts[-1]]
     for number, inner in waiting:
         halves = (inner[: (len(inner) + 1) // 2], inner[(len(inner) + 1) // 2 :])
         ends = []
@@ -105,8 +124,6 @@ def _in_halves(parts: Sequence[Sequence[int]], cell: Ints) -> Nest:
             alone = len(half) == 1
             row.append(half[0] if alone else NOBODY)
             cells.append(int(cell[half[0]]) if alone else NOBODY)
-            below = parts[half[0]] if alone else half
-            if below:
-                waiting.append((ends[-1], below))
+            waiting += [(ends[-1], below) for below in (parts[half[0]] if alone else [half])]
         divided.append((number, *ends))
     return Nest(np.array(row), np.array(cells), np.array(divided, dtype=np.int64).reshape(-1, 3))

@@ -11,17 +11,19 @@ from typing import Any
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import workload_digest
-from dxprivacy.verify.consistent import Part as Nesting
 from dxprivacy.verify.consistent import check_sums, covariances, nested
-from dxprivacy.verify.least_squares import Estimator
-from dxprivacy.verify.noise import Agreeing, Blend, Laplace, Law, variance
+from dxprivacy.verify.least_squares import Component, Estimator
+from dxprivacy.verify.noise import Agreeing, Blend, Combined, Laplace, Law, variance
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.reconstructed import WayBack
+from dxprivacy.verify.stars import Stars
+from dxprivacy.verify.tables import as_tables
 from dxprivacy.verify.universe import Universe
 
 Row = int | float | Fraction
 _MOST_CELLS = 1 << 16
+_DECIMALS = 9  # of an estimate that is not whole
 
 
 class Way(ABC):
@@ -151,11 +153,9 @@ class Reconstructed(LeastSquares):
 
 
 class Consistent(Way):
-    """Sums of nested counts whose noise agrees."""
+    """Sums of nested counts whose noise agrees, and means of tables that share margins."""
 
-    words = "sums of nested counts whose noise agrees"
-    note = "answers are sums of noisy counts that agree with one another: they are whole, and add up"
-    exact = False  # errors come from floats; values are whole
+    exact = False  # errors come from floats
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
         super().__init__(asked, counted, universe, scales, edition)
@@ -167,51 +167,100 @@ class Consistent(Way):
         if sum(block.rows for part in self._estimator.components for block in part.counted) != counted.rows:
             raise refuse("counts what is the same for all records", "measured")
 
+    @property
+    def rounded(self) -> bool:  # type: ignore[override]
+        """Means are; sums are whole."""
+        return any(isinstance(part, _Starred) for part in self._parts)
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return "from tables that share margins" if self.rounded else "sums of nested counts whose noise agrees"
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        if self.rounded:
+            return "answers are worked out together from noisy tables that share margins: they agree, and are not whole"
+        return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
+
     @cached_property
-    def _parts(self) -> list[tuple[Nesting, list[dict[int, int]], list[int]]]:
-        """Each component: its nest; what asked rows have at each cell; which rows are asked."""
-        out = []
+    def _parts(self) -> "list[_Nested | _Starred]":
+        out: list[_Nested | _Starred] = []
         for part in self._estimator.components:
-            cells = [values for values in part.cells() if values is not None]  # nobody is absent: n is public
-            sets: dict[int, set[int]] = {}
-            wanted: list[dict[int, int]] = []
-            for k, values in enumerate(cells):
-                for block in part.counted:
-                    for row, x in block.column(values).items():
-                        if x not in (0, 1):
-                            raise refuse("consistent noise is that of counts", "measured")
-                        if x:
-                            sets.setdefault(row, set()).add(k)
-                wanted.append({row: x for block in part.asked for row, x in block.column(values).items() if x})
-            counted = sum(block.rows for block in part.counted)
-            if len(sets) != counted:
-                raise refuse("counts nobody", "measured")
-            top = nested({row: frozenset(some) for row, some in sets.items()}, len(cells))
-            asked = [row for block in part.asked for row in range(block.first, block.first + block.rows)]
-            out.append((top, wanted, asked))
+            tables = None
+            if len(part.firsts) > 1:
+                tables = as_tables(part.asked, part.counted, part.firsts, self.scales, private=False)
+            out.append(_Nested(part, self.scales) if tables is None else _Starred(Stars(tables, self.scales)))
         return out
 
     def laws(self) -> list[Law]:
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
-        for top, wanted, asked in self._parts:
-            together = covariances(top, {row: 1 / s for row, s in enumerate(self.scales)})
-            known: dict[tuple[int, ...], Law] = {}
-            for row in asked:
-                numbers = tuple(column.get(row, 0) for column in wanted)
-                if numbers not in known:
-                    step = math.gcd(*(x - numbers[0] for x in numbers))
-                    span = max(numbers) - min(numbers)
-                    known[numbers] = Agreeing(_spread(numbers, together), step, span) if step else Laplace(0.0)
-                out[row] = known[numbers]
+        for part in self._parts:
+            for row, law in part.laws().items():
+                out[row] = law
         return out
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
         out: list[Row] = [self._estimator.first.get(row, 0) * records for row in range(self.asked.rows)]
-        for top, wanted, asked in self._parts:
-            cells = check_sums(top, dict(enumerate(noisy)), records)
-            for row in asked:
-                out[row] = sum(column.get(row, 0) * z for column, z in zip(wanted, cells, strict=True))
+        for part in self._parts:
+            for row, value in part.rows(noisy, records).items():
+                out[row] = value
         return out
+
+
+class _Starred:
+    """A component of tables that share margins."""
+
+    def __init__(self, stars: Stars) -> None:
+        self._stars = stars
+
+    def laws(self) -> dict[int, Law]:
+        return {row: Combined(v) for row, v in self._stars.variances(()).items()}
+
+    def rows(self, noisy: Sequence[int], records: int) -> dict[int, Row]:
+        self._stars.check_sums(noisy, records)
+        return {row: round(x, _DECIMALS) for row, x in self._stars.estimates((), noisy, records).items()}
+
+
+class _Nested:
+    """A component of nested counts: its nest; what asked rows have at each cell; which rows are asked."""
+
+    def __init__(self, part: Component, scales: Sequence[float]) -> None:
+        self._scales = scales
+        cells = [values for values in part.cells() if values is not None]  # nobody is absent: n is public
+        sets: dict[int, set[int]] = {}
+        self._wanted: list[dict[int, int]] = []
+        for k, values in enumerate(cells):
+            for block in part.counted:
+                for row, x in block.column(values).items():
+                    if x not in (0, 1):
+                        raise refuse("consistent noise is that of counts", "measured")
+                    if x:
+                        sets.setdefault(row, set()).add(k)
+            self._wanted.append({row: x for block in part.asked for row, x in block.column(values).items() if x})
+        if len(sets) != sum(block.rows for block in part.counted):
+            raise refuse("counts nobody", "measured")
+        self._top = nested({row: frozenset(some) for row, some in sets.items()}, len(cells))
+        self._asked = [row for block in part.asked for row in range(block.first, block.first + block.rows)]
+
+    def laws(self) -> dict[int, Law]:
+        out: dict[int, Law] = {}
+        together = covariances(self._top, {row: 1 / s for row, s in enumerate(self._scales)})
+        known: dict[tuple[int, ...], Law] = {}
+        for row in self._asked:
+            numbers = tuple(column.get(row, 0) for column in self._wanted)
+            if numbers not in known:
+                step = math.gcd(*(x - numbers[0] for x in numbers))
+                span = max(numbers) - min(numbers)
+                known[numbers] = Agreeing(_spread(numbers, together), step, span) if step else Laplace(0.0)
+            out[row] = known[numbers]
+        return out
+
+    def rows(self, noisy: Sequence[int], records: int) -> dict[int, Row]:
+        cells = check_sums(self._top, dict(enumerate(noisy)), records)
+        return {
+            row: sum(column.get(row, 0) * z for column, z in zip(self._wanted, cells, strict=True))
+            for row in self._asked
+        }
 
 
 def _spread(numbers: tuple[int, ...], together: Any) -> float:

@@ -134,6 +134,23 @@ class Agreeing:
         return max(math.ceil(reach * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1)
 
 
+@dataclass(frozen=True)
+class Combined:
+    """A mean of counts whose noise agrees, told by its variance: a Laplace law that is cut off, and half a step."""
+
+    variance: float
+
+    @property
+    def mean_absolute(self) -> float:
+        """As of a normal law."""
+        return math.sqrt(2 * self.variance / math.pi)
+
+    def widths(self, coverage: Fraction) -> list[Fraction]:
+        """(ln(1 / (1 - coverage)) / sqrt 2 + 0.055) sqrt(variance + 1/12) + 1/2."""
+        reach = -math.log(1 - float(coverage)) / math.sqrt(2) + 0.055
+        return [Fraction(reach * math.sqrt(self.variance + 1 / 12) + 0.5)]
+
+
 def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:
     """Root mean square and mean absolute error; and the 95 % half-widths that may be stated."""
     r = answer.recipe

@@ -73,12 +73,12 @@ class Tables:
         """Per component: what is known of it, and the tables that tell it with their weights."""
         informs: dict[Attributes, list[tuple[TableOf, float, bool]]] = {}
         for table in self.counted:
-            v = noises[next(iter(table.rows.values()))]
             whole = tuple(a for a in table.attributes if a not in table.halved)
             size = self._size(whole)
             for rest in _parts(whole):
                 s = tuple(sorted(rest + table.halved))
-                if s or self.private:
+                v = self._noise(table, s, noises)
+                if (s or self.private) and v < math.inf:
                     informs.setdefault(s, []).append((table, 1 / size if v == 0 else 1 / (v * size), v == 0))
         needed = {s for table in self.asked for s in self._parts(table.attributes)}
         if needed - informs.keys():
@@ -89,6 +89,10 @@ class Tables:
             sources = sure or [(t, w) for t, w, _ in informs[s]]
             out[s] = (math.inf if sure else math.fsum(w for _, w in sources), sources)
         return out
+
+    def _noise(self, table: TableOf, s: Attributes, noises: Sequence[float]) -> float:  # noqa: ARG002
+        """The variance of a table's noise in a component; infinite where it tells nothing of its own."""
+        return noises[next(iter(table.rows.values()))]
 
     def _component(self, table: TableOf, s: Attributes, noisy: Sequence[int]) -> Cells:
         """What a table says about the component of s: summed over the rest, without means along s."""

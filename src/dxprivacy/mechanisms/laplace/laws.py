@@ -95,6 +95,26 @@ class Agreeing:
         return Fraction(self.step * max(math.ceil(reach * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1))
 
 
+@dataclass(frozen=True)
+class Combined:
+    """A mean of counts whose noise agrees within each star (docs/theorems.md): no factor is above 1.
+
+    As wide as sums of such counts; between whole steps anything may happen, so half a step more.
+    """
+
+    variance: float
+
+    @property
+    def mean_absolute(self) -> float:
+        """As of a normal law."""
+        return math.sqrt(self.variance * 2 / math.pi)
+
+    def half_width(self, coverage: float = COVERAGE) -> Fraction:
+        """A Laplace law that is cut off, and half a step."""
+        reach = -math.log(1 - coverage) / math.sqrt(2) + _CUT_OFF
+        return Fraction(reach * math.sqrt(self.variance + 1 / 12) + 0.5)
+
+
 _CUT_OFF = 0.055  # standard deviations that a Laplace law that is cut off reaches farther, at 95 % or more
 
 

@@ -17,17 +17,16 @@ import numpy as np
 from dxprivacy.accounting.costs import Cost
 from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.exact.arrays import Bools, Floats, Ints
-from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart, classes_of, everybody, pairs_between
+from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart, classes_of, everybody
 from dxprivacy.mechanisms.laplace.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
 from dxprivacy.mechanisms.laplace.least_squares import Component, LeastSquares, components, tables_of
+from dxprivacy.mechanisms.laplace.table_budgets import budgets_of_tables, sharing_a_budget
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.other import WithAbsent, present
-from dxprivacy.metrics.simple import Constant
+from dxprivacy.metrics.other import present
 from dxprivacy.model.blocks import AlongAxis, Block, OneHot
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.strategies import Effort, Problem, choose
 from dxprivacy.optimise.strategies.limits import limit, unbiased_limit
-from dxprivacy.optimise.tables import Budgets
 from dxprivacy.optimise.tables import choose as choose_tables
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
@@ -92,7 +91,7 @@ def propose(
     if not parts:
         return None
     if len(parts) > 1 and present(metric).axes is None:
-        parts = [_together(parts)]
+        parts = [sharing_a_budget(parts)]
     found = []
     for part in parts:
         task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
@@ -109,12 +108,6 @@ def propose(
     if not len(scales) and constant:
         return None
     return Strategy(LeastSquares(workload, Stack(questions)), scales, _about(found))
-
-
-def _together(parts: Sequence[Component]) -> Component:
-    """Components whose budget is one."""
-    axes = sorted(a for part in parts for a in part.axes)
-    return Component(tuple(axes), tuple(sorted({b for part in parts for b in part.asked})), ())
 
 
 def _about(found: Sequence[Counted]) -> str:
@@ -246,7 +239,7 @@ class _Part:
             return None
         classes = [classes_of(blocks, axis) for axis in axes]
         sizes = [int(c.max()) + 1 for c in classes]
-        found = self._budgets(classes)
+        found = budgets_of_tables(self.workload.universe, axes, classes, self.metric, self.share, self.spent)
         if found is None:
             return None
         budgets, even = found
@@ -272,32 +265,6 @@ class _Part:
         words = f"{len(questions)} weighted tables"
         least = chosen.limit if even else None  # where values are not equally far apart, others may be better
         return Counted(tuple(questions), np.array(scales), words, chosen.total, least)
-
-    def _budgets(self, classes: Sequence[Ints]) -> tuple[Budgets, bool] | None:
-        """What tables over the component's attributes may cost; and whether values are equally far from one another.
-
-        None where distances are neither a sum over attributes nor the same for all records.  Where one budget is for
-        all, what was spent before is left to the certificate.
-        """
-        base, share = present(self.metric), float(self.share)
-        presence = share * float(self.metric.radius) if isinstance(self.metric, WithAbsent) else math.inf
-        if isinstance(base, Constant) and len(self.workload.universe.attributes) > 1:
-            together = min(share * float(base.epsilon), 2 * presence)
-            if not 0 < together < math.inf:
-                return None
-            return Budgets((math.inf,) * len(classes), together, presence), self.spent is None
-        if base.axes is None and len(self.workload.universe.attributes) > 1:
-            return None
-        budgets, even = [], self.spent is None
-        for axis, c in zip(self.part.axes, classes, strict=True):
-            pairs = pairs_between([axis], [c], self.metric, self.share, self.spent)
-            if pairs is None:
-                return None
-            here = pairs[1] <= int(c.max())  # without those who are absent
-            budgets.append(float(pairs[2][here].min(initial=math.inf)))
-            alone = base if base.axes is None else base.axes[axis]
-            even = even and isinstance(alone, Constant)
-        return Budgets(tuple(budgets), presence=presence), even
 
 
 def _is_whole(rows: Floats) -> Bools:

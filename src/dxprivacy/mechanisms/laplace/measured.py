@@ -29,7 +29,7 @@ class Measured(ABC):
 
     as_asked: ClassVar[bool] = False  # whether what is counted is what was asked for
     how: ClassVar[str]
-    note: ClassVar[str]  # what a reader of the answers must know
+    note: str  # what a reader of the answers must know
 
     def __init__(self, asked: Workload, questions: Stack) -> None:
         self.asked, self.questions = asked, questions

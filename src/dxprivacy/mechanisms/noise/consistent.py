@@ -30,13 +30,15 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.noise.counts_in_counts import RHO_BITS, Enclosed, Kind, Messages, TooCoarse
+from dxprivacy.mechanisms.noise.counts_in_counts import Enclosed, Kind, Messages, TooCoarse
+from dxprivacy.mechanisms.noise.equal_counts import RHO_BITS
 from dxprivacy.mechanisms.noise.exact_exp import exp_bounds
 from dxprivacy.model.nest import NOBODY, Nest
 
 Entropy = Callable[[int], bytes]
 
-BITS, TAIL = 200, 72
+BITS, TAIL = 200, 120
+_FLOAT_TAIL = 72  # bits below the largest weight where rows of floats end: what lies behind them is left open
 _UNIT = 2.0**-53
 _FLOAT_BITS, _MORE_BITS = 53, 128
 _AT_ONCE = 1 << 21  # weights in one array
@@ -144,12 +146,15 @@ class _Pair:
         return _COARSE - 1
 
     def _rows(self, tables: Messages) -> _Rows:
-        f, g, sums = tables.of(self.left), tables.of(self.right), tables.sums(self.left, self.right)
+        g, sums = tables.of(self.right), tables.sums(self.left, self.right)
+        f = tables.of(self.left).within(_FLOAT_TAIL)
         one = 1 << tables.bits
         left, right = (np.array([x / one for x in t.low]) for t in (f, g))
         far = f.end + sums.end  # as far from 0 as the right part can be
         beside = np.concatenate([right, np.zeros(max(far - g.end, 0))])[: far + 1]
-        open_ = [float(min((high - low + 4) / max(low, 1), 1.0)) for low, high in zip(sums.low, sums.high, strict=True)]
+        around = zip(sums.low, sums.high, f.behind(g, sums.end + 1), strict=False)
+        known = [float(min((b - a + 4 + (x >> tables.bits)) / max(a, 1), 1.0)) for a, b, x in around]
+        open_ = known + [1.0] * (sums.end + 1 - len(known))
         both = np.concatenate([left[:0:-1], left])
         return _Rows(both, np.concatenate([beside[:0:-1], beside]), np.array(open_))
 
@@ -234,16 +239,18 @@ def family_of(nest: Nest, scales: Sequence[float]) -> Family:
     Then a step of a count costs -ln(rho) <= 1/scale, which is what was certified.
     """
     known: dict[tuple[object, ...], Kind] = {}
-    parts = {int(whole): (int(left), int(right)) for whole, left, right in nest.divided.tolist()}
+    parts: dict[int, list[tuple[int, int]]] = {}
+    for whole, left, right in nest.divided.tolist():
+        parts.setdefault(whole, []).append((left, right))
     rhos = {scale: _rho(scale) for scale in set(scales)}
     kinds: list[Kind] = [Kind(0)] * nest.size
     for k in range(nest.size - 1, -1, -1):
         rho = 1 << RHO_BITS if nest.row[k] == NOBODY else rhos[scales[int(nest.row[k])]]
-        halves = (tuple(kinds[part] for part in parts[k]),) if k in parts else ()
-        kinds[k] = known.setdefault((rho, halves), Kind(rho, halves))  # type: ignore[arg-type]
+        halves = tuple((kinds[left], kinds[right]) for left, right in parts.get(k, ()))
+        kinds[k] = known.setdefault((rho, halves), Kind(rho, halves))
     depth = [0] * nest.size
     together: dict[tuple[int, Kind, Kind], list[tuple[int, int, int]]] = {}
-    for whole, (left, right) in parts.items():
+    for whole, left, right in nest.divided.tolist():
         depth[left] = depth[right] = depth[whole] + 1
         together.setdefault((depth[whole], kinds[left], kinds[right]), []).append((whole, left, right))
     splits = []

@@ -13,13 +13,16 @@ Invariant: `low[s] <= c f(s) <= high[s]`, with one c for each count, all whole n
 `low` and up in `high`.  No float takes part.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from functools import cached_property
 from itertools import pairwise
+from math import log
 
-RHO_BITS = 128
+from dxprivacy.mechanisms.noise.equal_counts import MOST, RHO_BITS, equal_counts, log_weight
+
 _BYTE = 8
+_COARSELY = 64  # bits of a ratio
 _LONG = 128  # places from which decimals are faster
 _MOST_DIGITS = 4_000  # of one number: Python writes no longer ones
 
@@ -33,6 +36,23 @@ class Kind:
 
     rho: int
     halves: "tuple[tuple[Kind, Kind], ...]" = ()
+
+    @cached_property
+    def equal(self) -> tuple[int, int] | None:
+        """Of a sum of equal counts that nobody makes otherwise: their rho, and how many; None for any other."""
+        if not self.halves:
+            return self.rho, 1
+        if self.rho != 1 << RHO_BITS or len(self.halves) > 1:
+            return None
+        return together(*self.halves[0])
+
+
+def together(left: Kind, right: Kind) -> tuple[int, int] | None:
+    """The equal counts of both, where they are few."""
+    one, other = left.equal, right.equal
+    if one is None or other is None or one[0] != other[0] or one[1] + other[1] > MOST:
+        return None
+    return one[0], one[1] + other[1]
 
 
 class TooCoarse(Exception):
@@ -60,6 +80,12 @@ class Enclosed:
             raise TooCoarse
         return top, bottom
 
+    def within(self, bits: int) -> "Enclosed":
+        """As far as it is not below 2^-bits of f(0); two places at least."""
+        least = self.low[0] >> bits
+        end = next((k for k in range(2, len(self.low)) if self.low[k] < least), len(self.low))
+        return Enclosed(self.low[:end], self.high[:end], min(self.known, end - 1))
+
     def upto(self, end: int) -> "Enclosed":
         """The same with a longer table: nothing is known from below there."""
         more = end - self.end
@@ -71,17 +97,20 @@ class Enclosed:
             high.append(high[-1] * top // bottom + 1)
         return Enclosed(self.low + [0] * more, high, self.known)
 
-    def behind(self, other: "Enclosed") -> Callable[[int], int]:
-        """At most the sum over all l behind the end m of this table of its f(l) times other(s - l), as a function of s.
+    def behind(self, other: "Enclosed", size: int) -> list[int]:
+        """At most the sum over all l behind either end m of this table of its f(l) times other(s - l), for s < size.
 
         f(m + j) <= f(m) q^j, and H(t) = sum over j > 0 of q^j other(t - j) is q (other(t - 1) + H(t - 1)), t = s - m.
         """
         top, bottom = self.ratio
+        q = (top << _COARSELY) // bottom + 1  # at least: more digits of what is hardly anything help nobody
         m, n, last = self.end, other.end, self.high[-1]
-        sums = [other.beyond * top // bottom + 1]  # of t = -n, and of all before
-        for t in range(-n, n):
-            sums.append((other.high[abs(t)] + sums[-1]) * top // bottom + 1)
-        return lambda s: last * sums[max(s - m + n, 0)]
+        sums = [(other.beyond * q >> _COARSELY) + 1]  # of t = -n, and of all before
+        for x in (*other.high[:0:-1], *other.high[:-1]):
+            sums.append(((x + sums[-1]) * q >> _COARSELY) + 1)
+        above = [*[sums[0]] * (m - n), *sums[max(n - m, 0) :]]  # of s, as far as both tables reach, and of -s
+        below = [*sums[n - m :: -1], *[sums[0]] * size] if n > m else [sums[0]] * size
+        return [last * (a + b) for a, b in zip(above[:size], below, strict=False)]
 
     @property
     def beyond(self) -> int:
@@ -125,7 +154,9 @@ class Messages:
         key = (left, right)
         if key not in self._sums:
             f, g = self.of(left), self.of(right)
-            if not left.halves:
+            if together(left, right) is not None:
+                self._sums[key] = self._of_equals(left, right)
+            elif not left.halves:
                 self._sums[key] = self._beside_one(left.rho, f, g)
             elif not right.halves:
                 self._sums[key] = self._beside_one(right.rho, g, f)
@@ -134,8 +165,9 @@ class Messages:
         return self._sums[key]
 
     def _made(self, kind: Kind) -> Enclosed:
-        if not kind.halves:
-            return self._cut(self._powers(kind.rho, None))
+        if kind.equal is not None:
+            low, high = equal_counts(*kind.equal, self._units(kind), self._size(*kind.equal))
+            return self._cut(Enclosed(low, high, len(low) - 1))
         sums = [self.sums(*pair) for pair in kind.halves]
         size = min(len(s.low) for s in sums)
         f = self._powers(kind.rho, size)
@@ -159,10 +191,41 @@ class Messages:
             raise TooCoarse
         return Enclosed(whole.low[:end], whole.high[:end], end - 1)
 
-    def _powers(self, rho: int, size: int | None) -> Enclosed:
-        """rho^s in units of 2^-bits; as many as are asked for, or until they are below 2^-tail."""
+    def _units(self, kind: Kind) -> int:
+        """c of a table of equal counts is 2 to this: h(0) has `bits` then."""
+        return self.bits if kind.equal is None else self.bits - int(log_weight(*kind.equal, 0) / log(2))
+
+    def _size(self, rho: int, times: int) -> int:
+        """Places until h is below 2^-tail of h(0); which are left out is decided by the table itself."""
+        least = log_weight(rho, times, 0) - (self.tail + 1) * log(2)
+        end = 2
+        while log_weight(rho, times, end) > least:
+            end *= 2
+        start = end // 2
+        while end - start > 1:
+            middle = (start + end) // 2
+            start, end = (middle, end) if log_weight(rho, times, middle) > least else (start, middle)
+        return end + 1
+
+    def _of_equals(self, left: Kind, right: Kind) -> Enclosed:
+        """The closed form; from below without what lies behind either table, or was lost by rounding their entries.
+
+        Entries are at most 1 below c f: their products at most the sums of both tables below the true ones.
+        """
+        f, g, both = self.of(left), self.of(right), together(left, right)
+        if both is None:
+            raise TooCoarse
+        ends = f.end + g.end
+        low, high = equal_counts(*both, self._units(left) + self._units(right) - self.bits, ends + 1)
+        lost = 2 * (sum(f.high) + sum(g.high))
+        for one, other in ((f, g), (g, f)):
+            low = [x - (y >> self.bits) - 1 for x, y in zip(low, one.behind(other, ends + 1), strict=True)]
+        return Enclosed([max(x - (lost >> self.bits) - 1, 0) for x in low], high, ends)
+
+    def _powers(self, rho: int, size: int) -> Enclosed:
+        """rho^s in units of 2^-bits, as many as are asked for."""
         low, high = [1 << self.bits], [1 << self.bits]
-        while len(low) < size if size is not None else low[-1] >> (self.bits - self.tail) or len(low) < 2:
+        while len(low) < size:
             low.append(low[-1] * rho >> RHO_BITS)
             high.append((high[-1] * rho >> RHO_BITS) + 1)
         return Enclosed(low, high, len(low) - 1)
@@ -172,12 +235,12 @@ class Messages:
 
         `low` leaves out what lies behind the leaf's own table: nobody adds that up who looks into both.
         """
-        behind = leaf.behind(f)
+        behind = leaf.behind(f, leaf.end + f.end + 1)
         f = f.upto(leaf.end + f.end)
         end = f.end
         low = self._one_side(rho, f.low, 0, 0)
         high = self._one_side(rho, f.high, f.beyond, 1)
-        unseen = [(behind(s) + behind(-s) >> self.bits) + 1 for s in range(end + 1)]
+        unseen = [(x >> self.bits) + 1 for x in behind]
         return Enclosed(
             [max(low[end + s] + low[end - s] - f.low[s] - unseen[s], 0) for s in range(end + 1)],
             [high[end + s] + high[end - s] - f.high[s] for s in range(end + 1)],
@@ -197,9 +260,7 @@ class Messages:
         low = [x >> self.bits for x in _convolved(f.low, g.low)]
         high = _convolved(f.high, g.high)
         for one, other in ((f, g), (g, f)):
-            behind = one.behind(other)
-            for s in range(ends + 1):
-                high[s] += behind(s) + behind(-s)
+            high = [x + y for x, y in zip(high, one.behind(other, ends + 1), strict=True)]
         return Enclosed(low, [(x >> self.bits) + 1 for x in high], ends)
 
 

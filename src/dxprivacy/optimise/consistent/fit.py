@@ -10,7 +10,7 @@ wide; the total that is stated is that of the weights found, on the whole number
 rows and weights are rounded and certified by whoever uses them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -46,11 +46,15 @@ class Nested:
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """A workload's Gram matrix over cells in their order; cells at most `reach` apart may show `limit` in all."""
+    """A workload's Gram matrix over cells in their order; cells at most `reach` apart may show `limit` in all.
+
+    `borders` are those of ranges halved level by level, where it is not the order alone that tells how (`boxes`).
+    """
 
     gram: Floats
     reach: int
     limit: float
+    borders: "list[list[int]] | None" = None
 
     @property
     def cells(self) -> int:
@@ -172,8 +176,31 @@ def halvings(start: int, stop: int) -> list[list[int]]:
     return levels
 
 
+def boxes(sizes: Sequence[int]) -> tuple[Ints, list[list[int]]]:
+    """The cells of a grid, last attribute fastest, in an order in which boxes that are halved along their longest side
+    are ranges; and the borders of these ranges, level by level.
+
+    >>> order, borders = boxes((2, 3))
+    >>> order.tolist(), borders
+    ([0, 1, 3, 4, 2, 5], [[0, 6], [0, 4, 6], [0, 2, 4, 5, 6], [0, 1, 2, 3, 4, 5, 6]])
+    """
+    now = [np.arange(int(np.prod(sizes)), dtype=np.int64).reshape(sizes)]
+    borders = [[0, now[0].size]]
+    while any(box.size > 1 for box in now):
+        now = [half for box in now for half in _halves_of(box)]
+        borders.append(np.cumsum([0] + [box.size for box in now]).tolist())
+    return np.concatenate([box.ravel() for box in now]), borders
+
+
+def _halves_of(box: Ints) -> list[Ints]:
+    if box.size == 1:
+        return [box]
+    side = int(np.argmax(box.shape))
+    return list(np.array_split(box, 2, axis=side))
+
+
 def _halved(problem: Ordered, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
-    levels = halvings(0, problem.cells)[1:]
+    levels = (problem.borders or halvings(0, problem.cells))[1:]
     count = len(levels)
     sums = _sums_by_level(problem.gram, count)
     wide = max(problem.limit, 2 * _COARSE)  # weights in proportion hardly depend on it where noise is wide
@@ -188,7 +215,10 @@ def _halved(problem: Ordered, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
     starts = (np.linspace(0, -2, count), np.zeros(count))
     best = min((_searched(total, start, _STEPS * count, watch) for start in starts), key=total)
     ranges = [(a, b, count - 1 - depth) for depth, borders in enumerate(levels) for a, b in pairwise(borders)]
-    yield _Shape.of("ranges halved", problem.cells, ranges, count), np.exp(best)
+    yield (
+        _Shape.of("ranges halved" if problem.borders is None else "boxes halved", problem.cells, ranges, count),
+        np.exp(best),
+    )
 
 
 def _sums_by_level(gram: Floats, count: int) -> Floats:

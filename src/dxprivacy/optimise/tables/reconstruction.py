@@ -10,7 +10,7 @@ By symmetry all cells of an asked table have the same law of noise: one variance
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,8 +35,9 @@ class Reconstruction:
     """How the asked tables follow from the measured ones.
 
     `variances` and `cumulants` are the variance and the fourth cumulant of one draw of noise, per measured table; a
-    variance of 0 is an exact table, which settles its components alone.  With `private_total` nothing is known of the
-    number of records but what the tables tell.
+    variance of 0 is an exact table, which settles its components alone.  Where the noise of a table has another
+    variance in each component, `by_component` tells it for a table and a component; infinite where others tell the
+    same.  With `private_total` nothing is known of the number of records but what the tables tell.
 
     >>> answers = Reconstruction((2, 3), [(0,), (0, 1)], [Table((0,), (0,)), Table((0, 1))], [1.0, 1.0])
     >>> [t.round(9).tolist() for t in answers.estimate([np.array([-2]), np.array([1, 0, 0, 0, 2, 1])], 4)]
@@ -56,6 +57,7 @@ class Reconstruction:
         variances: Sequence[float],
         cumulants: Sequence[float] | None = None,
         *,
+        by_component: Callable[[int, Attributes], float] | None = None,
         private_total: bool = False,
     ) -> None:
         self.sizes = checked_sizes(sizes)
@@ -70,6 +72,7 @@ class Reconstruction:
         self._cumulants = None
         if cumulants is not None:
             self._cumulants = checked_positive(cumulants, "fourth cumulants", len(self.tables), zero=True)
+        self._by_component = by_component
         self.private_total = private_total
         self._least = 0 if private_total else 1
         self._parts = frozenset(components([self._proper(w) for w in self.workload], self._least))
@@ -136,9 +139,12 @@ class Reconstruction:
     def _weigh(self) -> tuple[list[list[tuple[Attributes, float]]], dict[Attributes, float]]:
         """Per table the components that it helps with and its share in each; per component what is known of it."""
         informs: dict[Attributes, list[tuple[int, float, bool]]] = {}
-        for k, (table, v) in enumerate(zip(self.tables, self._variances, strict=True)):
+        for k, table in enumerate(self.tables):
             n = table.rows(self.sizes)
             for s in self._informed(table):
+                v = self._variances[k] if self._by_component is None else self._by_component(k, s)
+                if v == math.inf:
+                    continue
                 informs.setdefault(s, []).append((k, 1 / n if v == 0 else 1 / (v * n), v == 0))
         missing = sorted(self._parts.difference(informs), key=lambda s: (len(s), s))
         if missing:

@@ -1,0 +1,81 @@
+"""Tables of several attributes whose noise agrees along one of them: a proposal for a component (docs/theorems.md)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.accounting.costs import Cost
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.laplace.cells import classes_of
+from dxprivacy.mechanisms.laplace.least_squares import Component, tables_of
+from dxprivacy.mechanisms.laplace.table_budgets import budgets_of_tables
+from dxprivacy.metrics import Metric
+from dxprivacy.model.workload import Workload
+from dxprivacy.optimise.consistent.stars import stars
+from dxprivacy.optimise.watch import Watch
+from dxprivacy.questions.asked import Asked
+from dxprivacy.questions.strategy_rows import Groups, Tally
+from dxprivacy.wording import plural
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Tables in stars, each margin before its tables: as questions, with their scales, in words."""
+
+    questions: tuple[Asked, ...]
+    scales: Floats
+    name: str
+
+
+def shared_margins(
+    workload: Workload,
+    part: Component,
+    metric: Metric,
+    share: Fraction,
+    importance: Floats,
+    *,
+    spent: Cost | None,
+    watch: Watch,
+) -> Shared:
+    """The best stars for a component of tables; refuses where there are none."""
+    blocks = [workload.blocks[b] for b in part.asked]
+    asked = tables_of(blocks, ())
+    if asked is None:
+        raise NotCertified(
+            "consistent noise over several attributes is that of tables",
+            hints=[('method="matrix"', "independent noise")],
+        )
+    classes = [classes_of(blocks, axis) for axis in part.axes]
+    sizes = [int(c.max()) + 1 for c in classes]
+    budgets = budgets_of_tables(workload.universe, part.axes, classes, metric, share, spent)
+    if budgets is None or not all(0 < budgets[0].of(a) < math.inf for a in range(len(sizes))):
+        raise NotCertified(
+            "consistent noise of tables needs distances that add up over attributes, or are all the same; none public",
+            hints=[('method="matrix"', "independent noise")],
+        )
+    wanted: dict[tuple[int, ...], float] = {}
+    for b, table in zip(part.asked, asked[0], strict=True):
+        rows = slice(workload.offsets[b], workload.offsets[b] + workload.blocks[b].rows)
+        key = tuple(part.axes.index(a) for a in table.attributes)
+        wanted[key] = wanted.get(key, 0.0) + float(importance[rows].mean())
+    found = stars(sizes, budgets[0], wanted, watch)
+    if found is None:
+        raise NotCertified("too many tables for consistent noise", hints=[('method="matrix"', "independent noise")])
+    names = [workload.universe.names[a] for a in part.axes]
+    questions, scales = [], []
+    for star, margin, weights in zip(found.stars, found.margins, found.weights, strict=True):
+        for attributes, weight in zip(((star.owner,), *star.tables), (margin, *weights), strict=True):
+            questions.append(_tally(names, classes, attributes))
+            scales += [1 / weight] * math.prod(sizes[a] for a in attributes)
+    count = sum(len(star.tables) for star in found.stars)
+    name = f"{plural(count, 'table')} that share {plural(len(found.stars), 'margin')}"
+    return Shared(tuple(questions), np.array(scales), name)
+
+
+def _tally(names: Sequence[str], classes: Sequence[Ints], table: tuple[int, ...]) -> Tally:
+    """A count for each cell."""
+    return Tally(tuple(Groups(names[a], tuple(classes[a].tolist()), (1,) * len(classes[a])) for a in table))
