@@ -36,7 +36,7 @@ from dxprivacy.model.nest import NOBODY, Nest
 
 Entropy = Callable[[int], bytes]
 
-BITS, TAIL = 200, 72
+BITS, TAIL = 108, 74
 _UNIT = 2.0**-53
 _FLOAT_BITS, _MORE_BITS = 53, 128
 _AT_ONCE = 1 << 21  # weights in one array

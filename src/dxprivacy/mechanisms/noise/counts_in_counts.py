@@ -13,7 +13,6 @@ Invariant: `low[s] <= c f(s) <= high[s]`, with one c for each count, all whole n
 `low` and up in `high`.  No float takes part.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from itertools import pairwise
@@ -71,17 +70,22 @@ class Enclosed:
             high.append(high[-1] * top // bottom + 1)
         return Enclosed(self.low + [0] * more, high, self.known)
 
-    def behind(self, other: "Enclosed") -> Callable[[int], int]:
-        """At most the sum over all l behind the end m of this table of its f(l) times other(s - l), as a function of s.
+    def behind(self, other: "Enclosed") -> list[int]:
+        """At most the sum over all l behind either end of this table of its f(l) times other(s - l), for all s >= 0.
 
-        f(m + j) <= f(m) q^j, and H(t) = sum over j > 0 of q^j other(t - j) is q (other(t - 1) + H(t - 1)), t = s - m.
+        f(m + j) <= f(m) q^j, and H(t) = sum over j > 0 of q^j other(t - j) is q (other(t - 1) + H(t - 1)); behind the
+        end m lies f(m) H(s - m), before -m as much as there is behind m for -s.
         """
         top, bottom = self.ratio
         m, n, last = self.end, other.end, self.high[-1]
-        sums = [other.beyond * top // bottom + 1]  # of t = -n, and of all before
-        for t in range(-n, n):
-            sums.append((other.high[abs(t)] + sums[-1]) * top // bottom + 1)
-        return lambda s: last * sums[max(s - m + n, 0)]
+        now = other.beyond * top // bottom + 1  # of t = -n, and of all before
+        sums = [now] * (max(m - n, 0) + 1)
+        for x in (*other.high[:0:-1], *other.high[:-1]):
+            now = (x + now) * top // bottom + 1
+            sums.append(now)
+        middle = max(n - m, 0)  # the place of t = -m
+        before = sums[middle::-1] + [sums[0]] * max(m + n - middle, 0)
+        return [last * (a + b) for a, b in zip(sums[middle:], before, strict=False)]
 
     @property
     def beyond(self) -> int:
@@ -102,6 +106,7 @@ class Messages:
         self.bits, self.tail = bits, tail
         self._known: dict[Kind, Enclosed] = {}
         self._sums: dict[tuple[Kind, Kind], Enclosed] = {}
+        self._steps: dict[int, tuple[list[int], list[int]]] = {}
 
     def of(self, kind: Kind) -> Enclosed:
         """f of a kind; those of its parts are made first, however deep they lie."""
@@ -161,28 +166,25 @@ class Messages:
 
     def _powers(self, rho: int, size: int | None) -> Enclosed:
         """rho^s in units of 2^-bits; as many as are asked for, or until they are below 2^-tail."""
-        low, high = [1 << self.bits], [1 << self.bits]
+        low, high = self._steps.setdefault(rho, ([1 << self.bits], [1 << self.bits]))  # counts of a kind are many
         while len(low) < size if size is not None else low[-1] >> (self.bits - self.tail) or len(low) < 2:
             low.append(low[-1] * rho >> RHO_BITS)
             high.append((high[-1] * rho >> RHO_BITS) + 1)
-        return Enclosed(low, high, len(low) - 1)
+        return Enclosed(low[:size], high[:size], len(low[:size]) - 1)
 
     def _beside_one(self, rho: int, leaf: Enclosed, f: Enclosed) -> Enclosed:
         """The sums of a count that is not divided and one of table f: F(s) = f(s) + rho F(s - 1) adds up one side.
 
         `low` leaves out what lies behind the leaf's own table: nobody adds that up who looks into both.
         """
-        behind = leaf.behind(f)
+        unseen, bits = leaf.behind(f), self.bits
         f = f.upto(leaf.end + f.end)
         end = f.end
         low = self._one_side(rho, f.low, 0, 0)
         high = self._one_side(rho, f.high, f.beyond, 1)
-        unseen = [(behind(s) + behind(-s) >> self.bits) + 1 for s in range(end + 1)]
-        return Enclosed(
-            [max(low[end + s] + low[end - s] - f.low[s] - unseen[s], 0) for s in range(end + 1)],
-            [high[end + s] + high[end - s] - f.high[s] for s in range(end + 1)],
-            end,
-        )
+        lows = [a + b - x - (y >> bits) - 1 for a, b, x, y in zip(low[end:], low[end::-1], f.low, unseen, strict=True)]
+        highs = [a + b - x for a, b, x in zip(high[end:], high[end::-1], f.high, strict=True)]
+        return Enclosed([x if x > 0 else 0 for x in lows], highs, end)
 
     def _one_side(self, rho: int, half: list[int], before: int, up: int) -> list[int]:
         out, now = [], before
@@ -193,14 +195,9 @@ class Messages:
 
     def _of_two(self, f: Enclosed, g: Enclosed) -> Enclosed:
         """Sums of products within both tables, and at most so much more where one part lies behind its table."""
-        ends = f.end + g.end
-        low = [x >> self.bits for x in _convolved(f.low, g.low)]
-        high = _convolved(f.high, g.high)
-        for one, other in ((f, g), (g, f)):
-            behind = one.behind(other)
-            for s in range(ends + 1):
-                high[s] += behind(s) + behind(-s)
-        return Enclosed(low, [(x >> self.bits) + 1 for x in high], ends)
+        bits, low, high = self.bits, _convolved(f.low, g.low), _convolved(f.high, g.high)
+        high = [(x + y + z >> bits) + 1 for x, y, z in zip(high, f.behind(g), g.behind(f), strict=True)]
+        return Enclosed([x >> bits for x in low], high, f.end + g.end)
 
 
 def _convolved(one: list[int], other: list[int]) -> list[int]:
@@ -229,7 +226,13 @@ def _number(half: list[int], size: int) -> int:
 def _by_decimals(one: list[int], other: list[int], largest: int) -> list[int]:
     ends, size = len(one) + len(other) - 2, len(str(largest))
     exact = Context(prec=(2 * ends + 4) * size, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
-    first, second = (Decimal("".join(f"{x:0{size}d}" for x in (*t[:0:-1], *t))) for t in (one, other))
+    first = _decimal(one, size)
+    second = first if other is one else _decimal(other, size)  # squares take less time
     digits = str(exact.multiply(first, second)).rjust((2 * ends + 1) * size, "0")
     places = range(ends * size, (2 * ends + 2) * size, size)  # from the left: what is symmetric has no direction
     return [int(digits[a:b]) for a, b in pairwise(places)]
+
+
+def _decimal(half: list[int], size: int) -> Decimal:
+    digits = [f"{x:0{size}d}" for x in half]
+    return Decimal("".join((*digits[:0:-1], *digits)))
