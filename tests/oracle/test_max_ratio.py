@@ -15,7 +15,8 @@ from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
 from dxprivacy import metrics
 from dxprivacy.accounting import closest, covering, max_ratio, sensitivity
-from dxprivacy.accounting.costs import LaplaceCost, SumCost
+from dxprivacy.accounting import costs as costs_module
+from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import MetricError
@@ -64,6 +65,34 @@ def test_sums_of_costs_are_compared_like_single_ones(rng):
         costs.append(LaplaceCost(workload, random_scales(rng, workload)))
     total = SumCost(metric.universe, costs)
     assert max_ratio(total, metric).upper == brute(total, metric)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_exact_losses_are_those_of_the_dense_rows_one_by_one_and_together(rng):
+    metric = random_metric(rng)
+    universe, size = metric.universe, metric.universe.size
+    workload = random_questions(rng, universe).on(universe)
+    Q, scales = workload.dense(), random_scales(rng, workload)
+    if rng.random() < 0.3:
+        scales[rng.randrange(len(scales))] = 0.0
+    costs = [LaplaceCost(workload, scales), SelectionCost(workload, scales)]
+    pairs = [(rng.randrange(size), rng.randrange(size)) for _ in range(12)]
+    i, j = np.array(pairs).T
+    for cost, joined in zip(costs, (sum, max), strict=True):
+        expected = []
+        for a, b in pairs:
+            apart = [(abs(int(x) - int(y)), s) for x, y, s in zip(Q[:, a], Q[:, b], scales, strict=True) if x != y]
+            expected.append(joined((F(x) / F(s) if s else math.inf for x, s in apart), **EMPTY[joined]))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(costs_module, "_AT_ONCE", rng.choice([1, 5 * workload.rows, 1 << 22]))
+            assert cost.exacts(i, j) == expected
+            twice = SumCost(universe, [cost, cost])
+            assert twice.exacts(i, j) == [2 * x for x in expected]
+        assert [cost.exact(a, b) for a, b in pairs] == expected
+
+
+EMPTY = {sum: {"start": F(0)}, max: {"default": F(0)}}
 
 
 @settings(max_examples=40, deadline=None)

@@ -13,7 +13,7 @@ import dxprivacy as dx
 from contracts.nest_cases import chain_rows, chance, halved_rows, law, random_rows
 from dxprivacy.mechanisms.noise import consistent
 from dxprivacy.mechanisms.noise.consistent import Family, family_of
-from dxprivacy.mechanisms.noise.counts_in_counts import Kind, Messages, _convolved
+from dxprivacy.mechanisms.noise.counts_in_counts import Enclosed, Kind, Messages, _convolved
 from dxprivacy.mechanisms.noise.equal_counts import RHO_BITS
 from dxprivacy.model.nest import NOBODY, nest_of
 
@@ -269,11 +269,11 @@ def cut(table, ends):
     return table[len(table) // 2 - ends : len(table) // 2 + ends + 1]
 
 
-@pytest.mark.parametrize(("bits", "tail"), [(24, 2), (60, 20), (200, 72)])
+@pytest.mark.parametrize(("bits", "tail"), [(24, 2), (60, 20), (consistent.BITS, consistent.TAIL), (200, 72)])
 def test_tables_enclose_what_they_stand_for(bits, tail):
     for left, right in PAIRS:
         tables = Messages(bits, tail)
-        exact = {of: exact_table(of, 70) for of in (left, right)}
+        exact = {of: exact_table(of, 130) for of in (left, right)}
         for of in (left, right):  # one factor fits all places: f(0) lies between its own ends
             table = tables.of(of)
             for s in range(table.end + 1):
@@ -282,9 +282,34 @@ def test_tables_enclose_what_they_stand_for(bits, tail):
         f, g, sums = tables.of(left), tables.of(right), tables.sums(left, right)
         one = exact[left][0] * exact[right][0] << bits
         for s in range(min(sums.end, 40) + 1):
-            both = sum(x * exact[right][s - k] for k, x in exact[left].items() if abs(s - k) <= 70)
+            both = sum(x * exact[right][s - k] for k, x in exact[left].items() if abs(s - k) <= 130)
             assert sums.low[s] * one <= both * f.high[0] * g.high[0]
             assert sums.high[s] * one >= both * f.low[0] * g.low[0]
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 7), (7, 2), (5, 5), (3, 30), (30, 3)])
+def test_what_lies_behind_a_table_is_not_underestimated(m, n):
+    """Powers of 7/8 and of 3/4, added up far out in fractions; at most what is added where nothing falls before -n."""
+    q, r = F(7, 8), F(3, 4)
+    one, other = ([int(x**k * 10**40) for k in range(end + 1)] for x, end in ((q, m), (r, n)))
+    found = Enclosed(one, one, m).behind(Enclosed(other, other, n))
+    assert len(found) == m + n + 1
+
+    def least(t):
+        return sum(q ** (m + j) * r ** abs(t - j) for j in range(1, 180)) * 10**80
+
+    def most(t):
+        inside = sum(q**j * r ** abs(t - j) for j in range(1, t + n + 1))
+        return q**m * (inside + q ** (max(t + n, 0) + 1) * r ** (n + 1) / (1 - r)) * 10**80
+
+    for s, x in enumerate(found):
+        assert (least(s - m) + least(-s - m)) * (1 - F(1, 10**20)) <= x
+        assert x <= (most(s - m) + most(-s - m)) * (1 + F(1, 10**17))
+
+
+def test_a_table_times_itself_is_as_times_another():
+    one = [10**30 - k**9 for k in range(300)]
+    assert _convolved(one, one) == _convolved(one, list(one))
 
 
 def test_long_tables_are_multiplied_as_short_ones():

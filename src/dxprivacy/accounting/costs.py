@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 
 Closely: TypeAlias = NDArray[np.longdouble]
+_AT_ONCE = 1 << 22  # entries of rows that are looked at together
 FINER = max(float(np.finfo(np.longdouble).eps) * 2.0**52, 2.0**-11)
 """How much smaller the roundings of the longest floats are: 2^-11 on most machines, 1 where there are none longer."""
 
@@ -124,6 +125,10 @@ class RowsCost(ABC):
     def exact(self, i: int, j: int) -> Exact:
         """The loss of one pair as a fraction."""
 
+    def exacts(self, i: Ints, j: Ints) -> list[Exact]:
+        """Those of several."""
+        return [self.exact(a, b) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
+
     @cached_property
     def _weights(self) -> Floats:
         with np.errstate(divide="ignore"):
@@ -147,6 +152,7 @@ class RowsCost(ABC):
         return type(self).__name__, self.workload.digest, self.scales.tobytes()
 
 
+@final  # whoever has another loss for one pair has another for many
 class LaplaceCost(RowsCost):
     """The loss of answering a workload with discrete Laplace noise: the sum over the rows.
 
@@ -192,14 +198,35 @@ class LaplaceCost(RowsCost):
 
     def exact(self, i: int, j: int) -> Exact:
         """The loss of one pair as a fraction."""
-        total: Exact = Fraction(0)
-        _, row, amount = self.workload.differences(np.array([i]), np.array([j]))
-        amounts: dict[float, int] = {}
-        for scale, a in zip(self.scales[row].tolist(), amount.tolist(), strict=True):
-            amounts[scale] = amounts.get(scale, 0) + a
-        for scale, a in amounts.items():
-            total = total + (Fraction(a) / Fraction(scale) if scale else float("inf"))
-        return total
+        return self.exacts(np.array([i]), np.array([j]))[0]
+
+    def exacts(self, i: Ints, j: Ints) -> list[Exact]:
+        """What differs is looked up for many pairs at a time."""
+        out, step = list[Exact](), max(_AT_ONCE // max(self.workload.rows, 1), 1)
+        for start in range(0, len(i), step):
+            some = slice(start, start + step)
+            by_pair: list[dict[float, int]] = [{} for _ in i[some]]
+            pair, row, amount = self.workload.differences(i[some], j[some])
+            for k, scale, a in zip(pair.tolist(), self.scales[row].tolist(), amount.tolist(), strict=True):
+                amounts = by_pair[k]
+                amounts[scale] = amounts.get(scale, 0) + a
+            out += [_over_scales(amounts) for amounts in by_pair]
+        return out
+
+
+def _over_scales(amounts: dict[float, int]) -> Exact:
+    """The sum of amounts over their scales: one fraction at the end, to shorten every sum takes several times as long.
+
+    >>> _over_scales({0.5: 3, 0.75: 1})
+    Fraction(22, 3)
+    """
+    top, bottom = 0, 1
+    for scale, a in amounts.items():
+        if not scale:
+            return float("inf")
+        n, d = scale.as_integer_ratio()
+        top, bottom = top * n + a * d * bottom, bottom * n
+    return Fraction(top, bottom)
 
 
 class SelectionCost(RowsCost):
@@ -348,6 +375,13 @@ class SumCost:
     def exact(self, i: int, j: int) -> Exact:
         """The sum."""
         return sum((n * c.exact(i, j) for c, n in self._distinct), Fraction(0))
+
+    def exacts(self, i: Ints, j: Ints) -> list[Exact]:
+        """The sums for several pairs."""
+        out: list[Exact] = [Fraction(0)] * len(i)
+        for cost, often in self._distinct:
+            out = [total + often * loss for total, loss in zip(out, cost.exacts(i, j), strict=True)]
+        return out
 
 
 Cost = RowsCost | SumCost

@@ -5,6 +5,7 @@ few pairs that could be the largest; pairs with equal integer keys are one; the 
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -238,12 +239,18 @@ class _Search:
         i, j, r = self._distinct(*self._closer(i[near], j[near], r[near]))
         best: Exact = Fraction(-1)
         witness = (0, 0)
-        for a, b in zip(i.tolist(), j.tolist(), strict=True):
+        for a, b, loss in zip(i.tolist(), j.tolist(), _exact_losses(self.loss, i, j), strict=True):
             d = self.metric.exact(a, b)
-            value = Fraction(self.loss.exact(a, b)) / Fraction(d) if d else math.inf
+            value = Fraction(loss) / Fraction(d) if d else math.inf
             if value > best:
                 best, witness = value, (a, b)
         return best, witness
+
+
+def _exact_losses(loss: PseudoMetric, i: Ints, j: Ints) -> Iterable[Exact]:
+    if isinstance(loss, (RowsCost, SumCost)):
+        return loss.exacts(i, j)
+    return (loss.exact(a, b) for a, b in zip(i.tolist(), j.tolist(), strict=True))
 
 
 def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pairs | None]:

@@ -37,6 +37,14 @@ class Nest:
         return len(self.row)
 
     @property
+    def depth(self) -> int:
+        """How many divisions lie above the lowest count."""
+        out = [0] * self.size
+        for whole, left, right in self.divided.tolist():
+            out[left] = out[right] = out[whole] + 1
+        return max(out)
+
+    @property
     def ends(self) -> Ints:
         """For each cell the number of its count."""
         at = np.flatnonzero(self.cell >= 0)

@@ -33,6 +33,7 @@ MOST_CELLS = 1_500
 MOST_ROWS = 30_000  # of stars
 _DIGITS = 9  # of an estimate behind the point: the rest is rounding
 _ROOM = 1 << 62
+_LONG = 4_000.0
 
 Value = int | float | Fraction
 
@@ -41,7 +42,7 @@ class Part(ABC):
     """A component: which rows, by their numbers, and along which nests their noise is drawn."""
 
     whole: ClassVar[bool]  # whether answers are whole numbers, and add up
-    most: ClassVar[float]  # the largest scale of a cell's noise: tables have a hundred times as many places
+    most: float = 400.0  # the largest scale of a cell's noise: tables have a hundred times as many places
 
     def __init__(self, asked: Ints, counted: Ints) -> None:
         self.asked, self.counted = asked, counted
@@ -82,7 +83,7 @@ def part_of(asked: Workload, counted: Workload, part: Component) -> Part:
 class Nested(Part):
     """Rows nested in one another down to single cells."""
 
-    whole, most = True, 100.0
+    whole = True
 
     def __init__(
         self, numbers: tuple[Ints, Ints], axes: Sequence[int], asked: Sequence[Block], counted: Sequence[Block]
@@ -95,6 +96,7 @@ class Nested(Part):
         if nest is None:
             raise NotCertified("consistent noise needs counts that are nested in one another, down to single cells")
         self.nest = nest
+        self.most = min(max(_LONG / nest.depth, 100.0), 400.0)  # each level of a nest has tables of its own
         self.wanted = np.vstack([np.zeros((0, len(cells)), dtype=np.int64), *(b.columns(cells) for b in asked)])
         self._places = nest.row[nest.ends]  # of cells among the counted rows
 
@@ -146,7 +148,7 @@ class _OneStar:
 class Starred(Part):
     """Tables that share the noise of their owner's margin."""
 
-    whole, most = False, 400.0  # sums of equal cells have a closed form
+    whole = False
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ from dxprivacy.model.nest import NOBODY, Nest
 
 Entropy = Callable[[int], bytes]
 
-BITS, TAIL = 200, 120
+BITS, TAIL = 160, 116
 _FLOAT_TAIL = 72  # bits below the largest weight where rows of floats end: what lies behind them is left open
 _UNIT = 2.0**-53
 _FLOAT_BITS, _MORE_BITS = 53, 128
@@ -152,7 +152,7 @@ class _Pair:
         left, right = (np.array([x / one for x in t.low]) for t in (f, g))
         far = f.end + sums.end  # as far from 0 as the right part can be
         beside = np.concatenate([right, np.zeros(max(far - g.end, 0))])[: far + 1]
-        around = zip(sums.low, sums.high, f.behind(g, sums.end + 1), strict=False)
+        around = zip(sums.low, sums.high, f.behind(g), strict=False)
         known = [float(min((b - a + 4 + (x >> tables.bits)) / max(a, 1), 1.0)) for a, b, x in around]
         open_ = known + [1.0] * (sums.end + 1 - len(known))
         both = np.concatenate([left[:0:-1], left])

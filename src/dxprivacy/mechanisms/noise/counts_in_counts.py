@@ -97,20 +97,23 @@ class Enclosed:
             high.append(high[-1] * top // bottom + 1)
         return Enclosed(self.low + [0] * more, high, self.known)
 
-    def behind(self, other: "Enclosed", size: int) -> list[int]:
-        """At most the sum over all l behind either end m of this table of its f(l) times other(s - l), for s < size.
+    def behind(self, other: "Enclosed") -> list[int]:
+        """At most the sum over all l behind either end of this table of its f(l) times other(s - l), for all s >= 0.
 
-        f(m + j) <= f(m) q^j, and H(t) = sum over j > 0 of q^j other(t - j) is q (other(t - 1) + H(t - 1)), t = s - m.
+        f(m + j) <= f(m) q^j, and H(t) = sum over j > 0 of q^j other(t - j) is q (other(t - 1) + H(t - 1)); behind the
+        end m lies f(m) H(s - m), before -m as much as there is behind m for -s.
         """
         top, bottom = self.ratio
         q = (top << _COARSELY) // bottom + 1  # at least: more digits of what is hardly anything help nobody
         m, n, last = self.end, other.end, self.high[-1]
-        sums = [(other.beyond * q >> _COARSELY) + 1]  # of t = -n, and of all before
+        now = (other.beyond * q >> _COARSELY) + 1  # of t = -n, and of all before
+        sums = [now] * (max(m - n, 0) + 1)
         for x in (*other.high[:0:-1], *other.high[:-1]):
-            sums.append(((x + sums[-1]) * q >> _COARSELY) + 1)
-        above = [*[sums[0]] * (m - n), *sums[max(n - m, 0) :]]  # of s, as far as both tables reach, and of -s
-        below = [*sums[n - m :: -1], *[sums[0]] * size] if n > m else [sums[0]] * size
-        return [last * (a + b) for a, b in zip(above[:size], below, strict=False)]
+            now = ((x + now) * q >> _COARSELY) + 1
+            sums.append(now)
+        middle = max(n - m, 0)  # the place of t = -m
+        before = sums[middle::-1] + [sums[0]] * max(m + n - middle, 0)
+        return [last * (a + b) for a, b in zip(sums[middle:], before, strict=False)]
 
     @property
     def beyond(self) -> int:
@@ -131,6 +134,7 @@ class Messages:
         self.bits, self.tail = bits, tail
         self._known: dict[Kind, Enclosed] = {}
         self._sums: dict[tuple[Kind, Kind], Enclosed] = {}
+        self._steps: dict[int, tuple[list[int], list[int]]] = {}
 
     def of(self, kind: Kind) -> Enclosed:
         """f of a kind; those of its parts are made first, however deep they lie."""
@@ -219,33 +223,30 @@ class Messages:
         low, high = equal_counts(*both, self._units(left) + self._units(right) - self.bits, ends + 1)
         lost = 2 * (sum(f.high) + sum(g.high))
         for one, other in ((f, g), (g, f)):
-            low = [x - (y >> self.bits) - 1 for x, y in zip(low, one.behind(other, ends + 1), strict=True)]
+            low = [x - (y >> self.bits) - 1 for x, y in zip(low, one.behind(other), strict=True)]
         return Enclosed([max(x - (lost >> self.bits) - 1, 0) for x in low], high, ends)
 
     def _powers(self, rho: int, size: int) -> Enclosed:
         """rho^s in units of 2^-bits, as many as are asked for."""
-        low, high = [1 << self.bits], [1 << self.bits]
+        low, high = self._steps.setdefault(rho, ([1 << self.bits], [1 << self.bits]))  # counts of a kind are many
         while len(low) < size:
             low.append(low[-1] * rho >> RHO_BITS)
             high.append((high[-1] * rho >> RHO_BITS) + 1)
-        return Enclosed(low, high, len(low) - 1)
+        return Enclosed(low[:size], high[:size], len(low[:size]) - 1)
 
     def _beside_one(self, rho: int, leaf: Enclosed, f: Enclosed) -> Enclosed:
         """The sums of a count that is not divided and one of table f: F(s) = f(s) + rho F(s - 1) adds up one side.
 
         `low` leaves out what lies behind the leaf's own table: nobody adds that up who looks into both.
         """
-        behind = leaf.behind(f, leaf.end + f.end + 1)
+        unseen, bits = leaf.behind(f), self.bits
         f = f.upto(leaf.end + f.end)
         end = f.end
         low = self._one_side(rho, f.low, 0, 0)
         high = self._one_side(rho, f.high, f.beyond, 1)
-        unseen = [(x >> self.bits) + 1 for x in behind]
-        return Enclosed(
-            [max(low[end + s] + low[end - s] - f.low[s] - unseen[s], 0) for s in range(end + 1)],
-            [high[end + s] + high[end - s] - f.high[s] for s in range(end + 1)],
-            end,
-        )
+        lows = [a + b - x - (y >> bits) - 1 for a, b, x, y in zip(low[end:], low[end::-1], f.low, unseen, strict=True)]
+        highs = [a + b - x for a, b, x in zip(high[end:], high[end::-1], f.high, strict=True)]
+        return Enclosed([x if x > 0 else 0 for x in lows], highs, end)
 
     def _one_side(self, rho: int, half: list[int], before: int, up: int) -> list[int]:
         out, now = [], before
@@ -256,12 +257,9 @@ class Messages:
 
     def _of_two(self, f: Enclosed, g: Enclosed) -> Enclosed:
         """Sums of products within both tables, and at most so much more where one part lies behind its table."""
-        ends = f.end + g.end
-        low = [x >> self.bits for x in _convolved(f.low, g.low)]
-        high = _convolved(f.high, g.high)
-        for one, other in ((f, g), (g, f)):
-            high = [x + y for x, y in zip(high, one.behind(other, ends + 1), strict=True)]
-        return Enclosed(low, [(x >> self.bits) + 1 for x in high], ends)
+        bits, low, high = self.bits, _convolved(f.low, g.low), _convolved(f.high, g.high)
+        high = [(x + y + z >> bits) + 1 for x, y, z in zip(high, f.behind(g), g.behind(f), strict=True)]
+        return Enclosed([x >> bits for x in low], high, f.end + g.end)
 
 
 def _convolved(one: list[int], other: list[int]) -> list[int]:
@@ -290,7 +288,13 @@ def _number(half: list[int], size: int) -> int:
 def _by_decimals(one: list[int], other: list[int], largest: int) -> list[int]:
     ends, size = len(one) + len(other) - 2, len(str(largest))
     exact = Context(prec=(2 * ends + 4) * size, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
-    first, second = (Decimal("".join(f"{x:0{size}d}" for x in (*t[:0:-1], *t))) for t in (one, other))
+    first = _decimal(one, size)
+    second = first if other is one else _decimal(other, size)  # squares take less time
     digits = str(exact.multiply(first, second)).rjust((2 * ends + 1) * size, "0")
     places = range(ends * size, (2 * ends + 2) * size, size)  # from the left: what is symmetric has no direction
     return [int(digits[a:b]) for a, b in pairwise(places)]
+
+
+def _decimal(half: list[int], size: int) -> Decimal:
+    digits = [f"{x:0{size}d}" for x in half]
+    return Decimal("".join((*digits[:0:-1], *digits)))

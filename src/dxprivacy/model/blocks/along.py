@@ -61,7 +61,8 @@ class AlongAxis(Block):
     @cached_property
     def _floats(self) -> Floats:
         """A record's column in each line; the last one for absence."""
-        return np.vstack([self.matrix.T, np.zeros((1, self.rows))]).astype(np.float64)
+        lines = np.vstack([self.matrix.T, np.zeros((1, self.rows))])
+        return lines.astype(np.float64, order="C")  # each in one piece: they are looked up one by one
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
         return dense_loads(self._floats, self._lines(i), self._lines(j), weights)

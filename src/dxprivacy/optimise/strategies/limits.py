@@ -93,8 +93,13 @@ def unbiased_limit(problem: Problem, workload_rows: Floats) -> float:
     """
     with np.errstate(over="ignore"):
         square = 4 * np.sinh(problem.limits / 2) ** 2
-    changes = np.abs(workload_rows[:, problem.first] - workload_rows[:, problem.second]) ** 2
-    return float((changes / square).max(axis=1).sum()) * _ROUNDING
+    lines, most = np.ascontiguousarray(workload_rows.T), np.zeros(len(workload_rows))
+    for i, j, x in zip(problem.first.tolist(), problem.second.tolist(), square.tolist(), strict=True):
+        change = lines[i] - lines[j]
+        change *= change
+        change /= x
+        np.maximum(most, change, out=most)
+    return float(most.sum()) * _ROUNDING
 
 
 def _often(problem: Problem, iterations: int) -> int:

@@ -5,7 +5,7 @@ import pytest
 
 from contracts.strategy_cases import all_ranges, random_problem, threshold_problem
 from dxprivacy.errors import UsageError
-from dxprivacy.optimise.strategies import Problem
+from dxprivacy.optimise.strategies import Problem, unbiased_limit
 from dxprivacy.optimise.strategies.few_rows import cells_and_rows
 from dxprivacy.optimise.strategies.limits import cut_limit
 from dxprivacy.optimise.strategies.mixtures import Space, cell_budgets, mixtures, objective
@@ -39,6 +39,16 @@ def test_load_and_total_agree_with_brute_force():
             load, total = brute_force(problem, rows)
             assert problem.load(rows) == pytest.approx(load, rel=1e-12)
             assert problem.total(rows) == pytest.approx(total, rel=1e-6)
+
+
+def test_loads_of_many_rows_and_pairs_agree_with_brute_force_whatever_the_pieces():
+    rng = np.random.default_rng(5)
+    problem = threshold_problem(40, 39, np.eye(40))
+    rows = rng.normal(size=(3_000, 40))
+    apart = np.abs(rows[:, problem.first] - rows[:, problem.second])
+    assert problem.load(rows) == pytest.approx((apart.sum(axis=0) / problem.limits).max(), rel=1e-12)
+    by_row = (apart**2 / (4 * np.sinh(problem.limits / 2) ** 2)).max(axis=1)
+    assert unbiased_limit(problem, rows) == pytest.approx(by_row.sum(), rel=1e-9)
 
 
 def test_total_does_not_see_constants_order_of_rows_or_their_scale():
