@@ -58,7 +58,7 @@ class Estimator:
             counted = [
                 self._noises[row] for block in part.counted for row in range(block.first, block.first + block.rows)
             ]
-            least = _least(counted)
+            least = least_noise(counted)
             for block in part.asked:
                 out[block.first : block.first + block.rows] = [least] * block.rows
         return out
@@ -72,7 +72,7 @@ class Estimator:
         return out
 
 
-def _least(noises: Sequence[float]) -> tuple[float, float]:
+def least_noise(noises: Sequence[float]) -> tuple[float, float]:
     """The least positive variance, without those that together are at most 0.001; and that, if any were left out."""
     found = sorted(v for v in noises if v > 0)
     total, kept = 0.0, 0

@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
-from dxprivacy.errors import Undecided
+from dxprivacy.errors import NotVerified, Undecided
 from dxprivacy.verify import reading
-from dxprivacy.verify.blocks import workload_digest
+from dxprivacy.verify.blocks import Block, workload_digest
 from dxprivacy.verify.consistent import check_sums, covariances, nested
-from dxprivacy.verify.least_squares import Component, Estimator
+from dxprivacy.verify.least_squares import Component, Estimator, least_noise
 from dxprivacy.verify.noise import Agreeing, Blend, Combined, Laplace, Law, variance
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
@@ -161,20 +161,21 @@ class Consistent(Way):
         super().__init__(asked, counted, universe, scales, edition)
         if universe.absent is not None:
             raise refuse("consistent noise needs a public number of records", "measured")
-        if not all(s > 0 for s in scales) or any(block.unit != 1 for block in counted.blocks):
-            raise refuse("consistent noise is that of counts, none of them without noise", "measured")
-        self._estimator = Estimator(asked.blocks, counted.blocks, universe, list(scales))
+        self._noises = [variance(s) for s in scales]
+        self._estimator = Estimator(asked.blocks, counted.blocks, universe, self._noises)
         if sum(block.rows for part in self._estimator.components for block in part.counted) != counted.rows:
             raise refuse("counts what is the same for all records", "measured")
 
     @property
     def rounded(self) -> bool:  # type: ignore[override]
         """Means are; sums are whole."""
-        return any(isinstance(part, _Starred) for part in self._parts)
+        return not all(isinstance(part, _Nested) for part in self._parts)
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return "from tables that share margins" if self.rounded else "sums of nested counts whose noise agrees"
+        return (
+            "worked out from counts whose noise agrees" if self.rounded else "sums of nested counts whose noise agrees"
+        )
 
     @property
     def note(self) -> str:  # type: ignore[override]
@@ -183,14 +184,31 @@ class Consistent(Way):
         return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
 
     @cached_property
-    def _parts(self) -> "list[_Nested | _Starred]":
-        out: list[_Nested | _Starred] = []
+    def _parts(self) -> "list[_Nested | _Starred | _Alone]":
+        """Each component; where none of them agrees, what is wrong with the first."""
+        out: list[_Nested | _Starred | _Alone] = []
+        why = None
         for part in self._estimator.components:
-            tables = None
-            if len(part.firsts) > 1:
-                tables = as_tables(part.asked, part.counted, part.firsts, self.scales, private=False)
-            out.append(_Nested(part, self.scales) if tables is None else _Starred(Stars(tables, self.scales)))
+            try:
+                found = self._agreeing(part)
+            except NotVerified as refused:
+                out.append(_Alone(part, self._noises))
+                why = why or refused
+                continue
+            if any(self.scales[row] == 0 for row in _rows(part.counted)):
+                raise refuse("consistent noise leaves no count without noise", "measured")
+            out.append(found)
+        if why is not None and all(isinstance(part, _Alone) for part in out):
+            raise why
         return out
+
+    def _agreeing(self, part: Component) -> "_Nested | _Starred":
+        if any(block.unit != 1 for block in part.counted):
+            raise refuse("consistent noise is that of counts", "measured")
+        tables = None
+        if len(part.firsts) > 1:
+            tables = as_tables(part.asked, part.counted, part.firsts, self.scales, private=False)
+        return _Nested(part, self.scales) if tables is None else _Starred(Stars(tables, self.scales))
 
     def laws(self) -> list[Law]:
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
@@ -205,6 +223,25 @@ class Consistent(Way):
             for row, value in part.rows(noisy, records).items():
                 out[row] = value
         return out
+
+
+class _Alone:
+    """A component whose rows have noise of their own."""
+
+    def __init__(self, part: Component, noises: Sequence[float]) -> None:
+        self._solved = part.solved(noises)
+        self._least = least_noise([noises[row] for row in _rows(part.counted)])
+
+    @cached_property
+    def _spreads(self) -> dict[int, float]:
+        return self._solved.variances()
+
+    def laws(self) -> dict[int, Law]:
+        return {row: Blend(v, *self._least) if v > 0 else Laplace(0.0) for row, v in self._spreads.items()}
+
+    def rows(self, noisy: Sequence[int], records: int) -> dict[int, Row]:
+        found = self._solved.estimates(noisy, records)
+        return {row: round(float(x), _DECIMALS) if self._spreads[row] else round(x) for row, x in found.items()}
 
 
 class _Starred:
@@ -240,7 +277,7 @@ class _Nested:
         if len(sets) != sum(block.rows for block in part.counted):
             raise refuse("counts nobody", "measured")
         self._top = nested({row: frozenset(some) for row, some in sets.items()}, len(cells))
-        self._asked = [row for block in part.asked for row in range(block.first, block.first + block.rows)]
+        self._asked = _rows(part.asked)
 
     def laws(self) -> dict[int, Law]:
         out: dict[int, Law] = {}
@@ -261,6 +298,10 @@ class _Nested:
             row: sum(column.get(row, 0) * z for column, z in zip(self._wanted, cells, strict=True))
             for row in self._asked
         }
+
+
+def _rows(blocks: Sequence[Block]) -> list[int]:
+    return [row for block in blocks for row in range(block.first, block.first + block.rows)]
 
 
 def _spread(numbers: tuple[int, ...], together: Any) -> float:

@@ -8,6 +8,7 @@ at -u.  That of one cell is exp(-|z| / scale) times what its neighbours, and all
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from dxprivacy.errors import Undecided
@@ -36,19 +37,22 @@ class Stars(Tables):
                 self.stars[-1].append(table)
             else:
                 raise refuse("tables that do not stand behind the margin that they share", _WHERE)
-        self._spreads: dict[int, tuple[int, float]] = {}  # by table: the owner, and the variance in its components
-        for star in self.stars:
-            self._add(star, scales)
+        self._scales = scales
 
-    def _add(self, star: Sequence[TableOf], scales: Sequence[float]) -> None:
-        owner = star[0].attributes[0]
-        values = len(self.firsts[owner])
-        rates = [1 / scales[next(iter(table.rows.values()))] for table in star]
-        groups = [round(self._size(table.attributes)) // values for table in star[1:]]
-        margin, cells = spreads(values, rates[0], list(zip(groups, rates[1:], strict=True)))
-        self._spreads[id(star[0])] = owner, margin * values / (values - 1)
-        for table, m, z in zip(star[1:], groups, cells, strict=True):
-            self._spreads[id(table)] = owner, (m * z - margin / m) / (m - 1)
+    @cached_property
+    def _spreads(self) -> dict[int, tuple[int, float]]:
+        """By table: the owner, and the variance in the components that it tells."""
+        out = {}
+        for star in self.stars:
+            owner = star[0].attributes[0]
+            values = len(self.firsts[owner])
+            rates = [1 / self._scales[next(iter(table.rows.values()))] for table in star]
+            groups = [round(self._size(table.attributes)) // values for table in star[1:]]
+            margin, cells = spreads(values, rates[0], list(zip(groups, rates[1:], strict=True)))
+            out[id(star[0])] = owner, margin * values / (values - 1)
+            for table, m, z in zip(star[1:], groups, cells, strict=True):
+                out[id(table)] = owner, (m * z - margin / m) / (m - 1)
+        return out
 
     def _noise(self, table: TableOf, s: Attributes, noises: Sequence[float]) -> float:  # noqa: ARG002
         owner, spread = self._spreads[id(table)]

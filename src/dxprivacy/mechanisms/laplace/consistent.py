@@ -16,7 +16,7 @@ import numpy as np
 
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.laplace.consistent_parts import Part, part_of
+from dxprivacy.mechanisms.laplace.consistent_parts import Alone, Part, part_of
 from dxprivacy.mechanisms.laplace.laws import Laplace
 from dxprivacy.mechanisms.laplace.least_squares import components
 from dxprivacy.mechanisms.laplace.measured import Measured
@@ -57,16 +57,17 @@ class Consistent(Measured):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The attributes that rows connect; every counted row is in one."""
-        found = tuple(
-            part_of(self.asked, self.workload, p) for p in components(self.asked.blocks, self.workload.blocks)
-        )
+        found = tuple(part_of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
+        alone = [part for part in found if isinstance(part, Alone)]
+        if alone and len(alone) == len(found):
+            raise alone[0].why
         if sum(len(part.counted) for part in found) != self.workload.rows:
             raise NotCertified("consistent noise is for counts that tell records apart: the number of all is public")
         return found
 
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
         """Component by component; rows that are the same for all records have none."""
-        _require_noise(scales)
+        self._require_noise(scales)
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
         for part in self.parts:
             for row, law in zip(part.asked.tolist(), part.laws(scales), strict=True):
@@ -89,6 +90,9 @@ class Consistent(Measured):
     def drawn(self, scales: Floats, noise: Noise) -> Ints:
         """The noise of every row that is counted: exact, and consistent."""
         out = np.zeros(self.workload.rows, dtype=np.int64)
+        alone = np.concatenate([part.alone for part in self.parts])
+        if len(alone):
+            out[alone] = noise.laplace(scales[alone])
         for (nest, rows), family in zip(self._nests, self._families(tuple(scales.tolist())), strict=True):
             z, made = noise.together(family), nest.row >= 0
             out[rows[nest.row[made]]] = z[made]
@@ -116,11 +120,16 @@ class Consistent(Measured):
 
     def _families(self, scales: tuple[float, ...]) -> list[Family]:
         if self._drawn is None or self._drawn[0] != scales:
-            _require_noise(scales)
+            self._require_noise(scales)
             self.require_narrow(scales)
             families = [_family(_Law(n, tuple(scales[k] for k in rows.tolist()))) for n, rows in self._nests]
             self._drawn = (scales, families)
         return self._drawn[1]
+
+    def _require_noise(self, scales: Sequence[float]) -> None:
+        """Of what agrees, nothing is without noise."""
+        if not all(_LEAST < scales[k] < math.inf for _, rows in self._nests for k in rows.tolist()):
+            raise NotCertified("consistent noise leaves no count without noise", hints=['method="optimal"'])
 
 
 class _Law:
@@ -141,8 +150,3 @@ class _Law:
 def _family(law: _Law) -> Family:
     """Tables depend on the law alone: the same question again finds them made."""
     return family_of(law.nest, law.scales)
-
-
-def _require_noise(scales: Sequence[float]) -> None:
-    if not all(_LEAST < s < math.inf for s in scales):
-        raise NotCertified("consistent noise leaves no count without noise", hints=['method="optimal"'])

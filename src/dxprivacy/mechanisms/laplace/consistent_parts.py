@@ -1,9 +1,10 @@
-"""The components of a plan with consistent noise: counts nested in one another, or stars of tables.
+"""The components of a plan with consistent noise: counts nested in one another, stars of tables, or what has none.
 
 Along one attribute, or over few cells, rows are nested (`model/nest.py`), and what was asked are sums of noisy cells.
 Tables of several attributes come in stars: a table of one attribute, the margin, opens one, and the tables behind it
 that belong to it have its attribute; their noises add up to that of the margin (docs/theorems.md).  What was asked is
-then worked out by least squares, component by component of the tables (`optimise.tables`).
+then worked out by least squares, component by component of the tables (`optimise.tables`).  Rows that are neither keep
+noise of their own, and what was asked follows by ordinary least squares.
 """
 
 import math
@@ -19,12 +20,20 @@ import numpy as np
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, representatives
-from dxprivacy.mechanisms.laplace.laws import Agreeing, Combined, Laplace
-from dxprivacy.mechanisms.laplace.least_squares import Component, TableOf, rows_of, tables_of
+from dxprivacy.mechanisms.laplace.laws import Agreeing, Blend, Combined, Laplace, least_of
+from dxprivacy.mechanisms.laplace.least_squares import (
+    Component,
+    Solution,
+    TableOf,
+    noises_of,
+    rows_of,
+    solved,
+    tables_of,
+)
+from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.nest import Nest, nest_of, star_of
 from dxprivacy.model.recipes import Law
-from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.consistent.moments import Moments
 from dxprivacy.optimise.consistent.stars import Star, spreads
 from dxprivacy.optimise.tables import Reconstruction, Table
@@ -52,9 +61,14 @@ class Part(ABC):
     def nests(self) -> Sequence[tuple[Nest, Ints]]:
         """Nests that do not mind one another, each with the numbers of its rows."""
 
+    @property
+    def alone(self) -> Ints:
+        """The rows whose noise is their own."""
+        return np.zeros(0, dtype=np.int64)
+
     @abstractmethod
     def widest(self, scales: Sequence[float]) -> float:
-        """The largest scale of single cells, of those of all rows."""
+        """The largest scale of single cells whose noise agrees, of those of all rows."""
 
     @abstractmethod
     def laws(self, scales: Sequence[float]) -> list[Law]:
@@ -65,19 +79,22 @@ class Part(ABC):
         """Of each row that was asked for."""
 
 
-def part_of(asked: Workload, counted: Workload, part: Component) -> Part:
-    """Stars where a component has several attributes and consists of tables; otherwise nested counts."""
+def part_of(whole: Measured, part: Component) -> Part:
+    """Stars, nested counts, or what is neither."""
+    asked, counted = whole.asked, whole.workload
     mine, theirs = [asked.blocks[b] for b in part.asked], [counted.blocks[b] for b in part.counted]
     numbers = rows_of(asked, part.asked), rows_of(counted, part.counted)
     if not theirs:
         raise NotCertified("counts nothing of what is asked", hints=['method="optimal"'])
-    if any(b.unit != 1 for b in theirs):
-        raise NotCertified("consistent noise is that of counts")
-    if len(part.axes) > 1:
-        tables = tables_of(mine, theirs)
+    try:
+        if any(b.unit != 1 for b in theirs):
+            raise NotCertified("consistent noise is that of counts")
+        tables = tables_of(mine, theirs) if len(part.axes) > 1 else None
         if tables is not None:
             return Starred(numbers, part.axes, [*mine, *theirs], *tables)
-    return Nested(numbers, part.axes, mine, theirs)
+        return Nested(numbers, part.axes, mine, theirs)
+    except NotCertified as why:
+        return Alone(numbers, whole, part, why)
 
 
 class Nested(Part):
@@ -258,6 +275,46 @@ class Starred(Part):
             seen = table.rows >= 0
             found[start + table.rows[seen]] = cells[seen]
         return [round(x, _DIGITS) for x in found.tolist()]
+
+
+class Alone(Part):
+    """Rows whose noise is their own, and why; what was asked follows by least squares."""
+
+    whole = False
+
+    def __init__(self, numbers: tuple[Ints, Ints], whole: Measured, part: Component, why: NotCertified) -> None:
+        super().__init__(*numbers)
+        self.why = why
+        self._whole, self._part = whole, part
+        self._solved: tuple[tuple[float, ...], Solution] | None = None
+
+    @property
+    def nests(self) -> Sequence[tuple[Nest, Ints]]:
+        return ()
+
+    @property
+    def alone(self) -> Ints:
+        return self.counted
+
+    def widest(self, scales: Sequence[float]) -> float:  # noqa: ARG002
+        return 0.0
+
+    def _solution(self, scales: Sequence[float]) -> Solution:
+        key = tuple(scales)
+        if self._solved is None or self._solved[0] != key:
+            self._solved = key, solved(self._whole, self._part, noises_of(key))
+        return self._solved[1]
+
+    def laws(self, scales: Sequence[float]) -> list[Law]:
+        found = self._solution(scales)
+        least = least_of(found.noises.tolist())
+        return [Blend(rounded(v), *least) if v > 0 else Laplace(0.0) for v in found.variances().tolist()]
+
+    def estimates(self, noisy: Ints, scales: Sequence[float], records: int) -> list[Value]:
+        found = self._solution(scales)
+        spread = found.variances().tolist()
+        told = found.estimate(noisy, records).tolist()
+        return [round(x, _DIGITS) if v > 0 else round(x) for x, v in zip(told, spread, strict=True)]
 
 
 def rounded(variance: float) -> float:

@@ -142,16 +142,16 @@ class LeastSquares(Measured):
         super().__init__(asked, questions)
         if asked.universe.people is not None:
             raise NotCertified("least squares is not known for people with several rows", hints=['method="optimal"'])
-        self._solved: tuple[tuple[float, ...], list[_Part]] | None = None
+        self._solved: tuple[tuple[float, ...], list[Solution]] | None = None
         self._carried: tuple[tuple[float, ...], WayBack | None] | None = None
 
-    def _parts(self, scales: Sequence[float]) -> "list[_Part]":
+    def _parts(self, scales: Sequence[float]) -> "list[Solution]":
         """Each component with its solution; kept for the scales that were asked about last."""
         key = tuple(scales)
         if self._solved is None or self._solved[0] != key:
-            noises = _noises(key)
+            noises = noises_of(key)
             found = components(self.asked.blocks, self.workload.blocks)
-            self._solved = (key, [_solve(self, part, noises) for part in found])
+            self._solved = (key, [solved(self, part, noises) for part in found])
         return self._solved[1]
 
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
@@ -161,7 +161,7 @@ class LeastSquares(Measured):
     def laws_of_file(self, scales: Sequence[float]) -> tuple[Law, ...]:
         """Those of the way back that the file carries: its roundings cost a little where noises differ by millions."""
         carried = self.reconstruction(scales)
-        return self.laws(scales) if carried is None else self._blends(scales, carried.variances(_noises(scales)))
+        return self.laws(scales) if carried is None else self._blends(scales, carried.variances(noises_of(scales)))
 
     def _blends(self, scales: Sequence[float], variances: Floats) -> tuple[Law, ...]:
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
@@ -196,7 +196,7 @@ class LeastSquares(Measured):
         pieces = self._pieces(scales)
         if pieces is None or not tells(given, pieces, self._base):
             raise NotCertified("the plan's reconstruction does not tell what is asked")
-        if (given.variances(_noises(scales)) > self._least(scales) * (1 + _AS_WELL)).any():
+        if (given.variances(noises_of(scales)) > self._least(scales) * (1 + _AS_WELL)).any():
             raise NotCertified("the plan's reconstruction tells what is asked with more noise than the plan says")
         self._carried = (tuple(scales), given)
 
@@ -234,7 +234,7 @@ class LeastSquares(Measured):
         return out
 
 
-def _noises(scales: Sequence[float]) -> Floats:
+def noises_of(scales: Sequence[float]) -> Floats:
     """The variances of noises of these scales, each worked out once."""
     known = {s: variance(s) for s in set(scales)}
     return np.array([known[s] for s in scales], dtype=np.float64)
@@ -246,7 +246,7 @@ def rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
     return np.concatenate([np.zeros(0, dtype=np.int64), *spans]).astype(np.int64)
 
 
-def _solve(whole: LeastSquares, part: Component, noises: Floats) -> "_Part":
+def solved(whole: Measured, part: Component, noises: Floats) -> "Solution":
     """By tables, over cells, or as it is."""
     asked = [whole.asked.blocks[b] for b in part.asked]
     counted = [whole.workload.blocks[b] for b in part.counted]
@@ -261,10 +261,10 @@ def _solve(whole: LeastSquares, part: Component, noises: Floats) -> "_Part":
     return _AsItIs(whole, part, mine)
 
 
-class _Part(ABC):
+class Solution(ABC):
     """A component, with the variances of its counted rows."""
 
-    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
+    def __init__(self, whole: Measured, part: Component, noises: Floats) -> None:
         self.asked_rows = rows_of(whole.asked, part.asked)
         self.counted_rows = rows_of(whole.workload, part.counted)
         self.asked = [whole.asked.blocks[b] for b in part.asked]
@@ -300,10 +300,10 @@ class _Part(ABC):
         """The rows that were asked for."""
 
 
-class _AsItIs(_Part):
+class _AsItIs(Solution):
     """Too many cells: just those rows that were asked for are counted."""
 
-    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
+    def __init__(self, whole: Measured, part: Component, noises: Floats) -> None:
         super().__init__(whole, part, noises)
         mine, theirs = ([[p.tolist() for p in b.parts()] for b in side] for side in (self.asked, self.counted))
         if mine != theirs:
@@ -316,11 +316,11 @@ class _AsItIs(_Part):
         return noisy[self.counted_rows].astype(np.float64)
 
 
-class _Tables(_Part):
+class _Tables(Solution):
     """Tables from tables, in closed form; no cell of the universe is ever built."""
 
     def __init__(
-        self, whole: LeastSquares, part: Component, noises: Floats, asked: list[TableOf], counted: list[TableOf]
+        self, whole: Measured, part: Component, noises: Floats, asked: list[TableOf], counted: list[TableOf]
     ) -> None:
         super().__init__(whole, part, noises)
         blocks = [*self.asked, *self.counted]
@@ -356,10 +356,10 @@ class _Tables(_Part):
         return out
 
 
-class _Cells(_Part):
+class _Cells(Solution):
     """Any rows, over the cells that they tell apart."""
 
-    def __init__(self, whole: LeastSquares, part: Component, noises: Floats) -> None:
+    def __init__(self, whole: Measured, part: Component, noises: Floats) -> None:
         super().__init__(whole, part, noises)
         cells = told_apart([*self.asked, *self.counted], part.axes)
         empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)

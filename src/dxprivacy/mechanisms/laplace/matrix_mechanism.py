@@ -68,6 +68,23 @@ class Strategy:
     about: str
 
 
+def counted_for(
+    workload: Workload,
+    metric: Metric,
+    share: Fraction,
+    importance: Floats,
+    own_scales: Sequence[float],
+    part: Component,
+    *,
+    spent: Cost | None,
+    watch: Watch,
+    effort: Effort,
+) -> Counted | None:
+    """The best that one component may count, or None where nothing but itself applies."""
+    task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
+    return task.best(watch, effort=effort, progress=None)
+
+
 def propose(
     workload: Workload,
     metric: Metric,

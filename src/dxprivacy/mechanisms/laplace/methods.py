@@ -395,8 +395,8 @@ def _by_strategy(task: Task, own: Candidate | None) -> Iterator[Proposal]:
     return by_strategy(task, own or simplest(task))
 
 
-def _by_consistent_noise(task: Task, own: Candidate | None) -> Iterator[Proposal]:  # noqa: ARG001
-    return by_consistent_noise(task)
+def _by_consistent_noise(task: Task, own: Candidate | None) -> Iterator[Proposal]:
+    return by_consistent_noise(task, own or simplest(task))
 
 
 def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:

@@ -20,6 +20,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart
 from dxprivacy.mechanisms.laplace.consistent import Consistent
 from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of, tables_of
+from dxprivacy.mechanisms.laplace.matrix_mechanism import counted_for, question_of
 from dxprivacy.mechanisms.laplace.shared_margins import shared_margins
 from dxprivacy.mechanisms.laplace.table_budgets import sharing_a_budget
 from dxprivacy.metrics import Metric
@@ -28,7 +29,7 @@ from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.consistent.fit import MOST_CELLS, Nested, Ordered, boxes, consistent
-from dxprivacy.optimise.strategies import Problem
+from dxprivacy.optimise.strategies import Effort, Problem
 from dxprivacy.optimise.strategies.structure import threshold
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
@@ -48,11 +49,10 @@ class Proposed:
 
 
 def applies(workload: Workload, metric: Metric) -> bool:
-    """Whether every component lies along one attribute, with few enough cells, or consists of tables or few cells."""
+    """Whether some component lies along one attribute, with few enough cells, or consists of tables or few cells."""
     if workload.universe.absent is not None or workload.wholes:
         return False
-    parts = _components(workload, metric)
-    return bool(parts) and all(_may_agree(workload, part) for part in parts)
+    return any(_may_agree(workload, part) for part in _components(workload, metric))
 
 
 def _components(workload: Workload, metric: Metric) -> list[Component]:
@@ -67,34 +67,91 @@ def _may_agree(workload: Workload, part: Component) -> bool:
     return few or (len(part.axes) > 1 and tables_of(blocks, ()) is not None)
 
 
-def propose(
-    workload: Workload, metric: Metric, share: Fraction, importance: Floats, *, spent: Cost | None, watch: Watch
-) -> Proposed:
-    """Counts for each component; refuses where one of them has none."""
-    questions: list[Asked] = []
-    scales: list[Floats] = []
-    names: list[str] = []
-    for part in _components(workload, metric):
-        blocks = [workload.blocks[b] for b in part.asked]
-        if len(part.axes) > 1 and tables_of(blocks, ()) is not None:
-            shared = shared_margins(workload, part, metric, share, importance, spent=spent, watch=watch)
-            questions += shared.questions
-            scales.append(shared.scales)
-            names.append(shared.name)
-            continue
-        cells = Cells.bare(blocks)
-        found = _nested(
-            _gram(blocks, cells, importance[rows_of(workload, part.asked)]), part, cells, metric, share, spent, watch
+@dataclass(frozen=True, eq=False)
+class Policed:
+    """What a proposal is made under: distances, what may be shown of them, what was spent; and how long to search."""
+
+    metric: Metric
+    share: Fraction
+    spent: Cost | None
+    watch: Watch
+    effort: Effort
+
+
+def propose(workload: Workload, under: Policed, importance: Floats, own_scales: Sequence[float]) -> Proposed:
+    """Counts for each component; those that have none with noise that agrees get independent noise; refuses if all do.
+
+    `own_scales` are what the rows would get if they were counted themselves.
+    """
+    parts = _components(workload, under.metric)
+    found: list[_Counted | None] = []
+    why: NotCertified | None = None
+    for part in parts:
+        try:
+            found.append(_agreeing(workload, part, under, importance))
+        except NotCertified as refused:
+            found.append(None)
+            why = why or refused
+    if why is not None and not any(found):
+        raise why
+    each = [
+        some or _independent(workload, part, under, importance, own_scales)
+        for part, some in zip(parts, found, strict=True)
+    ]
+    measured = Consistent(workload, Stack(tuple(q for some in each for q in some.questions)))
+    scales = np.concatenate([some.scales for some in each])
+    measured.require_narrow(scales.tolist(), _ROOM)
+    names = " and ".join(dict.fromkeys(some.name for some in each if some.name))
+    told = "sums of whole counts" if measured.whole else "worked out together"
+    return Proposed(measured, scales, f"counts {names}, with noise that agrees: answers are {told}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """What one component counts."""
+
+    questions: tuple[Asked, ...]
+    scales: Floats
+    name: str
+
+
+def _agreeing(workload: Workload, part: Component, under: Policed, importance: Floats) -> _Counted:
+    blocks = [workload.blocks[b] for b in part.asked]
+    if not _may_agree(workload, part):
+        raise NotCertified(
+            "consistent noise needs questions along one attribute, or tables, or few cells",
+            hints=[('method="matrix"', "independent noise")],
         )
-        questions.append(cells.question(found.rows, Fraction(1)))
-        scales.append(1 / found.weights)
-        names.append(found.name)
-    measured = Consistent(workload, Stack(tuple(questions)))
-    each = np.concatenate(scales)
-    measured.require_narrow(each.tolist(), _ROOM)
-    told = "sums of whole counts" if measured.whole else "worked out from counts that share margins"
-    about = f"counts {' and '.join(dict.fromkeys(names))}, with noise that agrees: answers are {told}"
-    return Proposed(measured, each, about)
+    if len(part.axes) > 1 and tables_of(blocks, ()) is not None:
+        shared = shared_margins(
+            workload, part, under.metric, under.share, importance, spent=under.spent, watch=under.watch
+        )
+        return _Counted(shared.questions, shared.scales, shared.name)
+    cells = Cells.bare(blocks)
+    gram = _gram(blocks, cells, importance[rows_of(workload, part.asked)])
+    found = _nested(gram, part, cells, under.metric, under.share, under.spent, under.watch)
+    return _Counted((cells.question(found.rows, Fraction(1)),), 1 / found.weights, found.name)
+
+
+def _independent(
+    workload: Workload, part: Component, under: Policed, importance: Floats, own_scales: Sequence[float]
+) -> _Counted:
+    """What least squares would count, or what was asked."""
+    found = counted_for(
+        workload,
+        under.metric,
+        under.share,
+        importance,
+        own_scales,
+        part,
+        spent=under.spent,
+        watch=under.watch,
+        effort=under.effort,
+    )
+    if found is not None:
+        return _Counted(found.questions, found.scales, found.name)
+    scales = np.asarray(own_scales, dtype=np.float64)[rows_of(workload, part.asked)]
+    return _Counted(tuple(question_of(workload.blocks[b]) for b in part.asked), scales, "")
 
 
 def _gram(blocks: Sequence[Block], cells: Cells, importance: Floats) -> Floats:

@@ -51,21 +51,32 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
 
 
 def may_be_consistent(task: Task) -> bool:
-    """Where other rows may be counted at all, along single attributes."""
+    """Where other rows may be counted at all, and some component may have noise that agrees."""
     return may_use_strategy(task) and nested_counts.applies(task.workload, task.metric)
 
 
-def by_consistent_noise(task: Task) -> Iterator[Proposal]:
-    """Nested counts with noise that agrees."""
-    if not may_be_consistent(task):
-        raise NotCertified(
-            "consistent noise needs a public number of records, squared errors, and questions along one attribute each",
-            hints=[('method="matrix"', "independent noise"), ('method="auto"', "the best of all that apply")],
-        )
-    found = nested_counts.propose(
-        task.workload, task.metric, task.share, _importance(task), spent=task.spent, watch=task.watch
-    )
+def by_consistent_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """Counts with noise that agrees."""
+    _require_consistent(task)
+    under = nested_counts.Policed(task.metric, task.share, task.spent, task.watch, task.effort)
+    found = nested_counts.propose(task.workload, under, _importance(task), own.scales)
     yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def _require_consistent(task: Task) -> None:
+    """Refuse with the one reason that applies."""
+    if may_be_consistent(task):
+        return
+    universe, other = task.workload.universe, ('method="matrix"', "independent noise")
+    if task.loss is not SQUARED:
+        raise NotCertified("consistent noise is planned for squared errors", hints=['loss="l2"', 'method="optimal"'])
+    if universe.absent is not None:
+        raise NotCertified("consistent noise needs a public number of records", hints=[other])
+    if universe.people is not None or task.workload.wholes:
+        raise NotCertified("consistent noise is for rows, not for people with several rows or maps", hints=[other])
+    raise NotCertified(
+        "consistent noise needs several answers: along one attribute, in tables, or about few cells", hints=[other]
+    )
 
 
 def may_be_shifted(task: Task) -> bool:

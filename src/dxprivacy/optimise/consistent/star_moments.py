@@ -64,7 +64,7 @@ class StarMoments:
     def _size(self, margin: float, weights: Sequence[float]) -> int:
         """Places around a circle, so many that nothing comes around it."""
         reach = [_FADED / w + _WIDTHS * math.sqrt(2 * m) / w for m, w in zip(self.groups, weights, strict=True)]
-        if margin > 0 and not weights:
+        if margin > 0 and not self.groups:
             reach.append(_FADED / margin)
         wide = min((math.sqrt(2 * m) / w for m, w in zip(self.groups, weights, strict=True)), default=math.inf)
         wide = min(wide, math.sqrt(2) / margin if margin > 0 else math.inf)

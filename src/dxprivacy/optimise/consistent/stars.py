@@ -34,9 +34,11 @@ from dxprivacy.optimise.watch import Watch
 _COARSE = 0.35  # the largest weight of a coarse grid
 _HARDLY = 1e-4  # of its tables' weights: a margin's own, at least
 _STEP = 1e-4  # of a logarithm, for derivatives
-_ROUNDS = 40  # of a search by gradients
+_ROUNDS, _FEWEST = 40, 8  # of a search by gradients
+_WORK = 1_500  # rounds times tables
+_FAR = 3.0  # how far the logarithm of a weight is looked for: a table of hardly any noise has no bounds
 _EXCHANGES = 2  # times that all owners are looked at
-MOST_TABLES = 400
+MOST_TABLES = 200
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ def stars(
     largest = [t for t in asked if not any(set(t) < set(other) for other in asked)]
     if not largest or len(largest) > MOST_TABLES or budgets.total_is_private:
         return None
-    problem = _Problem(tuple(sizes), budgets, asked, tuple(sorted(largest, key=lambda t: (len(t), t))))
+    tables = tuple(sorted((t for t in largest if len(t) > 1), key=lambda t: (len(t), t)))
+    problem = _Problem(tuple(sizes), budgets, asked, tables, tuple(sorted(t[0] for t in largest if len(t) == 1)))
     best: tuple[float, list[int], Floats] | None = None
     for owners in problem.first_owners():
         start = problem.scaled(problem.start)
@@ -121,20 +124,28 @@ def stars(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Variables are the tables' weights, then those of the margins of all attributes."""
+    """Variables are the tables' weights, then those of the margins of all attributes.
+
+    `alone` are attributes of which nothing but the margin is asked: a star without tables.
+    """
 
     sizes: tuple[int, ...]
     budgets: Budgets
     asked: Mapping[Attributes, float]
     tables: tuple[Attributes, ...]
+    alone: Attributes
 
     @cached_property
     def used(self) -> Attributes:
-        return tuple(sorted({a for t in self.tables for a in t}))
+        return tuple(sorted({a for t in self.tables for a in t} | set(self.alone)))
 
     @cached_property
     def parts(self) -> dict[Attributes, int]:
-        return {s: k for k, s in enumerate(components(self.tables))}
+        return {s: k for k, s in enumerate(components([*self.tables, *((a,) for a in self.alone)]))}
+
+    def owning(self, owners: Sequence[int]) -> list[int]:
+        """The attributes that have a star."""
+        return sorted({*owners, *self.alone})
 
     @cached_property
     def importance(self) -> Floats:
@@ -151,7 +162,7 @@ class _Problem:
     @cached_property
     def start(self) -> Floats:
         tables = [math.prod(self.sizes[a] for a in t) ** (1 / 3) for t in self.tables]
-        return np.array(tables + [_HARDLY] * len(self.sizes))
+        return np.array(tables + [n ** (1 / 3) if a in self.alone else _HARDLY for a, n in enumerate(self.sizes)])
 
     def first_owners(self) -> Iterator[list[int]]:
         """The attribute of the strictest budget; of the most values."""
@@ -170,7 +181,7 @@ class _Problem:
 
     def star(self, owners: Sequence[int], owner: int) -> tuple[Star, list[int]]:
         """The star of an owner, and which tables are in it."""
-        mine = [k for k, o in enumerate(owners) if o == owner and len(self.tables[k]) > 1]
+        mine = [k for k, o in enumerate(owners) if o == owner]
         return Star(owner, tuple(self.tables[k] for k in mine)), mine
 
     def known(self, star: Star, spread: tuple[float, tuple[float, ...]]) -> Floats:
@@ -190,7 +201,7 @@ class _Problem:
 
     def told(self, owners: Sequence[int], w: Floats, moments: "_Moments") -> Floats:
         out = np.zeros(len(self.parts))
-        for owner in sorted(set(owners)):
+        for owner in self.owning(owners):
             star, mine = self.star(owners, owner)
             out += self.known(star, moments.of(star, w[len(self.tables) + owner], w[mine]))
         return out
@@ -215,18 +226,14 @@ class _Problem:
         """The best weights near some, by gradients of the total's logarithm in those of the weights."""
         from scipy.optimize import minimize
 
-        used = sorted(set(owners))
-        free = [*range(len(self.tables)), *(len(self.tables) + a for a in used)]
+        used, tables = self.owning(owners), len(self.tables)
+        free = [*range(tables), *(tables + a for a in used)]
         moments = _Moments(self.sizes)
         best: list[tuple[float, Floats]] = []
 
         def weights(x: Floats) -> Floats:
             w = np.zeros(len(start))
             w[free] = np.exp(x)
-            alone = [k for k, t in enumerate(self.tables) if len(t) == 1]
-            for k in alone:  # a table of one attribute is the margin of its star
-                w[len(self.tables) + self.tables[k][0]] += w[k]
-                w[k] = 0.0
             return self.scaled(w)
 
         def value(x: Floats) -> tuple[float, Floats]:
@@ -245,8 +252,14 @@ class _Problem:
             if watch.over:
                 raise StopIteration
 
-        x = np.log(np.maximum(start[free], _HARDLY * start[: len(self.tables)].min()))
-        minimize(value, x, jac=True, method="L-BFGS-B", callback=stop, options={"maxiter": _ROUNDS, "ftol": 1e-7})
+        large = [*range(tables), *(tables + a for a in self.alone)]
+        least, most = float(start[large].min()), float(start[large].max())
+        x = np.log(np.maximum(start[free], _HARDLY * least))
+        hardly = (math.log(_HARDLY * least), math.log(most) + _FAR)
+        ends = [(y - _FAR, y + _FAR) if k in large else hardly for k, y in zip(free, x.tolist(), strict=True)]
+        rounds = max(min(_ROUNDS, _WORK // len(free)), _FEWEST)
+        options = {"maxiter": rounds, "maxfun": 2 * rounds, "ftol": 1e-6}
+        minimize(value, x, jac=True, method="L-BFGS-B", bounds=ends, callback=stop, options=options)
         return best[0]
 
     def _slopes(
@@ -280,7 +293,7 @@ class _Problem:
     def exactly(self, owners: Sequence[int], w: Floats) -> Stars | None:
         """With the total of the whole numbers."""
         found, moments = [], _Moments(self.sizes)
-        for owner in sorted(set(owners)):
+        for owner in self.owning(owners):
             star, mine = self.star(owners, owner)
             found.append((star, float(w[len(self.tables) + owner]), tuple(w[mine].tolist())))
         try:
