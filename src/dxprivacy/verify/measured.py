@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
@@ -14,10 +15,11 @@ from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.consistent import Part as Nesting
 from dxprivacy.verify.consistent import check_sums, covariances, nested
 from dxprivacy.verify.least_squares import Estimator
-from dxprivacy.verify.noise import Agreeing, Blend, Laplace, Law, variance
+from dxprivacy.verify.noise import Agreeing, Blend, Laplace, Law, Peaked, variance
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.reconstructed import WayBack
+from dxprivacy.verify.together import cell_variances
 from dxprivacy.verify.universe import Universe
 
 Row = int | float | Fraction
@@ -31,6 +33,7 @@ class Way(ABC):
     note = ""
     exact = True  # whether values and intervals follow without rounding
     rounded = False  # whether values do not
+    largest = False  # whether not the sum of all rows' losses counts, but the largest
 
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
         self.asked, self.counted, self.universe, self.scales = asked, counted, universe, scales
@@ -214,6 +217,74 @@ class Consistent(Way):
         return out
 
 
+class Together(Way):
+    """Sums of cells of tables that one record changes together, with noise from one law."""
+
+    words = "sums of cells of tables whose noise follows one law"
+    note = "answers are sums of noisy cells, and those of one attribute add up: they are whole"
+    exact = False  # errors come from floats; values are whole
+    largest = True
+
+    def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
+        super().__init__(asked, counted, universe, scales, edition)
+        if universe.absent is not None or universe.people is not None:
+            raise refuse("tables together need a public number of records, and nobody with several rows", "measured")
+        if not all(s > 0 for s in scales) or any(block.unit != 1 for block in counted.blocks):
+            raise refuse("tables together are counts, none of them without noise", "measured")
+        self._estimator = Estimator(asked.blocks, counted.blocks, universe, list(scales))
+        _ = self._tables  # refuses what is no table, before anything is said of its loss
+
+    @cached_property
+    def _tables(self) -> list[tuple[list[int], list[dict[int, int]], list[int]]]:
+        """Each component: the row that counts each cell; what asked rows have there; which rows are asked."""
+        out = []
+        for part in self._estimator.components:
+            rows: list[int] = []
+            wanted: list[dict[int, int]] = []
+            for values in part.cells():
+                if values is None:  # nobody is absent: n is public
+                    continue
+                found = [(row, x) for block in part.counted for row, x in block.column(values).items() if x]
+                if [x for _, x in found] != [1]:
+                    raise refuse("tables together count every cell once, and nothing else", "measured")
+                rows.append(found[0][0])
+                wanted.append({row: x for block in part.asked for row, x in block.column(values).items() if x})
+            if len(set(rows)) != len(rows) or len({self.scales[row] for row in rows}) != 1:
+                raise refuse("tables together count every cell by itself, with one scale for each table", "measured")
+            out.append(
+                (rows, wanted, [r for block in part.asked for r in range(block.first, block.first + block.rows)])
+            )
+        if len(out) < 2 or sum(len(rows) for rows, _, _ in out) != self.counted.rows:
+            raise refuse("tables together are several, and tell records apart", "measured")
+        return out
+
+    def laws(self) -> list[Law]:
+        own = [self.scales[rows[0]] for rows, _, _ in self._tables]
+        cells = [len(rows) for rows, _, _ in self._tables]
+        kind = Agreeing if len(set(own)) == 1 else Peaked
+        out: list[Law] = [Laplace(0.0)] * self.asked.rows
+        for (rows, wanted, asked), v in zip(self._tables, cell_variances(cells, own), strict=True):
+            for row in asked:
+                numbers = Counter(column.get(row, 0) for column in wanted)
+                if len(numbers) > 2:
+                    raise refuse("tables together answer counts", "measured")
+                if len(numbers) == 2:
+                    step, n = max(numbers) - min(numbers), len(rows)
+                    p = numbers[max(numbers)]
+                    out[row] = kind(v * step**2 * p * (n - p) / (n - 1), step, step)
+        return out
+
+    def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
+        out: list[Row] = [self._estimator.first.get(row, 0) * records for row in range(self.asked.rows)]
+        for rows, wanted, asked in self._tables:
+            cells = [noisy[row] for row in rows]
+            if sum(cells) != records:
+                raise refuse("counts that do not add up", "noisy")
+            for row in asked:
+                out[row] = sum(column.get(row, 0) * z for column, z in zip(wanted, cells, strict=True))
+        return out
+
+
 def _spread(numbers: tuple[int, ...], together: Any) -> float:
     import numpy as np
 
@@ -221,7 +292,12 @@ def _spread(numbers: tuple[int, ...], together: Any) -> float:
     return float(w @ together @ w)
 
 
-_WAYS: dict[str, type[Way]] = {"row for row": RowForRow, "least squares": LeastSquares, "consistent": Consistent}
+_WAYS: dict[str, type[Way]] = {
+    "row for row": RowForRow,
+    "least squares": LeastSquares,
+    "consistent": Consistent,
+    "together": Together,
+}
 
 
 MakeWay = Callable[[Asked, Asked, Universe, Sequence[float], int], Way]

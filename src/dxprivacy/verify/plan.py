@@ -48,6 +48,13 @@ class Claim(Spent):
     edition: int
 
 
+class ClaimTogether(Claim):
+    """The same of tables whose noise follows one law: of all rows the largest loss counts."""
+
+    norm = "linf"
+    cost = "together"
+
+
 def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Claim:
     """Everything that both files have in common, with right digests."""
     policy = read_policy(data, file_allowed=file_allowed)
@@ -58,7 +65,7 @@ def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Cla
         raise refuse("is not the digest of the rows that the questions ask for", "workload")
     share = read_share(data["share"])
     records = None if data["rows"] is None else reading.whole(data["rows"], "rows", 0, 1 << 62)
-    counted, measured, way = read_measured(data.get("measured"), asked, universe, edition)
+    counted, measured, make = read_measured(data.get("measured"), asked, universe, edition)
     scales = read_scales(data["scales"], counted.rows)
     covered = {
         **({"measured": [data["measured"]["how"], measured]} if measured else {}),
@@ -71,8 +78,10 @@ def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Cla
         "rows": data["rows"],
     }
     request = check_request(data, covered)
-    loss = Loss(universe, counted.blocks, scales)
-    return Claim(policy, share, loss, request, asked, records, way(asked, counted, universe, scales, edition), edition)
+    way = make(asked, counted, universe, scales, edition)
+    loss = Loss(universe, counted.blocks, scales, [range(counted.rows)] if way.largest else [])
+    kind = ClaimTogether if way.largest else Claim
+    return kind(policy, share, loss, request, asked, records, way, edition)
 
 
 def claim_checks(claim: Claim) -> Iterator[Check]:

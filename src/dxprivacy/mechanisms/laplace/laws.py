@@ -91,8 +91,23 @@ class Agreeing:
         steps, span = self.variance / self.step**2, self.span / self.step
         if steps <= 1 - coverage:
             return Fraction(0)
-        reach = -math.log(1 - coverage) / math.sqrt(2) + _CUT_OFF
-        return Fraction(self.step * max(math.ceil(reach * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1))
+        return Fraction(
+            self.step * max(math.ceil(self._reach(coverage) * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1)
+        )
+
+    def _reach(self, coverage: float) -> float:
+        """In standard deviations."""
+        return -math.log(1 - coverage) / math.sqrt(2) + _CUT_OFF
+
+
+class Peaked(Agreeing):
+    """The same where all that is known of the noise is that it is symmetric, and the rarer the farther from 0.
+
+    Gauss's inequality: at most 4 / (9 k^2) of such a law lie beyond k standard deviations, for k >= 2 / sqrt(3).
+    """
+
+    def _reach(self, coverage: float) -> float:
+        return max(2 / (3 * math.sqrt(1 - coverage)), 2 / math.sqrt(3))
 
 
 _CUT_OFF = 0.055  # standard deviations that a Laplace law that is cut off reaches farther, at 95 % or more

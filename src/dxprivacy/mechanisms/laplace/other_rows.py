@@ -8,7 +8,7 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace import matrix_mechanism as matrix
-from dxprivacy.mechanisms.laplace import nested_counts, shifted
+from dxprivacy.mechanisms.laplace import nested_counts, shifted, whole_budgets
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves
 from dxprivacy.mechanisms.laplace.task import Candidate, Proposal, Task
 from dxprivacy.optimise.losses import SQUARED
@@ -51,17 +51,23 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
 
 
 def may_be_consistent(task: Task) -> bool:
-    """Where other rows may be counted at all, along single attributes."""
-    return may_use_strategy(task) and nested_counts.applies(task.workload, task.metric)
+    """Where other rows may be counted at all: along single attributes, or in tables that share a budget."""
+    return may_use_strategy(task) and (
+        nested_counts.applies(task.workload, task.metric) or whole_budgets.applies(task.workload, task.metric)
+    )
 
 
 def by_consistent_noise(task: Task) -> Iterator[Proposal]:
-    """Nested counts with noise that agrees."""
+    """Nested counts with noise that agrees, or tables with noise from one law where they have one budget."""
     if not may_be_consistent(task):
         raise NotCertified(
             "consistent noise needs a public number of records, squared errors, and questions along one attribute each",
             hints=[('method="matrix"', "independent noise"), ('method="auto"', "the best of all that apply")],
         )
+    if whole_budgets.applies(task.workload, task.metric):
+        tables = whole_budgets.propose(task.workload, task.metric, task.share, spent=task.spent)
+        yield Proposal(tables.scales, measured=tables.measured, about=tables.about)
+        return
     found = nested_counts.propose(
         task.workload, task.metric, task.share, _importance(task), spent=task.spent, watch=task.watch
     )
