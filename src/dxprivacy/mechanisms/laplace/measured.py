@@ -68,6 +68,11 @@ class Measured(ABC):
         """What noise of these scales costs, pair by pair: that of independent noise, where nothing else is said."""
         return laplace_cost(self.workload, scales, metric)
 
+    def noises(self, scales: Sequence[float]) -> list[float]:
+        """The variance of the noise in each row that is counted; that of independent noise, or not more than it."""
+        known = {s: Laplace(s).variance for s in set(scales)}
+        return [known[s] for s in scales]
+
     def drawn(self, scales: Floats, noise: Noise) -> Ints:
         """The noise of the rows that are counted: each its own, where they are not drawn together."""
         return noise.laplace(scales)

@@ -88,6 +88,14 @@ class Together(Measured):
                     out[row] = known.setdefault(key, kind(*key, step))
         return tuple(out)
 
+    def noises(self, scales: Sequence[float]) -> list[float]:
+        """Of every cell: more than its scale alone would say."""
+        out = [0.0] * self.workload.rows
+        for table, v in zip(self.tables, spreads([t.cells for t in self.tables], self._scales(scales)), strict=True):
+            for row in table.counted.tolist():
+                out[row] = v
+        return out
+
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
         """Sums of noisy cells; rows that are the same for all records tell their number."""
         first = self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0]
