@@ -197,7 +197,7 @@ def test_releases_add_up_in_the_ledger_and_no_more_fits_than_there_is(released):
     universe = session.ledger.universe
     i, j = universe.index([{"colour": c, "owns": o, "town": "A"} for c, o in (("red", "Y"), ("blue", "N"))]).tolist()
     assert session.ledger.spent.exact(i, j) == plan.cost.exact(i, j) + second.cost.exact(i, j)
-    with pytest.raises(DxError, match="left|exceeded"):
+    with pytest.raises(DxError, match=r"left|exceeded"):
         session.release(session.plan("count by town", "count where owns=N", method="consistent", share="60%"))
     third = session.plan("count by town", "count where owns=N", method="consistent", share="10%")
     with pytest.raises(BudgetExceeded):
