@@ -8,9 +8,9 @@ from fractions import Fraction as F
 import pytest
 
 from contracts.together_cases import outcomes, size, tables
-from dxprivacy.mechanisms.laplace.laws import Agreeing, Peaked
+from dxprivacy.mechanisms.laplace.laws import Agreeing, Peaked, TwoCells
 from dxprivacy.optimise.consistent.together import spreads
-from dxprivacy.verify.together import cell_variances
+from dxprivacy.verify.together import cells_of
 
 CASES = [
     ([2, 2], [1.0, 1.0]),
@@ -39,8 +39,8 @@ def sums(cells, scales):
 def test_variances_are_those_of_all_outcomes(case):
     cells, scales = case
     laws = sums(cells, scales)
-    ours = spreads(cells, scales)
-    assert cell_variances(cells, scales) == pytest.approx(ours, rel=1e-11)
+    ours = [one.variance for one in spreads(cells, scales)]
+    assert [cell.variance for cell in cells_of(cells, scales)] == pytest.approx(ours, rel=1e-11)
     for (g, p), law in laws.items():
         n = cells[g]
         truth = sum(s * s * w for s, w in law.items())
@@ -75,11 +75,35 @@ def test_sums_of_cells_are_log_concave_where_scales_are_alike(cells, rho):
         assert all(law[s] ** 2 >= law[s - 1] * law[s + 1] for s in range(-most + 1, most))
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if 2 in case[0]])
+def test_of_two_cells_the_whole_law_is_known(case):
+    """Widths are the least that cover, and both programs know the chance of every size."""
+    cells, scales = case
+    laws, ours, theirs = sums(cells, scales), spreads(cells, scales), cells_of(cells, scales)
+    for g, n in enumerate(cells):
+        assert bool(ours[g].beyond) == (n == 2)
+        if n > 2:
+            continue
+        law, made = laws[g, 1], TwoCells(ours[g].variance, ours[g].beyond)
+        for h in range(min(len(ours[g].beyond), 12)):
+            truth = sum(w for s, w in law.items() if abs(s) > h)
+            assert ours[g].beyond[h] == pytest.approx(truth, rel=1e-4, abs=1e-6)
+            assert theirs[g].beyond(h) == pytest.approx(ours[g].beyond[h], rel=1e-9, abs=1e-15)
+        size = sum(abs(s) * w for s, w in law.items())
+        assert made.mean_absolute == pytest.approx(size, rel=1e-5)
+        assert theirs[g].mean_size == pytest.approx(made.mean_absolute, rel=1e-9)
+        for coverage in (0.5, 0.9, 0.95, 0.975, 0.99):
+            h = int(made.half_width(coverage))
+            assert sum(w for s, w in law.items() if abs(s) <= h) >= coverage - 1e-6
+            assert h == 0 or sum(w for s, w in law.items() if abs(s) < h) < coverage + 1e-6
+
+
 def test_wide_noise_errs_as_that_of_real_numbers_does():
     """(m + 1)(m + 2) times the mean square of the uniform law: what whole numbers add is a part of 1 / scale^2."""
     near = spreads([2, 5, 9], [300.0, 500.0, 200.0])
     far = spreads([2, 5, 9], [3e9, 5e9, 2e9])
-    assert [x / y for x, y in zip(far, near, strict=True)] == pytest.approx([1e14] * 3, rel=1e-3)
+    assert not far[0].beyond
+    assert [x.variance / y.variance for x, y in zip(far, near, strict=True)] == pytest.approx([1e14] * 3, rel=1e-3)
 
 
 @pytest.mark.parametrize("coverage", [0.3, 0.5, 0.9])

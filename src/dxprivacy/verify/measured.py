@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
@@ -19,7 +20,7 @@ from dxprivacy.verify.noise import Agreeing, Blend, Laplace, Law, Peaked, varian
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.reconstructed import WayBack
-from dxprivacy.verify.together import cell_variances
+from dxprivacy.verify.together import Cell, cells_of
 from dxprivacy.verify.universe import Universe
 
 Row = int | float | Fraction
@@ -217,6 +218,35 @@ class Consistent(Way):
         return out
 
 
+@dataclass(frozen=True)
+class TwoCells:
+    """Noise of a count whose table has two cells: its very law."""
+
+    cell: Cell
+    step: int
+
+    @property
+    def variance(self) -> float:
+        """The mean square."""
+        return self.cell.variance * self.step**2
+
+    @property
+    def mean_absolute(self) -> float:
+        """The mean size."""
+        return self.cell.mean_size * self.step
+
+    def widths(self, coverage: Fraction) -> list[Fraction]:
+        """The least step beyond which no more is left; of two where floats do not tell."""
+        rest, found, high = float(1 - coverage), set(), max(self.cell.radii)
+        for limit in (rest * (1 - 1e-9), rest * (1 + 1e-9)):
+            low, top = 0, high
+            while low < top:
+                middle = (low + top) // 2
+                low, top = (low, middle) if self.cell.beyond(middle) <= limit else (middle + 1, top)
+            found.add(Fraction(self.step * low))
+        return sorted(found)
+
+
 class Together(Way):
     """Sums of cells of tables that one record changes together, with noise from one law."""
 
@@ -263,7 +293,7 @@ class Together(Way):
         cells = [len(rows) for rows, _, _ in self._tables]
         kind = Agreeing if len(set(own)) == 1 else Peaked
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
-        for (rows, wanted, asked), v in zip(self._tables, cell_variances(cells, own), strict=True):
+        for (rows, wanted, asked), cell in zip(self._tables, cells_of(cells, own), strict=True):
             for row in asked:
                 numbers = Counter(column.get(row, 0) for column in wanted)
                 if len(numbers) > 2:
@@ -271,7 +301,8 @@ class Together(Way):
                 if len(numbers) == 2:
                     step, n = max(numbers) - min(numbers), len(rows)
                     p = numbers[max(numbers)]
-                    out[row] = kind(v * step**2 * p * (n - p) / (n - 1), step, step)
+                    spread = cell.variance * step**2 * p * (n - p) / (n - 1)
+                    out[row] = TwoCells(cell, step) if n == 2 else kind(spread, step, step)
         return out
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:

@@ -9,6 +9,7 @@ counted here in whole numbers, by how many cells are positive.
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dxprivacy.errors import Undecided
@@ -57,8 +58,25 @@ def _shared(whole: int, parts: int) -> float:
     return 2 * whole * (whole - 1) / (parts + 1) + whole
 
 
-def cell_variances(cells: Sequence[int], scales: Sequence[float]) -> list[float]:
-    """Of a cell of each table."""
+@dataclass(frozen=True)
+class Cell:
+    """The noise of a cell: its variance, and how likely each radius is below which its table is uniform."""
+
+    variance: float
+    radii: dict[int, float]
+
+    def beyond(self, h: int) -> float:
+        """Of a table of two cells, P(|z| > h): of 2 R + 1 numbers 2 (R - h) are larger."""
+        return math.fsum(w * 2 * (r - h) / (2 * r + 1) for r, w in self.radii.items() if r > h)
+
+    @property
+    def mean_size(self) -> float:
+        """Of a table of two cells: R (R + 1) / (2 R + 1)."""
+        return math.fsum(w * r * (r + 1) / (2 * r + 1) for r, w in self.radii.items())
+
+
+def cells_of(cells: Sequence[int], scales: Sequence[float]) -> list[Cell]:
+    """A cell of each table."""
     kinds = Counter((n, 1 / Fraction(s)) for n, s in zip(cells, scales, strict=True))
     unit = math.lcm(*(rate.denominator for _, rate in kinds))
     sizes = {n: _Sizes(n) for n in cells}
@@ -83,7 +101,9 @@ def cell_variances(cells: Sequence[int], scales: Sequence[float]) -> list[float]
     total = math.fsum(math.exp(weight - most) for weight, _ in seen)
     out = {}
     for kind in kinds:
+        radii: dict[int, float] = {}
+        for weight, radius in seen:
+            radii[radius[kind]] = radii.get(radius[kind], 0.0) + math.exp(weight - most) / total
         squares = sizes[kind[0]].squares
-        mean = math.fsum(math.exp(weight - most) * squares[radius[kind]] for weight, radius in seen) / total
-        out[kind] = mean / kind[0]
+        out[kind] = Cell(math.fsum(w * squares[r] for r, w in radii.items()) / kind[0], radii)
     return [out[n, 1 / Fraction(s)] for n, s in zip(cells, scales, strict=True)]

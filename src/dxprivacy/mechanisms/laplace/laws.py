@@ -1,6 +1,7 @@
 """The noise in a row: which law it follows, as far as errors and intervals need it."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -108,6 +109,25 @@ class Peaked(Agreeing):
 
     def _reach(self, coverage: float) -> float:
         return max(2 / (3 * math.sqrt(1 - coverage)), 2 / math.sqrt(3))
+
+
+@dataclass(frozen=True)
+class TwoCells:
+    """A count and all others, noised together with other tables: the law itself, as chances of more than each size."""
+
+    variance: float
+    beyond: tuple[float, ...]  # P(|z| > h) for h = 0, 1, ..., in steps
+    step: int = 1
+
+    @property
+    def mean_absolute(self) -> float:
+        """The sum of all these chances."""
+        return self.step * math.fsum(self.beyond)
+
+    def half_width(self, coverage: float = COVERAGE) -> Fraction:
+        """The least number of steps beyond which no more is left."""
+        rest = (1 - coverage) * (1 + 1e-12)
+        return Fraction(self.step * bisect_left(self.beyond, -rest, key=lambda chance: -chance))
 
 
 _CUT_OFF = 0.055  # standard deviations that a Laplace law that is cut off reaches farther, at 95 % or more

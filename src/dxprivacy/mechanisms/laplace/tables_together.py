@@ -23,7 +23,7 @@ from dxprivacy.accounting.costs import TogetherCost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import representatives
-from dxprivacy.mechanisms.laplace.laws import Agreeing, Laplace, Peaked
+from dxprivacy.mechanisms.laplace.laws import Agreeing, Laplace, Peaked, TwoCells
 from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.noise.block_max import BlockMax, TooLong, block_max
@@ -74,26 +74,31 @@ class Together(Measured):
     def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
         """Of sums over cells; rows that are the same for all records have none.
 
-        Cells of a table are alike, and add up to 0: a sum of p of n cells has the variance v p (n - p) / (n - 1).
+        Cells of a table are alike, and add up to 0: a sum of p of n cells has the variance v p (n - p) / (n - 1).  Of
+        two cells the whole law is known; of more, widths follow from the variance.
         """
         own = self._scales(scales)
         kind = Agreeing if len(set(own)) == 1 else Peaked
         out: list[Law] = [Laplace(0.0)] * self.asked.rows
-        known: dict[tuple[float, int], Law] = {}
-        for table, v in zip(self.tables, spreads([t.cells for t in self.tables], own), strict=True):
+        known: dict[tuple[float, int, int], Law] = {}
+        for table, noise in zip(self.tables, spreads([t.cells for t in self.tables], own), strict=True):
             for row, (step, p) in zip(table.asked.tolist(), table.sums, strict=True):
-                spread = v * step**2 * p * (table.cells - p) / (table.cells - 1)
-                key = float(f"{spread:.10g}"), step  # late digits differ by rounding only: what is alike shall look so
+                spread = noise.variance * step**2 * p * (table.cells - p) / (table.cells - 1)
+                spread = float(f"{spread:.10g}")  # late digits differ by rounding only: what is alike shall look so
+                key = spread, step, len(noise.beyond)
+                if step and key not in known:
+                    known[key] = TwoCells(spread, noise.beyond, step) if noise.beyond else kind(spread, step, step)
                 if step:
-                    out[row] = known.setdefault(key, kind(*key, step))
+                    out[row] = known[key]
         return tuple(out)
 
     def noises(self, scales: Sequence[float]) -> list[float]:
         """Of every cell: more than its scale alone would say."""
         out = [0.0] * self.workload.rows
-        for table, v in zip(self.tables, spreads([t.cells for t in self.tables], self._scales(scales)), strict=True):
+        found = spreads([table.cells for table in self.tables], self._scales(scales))
+        for table, noise in zip(self.tables, found, strict=True):
             for row in table.counted.tolist():
-                out[row] = v
+                out[row] = noise.variance
         return out
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002

@@ -41,7 +41,7 @@ from dxprivacy.mechanisms.noise.exact_exp import exp_bounds
 from dxprivacy.mechanisms.noise.zero_sum_tables import Tables, tables_of
 
 BITS, TAIL = 192, 112
-MOST_STEPS = 150_000  # levels times kinds of tables: about a second
+MOST_STEPS = 100_000  # levels times kinds of tables: a few seconds
 _MORE_BITS = 256
 
 

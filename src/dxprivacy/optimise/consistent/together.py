@@ -34,18 +34,27 @@ class _Kind:
     squares: Floats
 
 
-def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[float]:
-    """The variance of the noise of one cell, for each table.
+@dataclass(frozen=True)
+class Spread:
+    """The noise of one cell: its variance; of a table of two cells also the chance of each size, or of more than it."""
 
-    >>> [round(v, 2) for v in spreads([2] * 5, [1.0] * 5)]
-    [13.92, 13.92, 13.92, 13.92, 13.92]
+    variance: float
+    beyond: tuple[float, ...] = ()  # P(|z| > h) for h = 0, 1, ...
+
+
+def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[Spread]:
+    """Of one cell, for each table.
+
+    >>> found = spreads([2] * 5, [1.0] * 5)
+    >>> round(found[0].variance, 2), round(found[0].beyond[7], 3)
+    (13.92, 0.049)
     """
     often = Counter(zip(cells, scales, strict=True))
     free = sum(n - 1 for n in cells)
     end = free + 14 * math.sqrt(free + 1) + _FADED + 3 / min(scales)
     work = sum((end * s + 1) * max(n, 2) for n, s in often)
     if not work < _MOST:  # so wide that whole numbers do not show
-        return [(free + 1) * (free + 2) * s * s * _of_ball(n) for n, s in zip(cells, scales, strict=True)]
+        return [Spread((free + 1) * (free + 2) * s * s * _of_ball(n)) for n, s in zip(cells, scales, strict=True)]
     kinds = {key: _kind(*key, end) for key in often}
     places: Floats = np.unique(np.concatenate([kind.places for kind in kinds.values()]))
     radii = {key: np.searchsorted(kind.places, places, side="right") - 1 for key, kind in kinds.items()}
@@ -54,8 +63,22 @@ def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[float]:
         logs += often[key] * kind.counts[radii[key][:-1]]
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
-    found = {key: float(weights @ kind.squares[radii[key][:-1]]) / kind.cells for key, kind in kinds.items()}
+    found = {key: _spread(kind, radii[key][:-1], weights) for key, kind in kinds.items()}
     return [found[key] for key in zip(cells, scales, strict=True)]
+
+
+def _spread(kind: _Kind, radii: Ints, levels: Floats) -> Spread:
+    """From the probability of each level; of two cells, z and -z, all 2 R + 1 numbers up to a radius R are alike."""
+    weights: Floats = np.zeros(int(radii.max()) + 1)
+    np.add.at(weights, radii, levels)
+    variance = float(weights @ kind.squares[: len(weights)]) / kind.cells
+    if kind.cells > 2:
+        return Spread(variance)
+    sizes = np.arange(len(weights))
+    each = weights * 2 / (2 * sizes + 1)
+    # sum over R > h of each (R - h): the sum over k >= h of all that lies behind k.
+    behind = np.append(np.cumsum(each[::-1])[::-1], 0.0)[1:]
+    return Spread(variance, tuple(np.cumsum(behind[::-1])[::-1].tolist()))
 
 
 def _of_ball(n: int) -> float:
