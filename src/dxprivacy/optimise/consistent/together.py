@@ -47,7 +47,7 @@ def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[Spread]:
 
     >>> found = spreads([2] * 5, [1.0] * 5)
     >>> round(found[0].variance, 2), round(found[0].beyond[7], 3)
-    (13.92, 0.049)
+    (13.92, 0.042)
     """
     often = Counter(zip(cells, scales, strict=True))
     free = sum(n - 1 for n in cells)
