@@ -11,9 +11,11 @@ import numpy as np
 from benchmarks.figures import Figure, seconds, within
 from benchmarks.strategies import ranges
 from dxprivacy.exact.arrays import Ints
+from dxprivacy.mechanisms.noise.block_max import BlockMax
 from dxprivacy.mechanisms.noise.consistent import Family, Kind, Split, family_of
 from dxprivacy.model.nest import Nest, nest_of
 from dxprivacy.optimise.consistent.fit import Nested, Ordered, consistent
+from dxprivacy.optimise.consistent.together import spreads
 from dxprivacy.optimise.strategies import choose
 
 # name, cells, reach, the target as a total, whether the planner of before is asked too
@@ -39,7 +41,7 @@ def run() -> list[Figure]:
     lower = np.tril(np.ones((1024, 1024)))[:-1]
     found = _timed(Ordered(lower.T @ lower, 1023, 1.0), "prefixes of 1,024")
     figures.append(_total("prefixes, all alike, 1,024", found[0], None, 231_000, found[1]))
-    return [*figures, *_drawing()]
+    return [*figures, *_together(), *_drawing()]
 
 
 def _timed(problem: Ordered, what: str) -> tuple[Nested, float]:
@@ -57,6 +59,23 @@ def _total(what: str, found: Nested, before: float | None, target: float | None,
     beside = "" if before is None else f" (independent noise, quick: {before:,.0f})"
     ratio = None if against is None else found.total / against
     return Figure(f"{what}{beside}: {found.name}, found in {took:.1f} s", found.total, against, ratio, limit, "")
+
+
+def _together() -> list[Figure]:
+    """Tables that one record changes together, under plain DP at ε 1."""
+    out = []
+    for what, cells, target, limit in (
+        ("five counts of yes and no", [2] * 5, 71.0, 0.0005),
+        ("nine tables of 100 values", [100] * 9, 560_000.0, 0.005),
+    ):
+        asked = [1 if n == 2 else n for n in cells]  # of yes and no one cell is asked for
+        total = sum(one.variance * k for one, k in zip(spreads(cells, [1.0] * len(cells)), asked, strict=True))
+        out.append(Figure(f"{what}, noised together: total", total, target, total / target, "≤ 1", ""))
+        law = BlockMax(cells, [1.0] * len(cells))
+        law.prepare()
+        took = seconds(lambda law=law: [law.draw() for _ in range(20)], 5) / 20
+        out.append(within(f"drawing noise for {what}", took, limit))
+    return out
 
 
 def _drawing() -> list[Figure]:

@@ -11,11 +11,13 @@ DRAWS = re.compile(
 )
 
 NOISE = {
+    "mechanisms/noise/block_max.py",
     "mechanisms/noise/consistent.py",
     "mechanisms/noise/discrete_laplace.py",
     "mechanisms/noise/exact_choice.py",
     "mechanisms/noise/weighted_choice.py",
     "mechanisms/noise/system.py",
+    "mechanisms/noise/zero_sum_tables.py",
 }
 OTHERS = {
     "files/writing.py": "names of files in the making, which nobody should guess",

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import Cost
+from dxprivacy.accounting.costs import Cost, RowsCost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.numbers import Exact, shortened_up
 from dxprivacy.metrics import Metric
@@ -54,7 +54,8 @@ def certify(cost: Cost, metric: Metric) -> Certificate:
     """How much of the policy a cost takes, at most, over all pairs.
 
     Theorem 1 of the paper: the Laplace mechanism is d_X-private if ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j; here
-    Q' = A / s and the comparison is made in fractions.
+    Q' = A / s and the comparison is made in fractions.  Of costs that are a largest loss the norm is the largest.
     """
     bound = max_ratio(cost, metric)
-    return Certificate(bound.upper, bound.witness, bound.rule, metric.digest)
+    norm = "linf" if isinstance(cost, RowsCost) and cost.largest else "l1"
+    return Certificate(bound.upper, bound.witness, bound.rule, metric.digest, norm)

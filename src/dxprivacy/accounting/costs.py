@@ -283,6 +283,14 @@ class SelectionCost(RowsCost):
         return most
 
 
+class TogetherCost(SelectionCost):
+    """The loss of tables whose noise follows one law: the largest of the |A_ki - A_kj| / s_k, rows being cells.
+
+    Replacing i by j moves one unit in each table that tells them apart, and the law is exp(-max N / s) over the tables
+    (mechanisms/laplace/tables_together.py).
+    """
+
+
 class SumCost:
     """Several costs together: composition.  One that occurs often (as the same object) is worked out once."""
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dxprivacy.accounting.costs import LaplaceCost, RowsCost, SelectionCost
+from dxprivacy.accounting.costs import LaplaceCost, RowsCost, SelectionCost, TogetherCost
 from dxprivacy.accounting.wholes import MAPS
 from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import DxError, LedgerError, PolicyError
@@ -44,6 +44,7 @@ class Entry:
 KINDS: dict[str, type[RowsCost]] = {
     "laplace": LaplaceCost,
     "selection": SelectionCost,
+    "together": TogetherCost,  # tables whose noise follows one law
     "people": WholesCost,
     "map": WholesCost,  # perhaps with people beside it
 }
@@ -85,7 +86,7 @@ def cost_content(cost: RowsCost, questions: Stack, asked: Stack | None = None) -
 
 
 def _scales_content(cost: RowsCost) -> dict[str, Any]:
-    """One scale for each row; of a choice only one if they are alike, as its rows are many and its steps too."""
+    """One scale for each row; of a largest loss only one if they are alike, as its rows are many and its steps too."""
     if isinstance(cost, SelectionCost) and (cost.scales == cost.scales[0]).all():
         return {"scales": [float(cost.scales[0]).hex()], "alike": True}
     return {"scales": [float(s).hex() for s in cost.scales]}
@@ -120,7 +121,7 @@ def cost_from(content: dict[str, Any], rows: Workload, metric: Callable[[], Metr
             raise ValueError("wholes")
         return found
     if "alike" in content:
-        if kind is not SelectionCost or content["alike"] is not True or len(scales) != 1:
+        if not issubclass(kind, SelectionCost) or content["alike"] is not True or len(scales) != 1:
             raise ValueError("alike")
         scales *= rows.rows
     return kind(rows, scales)

@@ -19,6 +19,7 @@ _FADED = 40.0  # e^-40 of a weight is nothing in floats
 _MOST_PLACES = 60_000
 _MOST_TOGETHER = 4_000
 _FEW = 1e-16
+_SHORT = 1 << 16  # products of a convolution, one by one
 
 
 @dataclass
@@ -181,9 +182,14 @@ def _reach(p: Any) -> int:
 
 
 def _sums(lines: Any, table: Any, ends: int) -> Any:
-    """The convolution of each line with a table, from -ends to ends."""
+    """The convolution of each line with a table, from -ends to ends.
+
+    Of short tables term by term: noise that is hardly ever there has weights that a transform would lose.
+    """
     import numpy as np
 
+    if lines.size * len(table) <= _SHORT:
+        return _cut(np.array([np.convolve(line, table) for line in lines]), ends)
     size = 1 << (lines.shape[1] + len(table)).bit_length()
     found = np.fft.irfft(np.fft.rfft(lines, size) * np.fft.rfft(table, size), size)
     return _cut(found[:, : lines.shape[1] + len(table) - 1], ends)

@@ -41,7 +41,8 @@ class Entry:
         return self.found[version.number]
 
 
-_KINDS = ("laplace", "selection", "people", "map")
+_KINDS = ("laplace", "selection", "together", "people", "map")
+_LARGEST = ("selection", "together")  # of which the largest loss of a row counts
 
 
 def read_entry(row: Row, version: Version, place: str, known: dict[tuple[int, str], Entry]) -> Entry:
@@ -54,7 +55,6 @@ def read_entry(row: Row, version: Version, place: str, known: dict[tuple[int, st
     described = version.number, reading.canonical({name: x for name, x in content.items() if name != "share"})
     if (equal := known.get(described)) is not None and equal.row.body == row.body:
         return replace(equal, row=row, share=share)
-    choice = content["kind"] == "selection"
     asked = ask(content["questions"], version.universe, units=False)
     workload = workload_digest(version.universe.digest, asked.blocks)
     same = {name: value for name, value in content.items() if name != "share"}
@@ -63,9 +63,9 @@ def read_entry(row: Row, version: Version, place: str, known: dict[tuple[int, st
     if row.body != hashlib.sha256(f"{workload} {text}".encode()).hexdigest():
         raise refuse("its body is not the digest of its content", place)
     words = ask(content["asked"], version.universe, units=False).words if "asked" in content else asked.words
-    if content["title"] != ("choice among " if choice else "") + " + ".join(words):
+    if content["title"] != ("choice among " if content["kind"] == "selection" else "") + " + ".join(words):
         raise refuse("its title is not that of its questions", place)
-    choices = [range(asked.rows)] if choice else []
+    choices = [range(asked.rows)] if content["kind"] in _LARGEST else []
     loss = Loss(version.universe, asked.blocks, _scales(content, asked.rows, place), choices)
     if wholes_kind(loss) != (content["kind"] if content["kind"] in ("people", "map") else ""):
         raise refuse("does not say whether people are counted, or it has a map", place)
@@ -79,10 +79,10 @@ def wholes_kind(loss: Loss) -> str:
 
 
 def _scales(content: dict[str, Any], rows: int, place: str) -> list[float]:
-    """One per row; of a choice perhaps one for all."""
+    """One per row; where the largest loss counts perhaps one for all."""
     if "alike" not in content:
         return read_scales(content["scales"], rows)
-    if content["kind"] != "selection" or content["alike"] is not True:
+    if content["kind"] not in _LARGEST or content["alike"] is not True:
         raise refuse("its scales are damaged", place)
     return read_scales(content["scales"], 1) * rows
 

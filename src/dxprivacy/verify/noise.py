@@ -129,9 +129,18 @@ class Agreeing:
         steps, rest = times * self.variance / self.step**2, 1 - float(coverage)
         if steps <= rest:
             return 0
-        reach = -math.log(rest) / math.sqrt(2) + 0.055
         span = self.span / self.step
-        return max(math.ceil(reach * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1)
+        return max(math.ceil(self._reach(rest) * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1)
+
+    def _reach(self, rest: float) -> float:
+        return -math.log(rest) / math.sqrt(2) + 0.055
+
+
+class Peaked(Agreeing):
+    """The same for noise of which it is only known that it falls on both sides of 0: as Gauss's inequality says."""
+
+    def _reach(self, rest: float) -> float:
+        return max(2 / 3 / math.sqrt(rest), math.sqrt(4 / 3))
 
 
 @dataclass(frozen=True)

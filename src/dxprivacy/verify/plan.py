@@ -11,7 +11,7 @@ from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.combined import WithAbsent
 from dxprivacy.verify.distances import Distance
 from dxprivacy.verify.loss import Loss
-from dxprivacy.verify.measured import Way, read_measured
+from dxprivacy.verify.measured import read_measured
 from dxprivacy.verify.privacy import (
     Check,
     Spent,
@@ -28,6 +28,7 @@ from dxprivacy.verify.privacy import (
 from dxprivacy.verify.questions import Answer, Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stated import Stated
+from dxprivacy.verify.way import Way
 
 PLANS = {"dxprivacy-plan/2": 2, "dxprivacy-plan/3": 3, "dxprivacy-plan/4": 4}  # their editions
 COMMON = (
@@ -48,6 +49,13 @@ class Claim(Spent):
     edition: int
 
 
+class ClaimTogether(Claim):
+    """The same of tables whose noise follows one law: of all rows the largest loss counts."""
+
+    norm = "linf"
+    cost = "together"
+
+
 def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Claim:
     """Everything that both files have in common, with right digests."""
     policy = read_policy(data, file_allowed=file_allowed)
@@ -58,7 +66,7 @@ def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Cla
         raise refuse("is not the digest of the rows that the questions ask for", "workload")
     share = read_share(data["share"])
     records = None if data["rows"] is None else reading.whole(data["rows"], "rows", 0, 1 << 62)
-    counted, measured, way = read_measured(data.get("measured"), asked, universe, edition)
+    counted, measured, make = read_measured(data.get("measured"), asked, universe, edition)
     scales = read_scales(data["scales"], counted.rows)
     covered = {
         **({"measured": [data["measured"]["how"], measured]} if measured else {}),
@@ -71,8 +79,10 @@ def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Cla
         "rows": data["rows"],
     }
     request = check_request(data, covered)
-    loss = Loss(universe, counted.blocks, scales)
-    return Claim(policy, share, loss, request, asked, records, way(asked, counted, universe, scales, edition), edition)
+    way = make(asked, counted, universe, scales, edition)
+    loss = Loss(universe, counted.blocks, scales, [range(counted.rows)] if way.largest else [])
+    kind = ClaimTogether if way.largest else Claim
+    return kind(policy, share, loss, request, asked, records, way, edition)
 
 
 def claim_checks(claim: Claim) -> Iterator[Check]:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.accounting.certificate import Certificate
-from dxprivacy.accounting.costs import Cost, LaplaceCost
-from dxprivacy.accounting.with_wholes import WholesCost
+from dxprivacy.accounting.costs import Cost
 from dxprivacy.errors import BudgetExceeded, NotCertified
 from dxprivacy.mechanisms.direct.run import fit_histogram
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, moves
 from dxprivacy.mechanisms.laplace.least_squares import MOST_CELLS, LeastSquares
+from dxprivacy.mechanisms.laplace.measured import NoiseCost
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.mechanisms.noise import Noise
@@ -142,7 +142,7 @@ class DirectFit(Planned[Made]):
         return self.plan.certificate
 
     @property
-    def reserved(self) -> LaplaceCost | WholesCost:
+    def reserved(self) -> NoiseCost:
         return self.plan.reserved
 
     @property

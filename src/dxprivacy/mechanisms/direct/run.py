@@ -4,6 +4,8 @@ The plan is released as always, and everything here is post-processing of the re
 this is far better than MWEM, because a plan measures everything at once where MWEM pays anew in every round.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dxprivacy.accounting.costs import SumCost
@@ -11,7 +13,6 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import is_whole
 from dxprivacy.mechanisms.direct.fitting import fit
-from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
@@ -51,7 +52,7 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
         if total == 0:
             raise UsageError("there are no records: nothing to fit a histogram to")
     counted = plan.counted
-    found = fit(Projection(counted), released, variances_of(plan.scales), float(total), free=free)
+    found = fit(Projection(counted), released, variances_of(plan.measured.noises(plan.scales)), float(total), free=free)
     labels = {recipe.row: a.label for a in counted.answers if hasattr(recipe := a.recipe, "row")}
     measurements = tuple(
         Measurement(k, labels.get(k, f"row {k + 1}"), int(z), s)
@@ -83,11 +84,10 @@ def require_room_to_fit(cells: int) -> None:
         )
 
 
-def variances_of(scales: "tuple[float, ...]") -> Floats:
+def variances_of(noises: Sequence[float]) -> Floats:
     """The variance of each count's noise; an exact count is harder than any other, but not infinitely so."""
-    known = {s: variance(s) for s in set(scales)}
-    least = min((v for v in known.values() if v > 0), default=1.0)
-    return np.array([known[s] if known[s] > 0 else min(least * _HARD, 1e-2) for s in scales])
+    least = min((v for v in noises if v > 0), default=1.0)
+    return np.array([v if v > 0 else min(least * _HARD, 1e-2) for v in noises])
 
 
 def _known(release: Release, universe: Universe) -> int | None:

@@ -390,7 +390,7 @@ class _Plain:
         if ours.measured.as_asked or len(ours.questions.questions) > 1:
             return own
         one = np.ones(ours.measured.workload.rows)
-        most = largest_loss(LaplaceCost(ours.measured.workload, one))[0] / epsilon
+        most = largest_loss(ours.measured.cost(one, self.task.metric))[0] / epsilon
         other = _Counted(tuple((one * most).tolist()), ours.measured)
         return other if most and self._loss(other) < self._loss(own) else own
 

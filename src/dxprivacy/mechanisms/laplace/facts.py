@@ -10,8 +10,6 @@ import numpy as np
 
 from dxprivacy.accounting import largest_loss
 from dxprivacy.accounting.certificate import Certificate, certify
-from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.accounting.with_wholes import WholesCost, laplace_cost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import finite
@@ -20,7 +18,7 @@ from dxprivacy.files.formats import WITH_RECONSTRUCTION, Format
 from dxprivacy.mechanisms.facts import Facts
 from dxprivacy.mechanisms.laplace.baselines import Baselines, Ours, baselines
 from dxprivacy.mechanisms.laplace.expected import all_expected
-from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.measured import Measured, NoiseCost
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.metrics import Metric
 from dxprivacy.model.recipes import ErrorOf, Interval, Law
@@ -34,10 +32,10 @@ LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 6
 class Proof:
     """A certificate, and the rows, scales and policy that it was computed for: taken for those, and for no others."""
 
-    cost: LaplaceCost | WholesCost
+    cost: NoiseCost
     certificate: Certificate
 
-    def holds(self, cost: LaplaceCost | WholesCost, metric: Metric) -> bool:
+    def holds(self, cost: NoiseCost, metric: Metric) -> bool:
         """Whether it is about this very cost."""
         return self.certificate.metric == metric.digest and self.cost.identity == cost.identity
 
@@ -78,9 +76,9 @@ class PlanFacts(Facts):
         return self.measured.put(self.questions)
 
     @cached_property
-    def cost(self) -> LaplaceCost | WholesCost:
+    def cost(self) -> NoiseCost:
         """What a release would cost, pair by pair."""
-        return laplace_cost(self.counted, self.scales, self.metric)
+        return self.measured.cost(self.scales, self.metric)
 
     @cached_property
     def laws(self) -> tuple[Law, ...]:

@@ -1,6 +1,7 @@
 """The noise in a row: which law it follows, as far as errors and intervals need it."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -91,8 +92,42 @@ class Agreeing:
         steps, span = self.variance / self.step**2, self.span / self.step
         if steps <= 1 - coverage:
             return Fraction(0)
-        reach = -math.log(1 - coverage) / math.sqrt(2) + _CUT_OFF
-        return Fraction(self.step * max(math.ceil(reach * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1))
+        return Fraction(
+            self.step * max(math.ceil(self._reach(coverage) * math.sqrt(steps + span**2 / 12) + span / 2 - 1), 1)
+        )
+
+    def _reach(self, coverage: float) -> float:
+        """In standard deviations."""
+        return -math.log(1 - coverage) / math.sqrt(2) + _CUT_OFF
+
+
+class Peaked(Agreeing):
+    """The same where all that is known of the noise is that it is symmetric, and the rarer the farther from 0.
+
+    Gauss's inequality: at most 4 / (9 k^2) of such a law lie beyond k standard deviations, for k >= 2 / sqrt(3).
+    """
+
+    def _reach(self, coverage: float) -> float:
+        return max(2 / (3 * math.sqrt(1 - coverage)), 2 / math.sqrt(3))
+
+
+@dataclass(frozen=True)
+class TwoCells:
+    """A count and all others, noised together with other tables: the law itself, as chances of more than each size."""
+
+    variance: float
+    beyond: tuple[float, ...]  # P(|z| > h) for h = 0, 1, ..., in steps
+    step: int = 1
+
+    @property
+    def mean_absolute(self) -> float:
+        """The sum of all these chances."""
+        return self.step * math.fsum(self.beyond)
+
+    def half_width(self, coverage: float = COVERAGE) -> Fraction:
+        """The least number of steps beyond which no more is left."""
+        rest = (1 - coverage) * (1 + 1e-12)
+        return Fraction(self.step * bisect_left(self.beyond, -rest, key=lambda chance: -chance))
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,22 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
+from dxprivacy.accounting.costs import LaplaceCost, TogetherCost
+from dxprivacy.accounting.with_wholes import WholesCost, laplace_cost
 from dxprivacy.errors import NotCertified, QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves, representatives
 from dxprivacy.mechanisms.laplace.laws import Laplace, laplace_laws
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.mechanisms.noise.system import Noise
+from dxprivacy.metrics import Metric
 from dxprivacy.model.recipes import Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
 
+NoiseCost: TypeAlias = LaplaceCost | WholesCost | TogetherCost
 MOST_RECORDS = 1 << 16  # that rows tell apart, to compare them record by record
 
 
@@ -59,6 +63,15 @@ class Measured(ABC):
     def shifts(self) -> tuple[float, ...] | None:
         """How far each row that was asked for is moved on purpose, per record, in steps of its grid; None: not."""
         return None
+
+    def cost(self, scales: Sequence[float] | Floats, metric: Metric) -> NoiseCost:
+        """What noise of these scales costs, pair by pair: that of independent noise, where nothing else is said."""
+        return laplace_cost(self.workload, scales, metric)
+
+    def noises(self, scales: Sequence[float]) -> list[float]:
+        """The variance of the noise in each row that is counted; that of independent noise, or not more than it."""
+        known = {s: Laplace(s).variance for s in set(scales)}
+        return [known[s] for s in scales]
 
     def drawn(self, scales: Floats, noise: Noise) -> Ints:
         """The noise of the rows that are counted: each its own, where they are not drawn together."""

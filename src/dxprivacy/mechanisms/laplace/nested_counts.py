@@ -21,7 +21,7 @@ from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart
 from dxprivacy.mechanisms.laplace.consistent import Consistent
 from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of, tables_of
 from dxprivacy.mechanisms.laplace.matrix_mechanism import counted_for, question_of
-from dxprivacy.mechanisms.laplace.shared_margins import shared_margins
+from dxprivacy.mechanisms.laplace.shared_margins import HARDLY_ANY, shared_margins
 from dxprivacy.mechanisms.laplace.table_budgets import sharing_a_budget
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.other import present
@@ -35,7 +35,6 @@ from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
 
 _ROOM = 0.99  # what is repaired afterwards may be a little wider
-_HARDLY_ANY = 60.0  # what two values may show: then noise is not 0 once in e^30
 _MOST_PAIRED = 400  # cells whose pairs are looked at one by one, and whose order is looked for
 
 
@@ -169,7 +168,7 @@ def _nested(
     watch: Watch,
 ) -> Nested:
     order, reach, limit = _order(gram, part, cells, metric, share, spent)
-    if limit > _HARDLY_ANY:
+    if limit > HARDLY_ANY:
         raise NotCertified("there is hardly any noise to save", hints=[('method="optimal"', "counts what was asked")])
     borders = None
     if len(part.axes) > 1:

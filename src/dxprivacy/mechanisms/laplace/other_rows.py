@@ -8,7 +8,7 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace import matrix_mechanism as matrix
-from dxprivacy.mechanisms.laplace import nested_counts, shifted
+from dxprivacy.mechanisms.laplace import nested_counts, shifted, whole_budgets
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, moves
 from dxprivacy.mechanisms.laplace.task import Candidate, Proposal, Task
 from dxprivacy.optimise.losses import SQUARED
@@ -51,16 +51,43 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
 
 
 def may_be_consistent(task: Task) -> bool:
-    """Where other rows may be counted at all, and some component may have noise that agrees."""
-    return may_use_strategy(task) and nested_counts.applies(task.workload, task.metric)
+    """Where other rows may be counted at all, and some of them may have noise that agrees, or noise from one law."""
+    return may_use_strategy(task) and (
+        nested_counts.applies(task.workload, task.metric) or whole_budgets.applies(task.workload, task.metric)
+    )
 
 
 def by_consistent_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
-    """Counts with noise that agrees."""
+    """Counts with noise that agrees; where tables share one budget, also tables with noise from one law."""
     _require_consistent(task)
+    refusals: list[NotCertified] = []
+    made = False
+    for proposed in (_in_one_law, _agreeing):
+        try:
+            found = proposed(task, own)
+        except NotCertified as refused:
+            refusals.append(refused)
+            continue
+        if found is not None:
+            made = True
+            yield found
+    if refusals and not made:
+        raise refusals[0]
+
+
+def _in_one_law(task: Task, own: Candidate) -> Proposal | None:  # noqa: ARG001
+    if not whole_budgets.applies(task.workload, task.metric):
+        return None
+    tables = whole_budgets.propose(task.workload, task.metric, task.share, spent=task.spent)
+    return Proposal(tables.scales, measured=tables.measured, about=tables.about)
+
+
+def _agreeing(task: Task, own: Candidate) -> Proposal | None:
+    if not nested_counts.applies(task.workload, task.metric):
+        return None
     under = nested_counts.Policed(task.metric, task.share, task.spent, task.watch, task.effort)
     found = nested_counts.propose(task.workload, under, _importance(task), own.scales)
-    yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+    return Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
 
 
 def _require_consistent(task: Task) -> None:

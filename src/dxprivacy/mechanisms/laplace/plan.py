@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import finite, written_fraction
@@ -18,9 +16,10 @@ from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
 from dxprivacy.mechanisms.laplace.consistent import Consistent
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
-from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured, RowForRow
+from dxprivacy.mechanisms.laplace.measured import AsAsked, Measured, NoiseCost, RowForRow
 from dxprivacy.mechanisms.laplace.reconstruction import WayBack
 from dxprivacy.mechanisms.laplace.run import noisy_rows
+from dxprivacy.mechanisms.laplace.tables_together import Together
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
@@ -54,7 +53,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
     told = "plan was made", "session.plan(…)"
 
     @property
-    def reserved(self) -> LaplaceCost | WholesCost:
+    def reserved(self) -> NoiseCost:
         return self.cost
 
     @property
@@ -163,7 +162,7 @@ def _width(error: ErrorOf | None) -> float | None:
 
 def measure(how: object, asked: Workload, put: Stack) -> Measured:
     """The way from other rows to those that were asked for, by its name."""
-    kinds: dict[str, type[Measured]] = {kind.how: kind for kind in (RowForRow, LeastSquares, Consistent)}
+    kinds: dict[str, type[Measured]] = {kind.how: kind for kind in (RowForRow, LeastSquares, Consistent, Together)}
     if not isinstance(how, str) or how not in kinds:
         raise UsageError("the plan works its answers out in a way that this version does not know")
     return kinds[how](asked, put)

@@ -6,7 +6,6 @@ from typing import Any
 
 from dxprivacy.accounting.costs import Cost
 from dxprivacy.accounting.share import parse_share, require_spent
-from dxprivacy.accounting.with_wholes import laplace_cost
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import is_whole
@@ -125,7 +124,7 @@ def finish(
         measured=found.measured,
         about=_said(found.about, task.watch),
         planner=planner,
-        proof=Proof(laplace_cost(found.measured.workload, found.scales, task.metric), found.certificate),
+        proof=Proof(found.measured.cost(found.scales, task.metric), found.certificate),
     )
     if not plan.measured.as_asked:
         _ = plan.errors  # refuses what does not follow from the counted rows

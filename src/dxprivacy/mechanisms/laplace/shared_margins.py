@@ -21,6 +21,8 @@ from dxprivacy.questions.asked import Asked
 from dxprivacy.questions.strategy_rows import Groups, Tally
 from dxprivacy.wording import plural
 
+HARDLY_ANY = 60.0  # what two values may show: then noise is not 0 once in e^30
+
 
 @dataclass(frozen=True, eq=False)
 class Shared:
@@ -57,6 +59,8 @@ def shared_margins(
             "consistent noise of tables needs distances that add up over attributes, or are all the same; none public",
             hints=[('method="matrix"', "independent noise")],
         )
+    if min(budgets[0].of(a) for a in range(len(sizes))) > HARDLY_ANY:
+        raise NotCertified("there is hardly any noise to save", hints=[('method="optimal"', "counts what was asked")])
     wanted: dict[tuple[int, ...], float] = {}
     for b, table in zip(part.asked, asked[0], strict=True):
         rows = slice(workload.offsets[b], workload.offsets[b] + workload.blocks[b].rows)

@@ -11,7 +11,6 @@ from statistics import median
 from typing import Any
 
 from dxprivacy.accounting import largest_loss
-from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.mechanisms.laplace.methods import MAKERS, preferred, try_maker
 from dxprivacy.mechanisms.laplace.task import Candidate, Task
@@ -114,7 +113,7 @@ def _line(task: Task, found: Candidate, seconds: float, floor: float | None, lea
         float(max(widths)),
         misses,
         _relative(task, found, loss, least),
-        largest_loss(LaplaceCost(found.measured.workload, found.scales))[0],
+        largest_loss(found.measured.cost(found.scales, task.metric))[0],
         task.rated(found, floor).certificate.gap,
         best,
     )

@@ -261,7 +261,7 @@ class Task:
             raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
         proposed: Floats = np.asarray(proposal.scales, dtype=np.float64)
         allowance = Allowance(self.metric, self.share, self.spent)
-        scales, certificate = repaired(proposed, lambda s: LaplaceCost(rows, s), allowance, self.workload)
+        scales, certificate = repaired(proposed, lambda s: measured.cost(s, self.metric), allowance, self.workload)
         return Candidate(method, tuple(scales.tolist()), certificate, measured, proposal.about)
 
     def merit(self, found: Candidate) -> tuple[int, float]:

@@ -7,9 +7,19 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.noise.consistent import Family
 from dxprivacy.mechanisms.noise.discrete_laplace import discrete_laplace
-from dxprivacy.mechanisms.noise.exact_choice import choose, permute_and_flip
+from dxprivacy.mechanisms.noise.exact_choice import Entropy, choose, permute_and_flip
+
+
+class DrawnTogether(Protocol):
+    """Noise of several counts that is drawn together: counts in counts, or tables that one record changes."""
+
+    @property
+    def size(self) -> int:
+        """Of how many counts."""
+
+    def draw(self, entropy: Entropy = ...) -> Ints:
+        """An exact draw from its law."""
 
 
 class Noise(Protocol):
@@ -18,7 +28,7 @@ class Noise(Protocol):
     def laplace(self, scales: Floats) -> Ints:
         """One discrete Laplace sample per scale; none where the scale is 0."""
 
-    def together(self, family: Family) -> Ints:
+    def together(self, family: DrawnTogether) -> Ints:
         """The noise of counts that agree with one another, by their numbers."""
 
     def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
@@ -41,7 +51,7 @@ class SystemNoise:
             out[noisy] = discrete_laplace(scales[noisy])
         return out
 
-    def together(self, family: Family) -> Ints:
+    def together(self, family: DrawnTogether) -> Ints:
         """An exact draw."""
         return family.draw(self.entropy)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.noise.consistent import Family
+from dxprivacy.mechanisms.noise.system import DrawnTogether
 
 
 class SimulatedNoise:
@@ -18,7 +18,7 @@ class SimulatedNoise:
         two = self._rng.geometric(p, (2, len(p)))
         return np.where(scales > 0, two[0] - two[1], 0).astype(np.int64)
 
-    def together(self, family: Family) -> Ints:
+    def together(self, family: DrawnTogether) -> Ints:
         """From ordinary random bytes."""
         return family.draw(self.entropy)
 

@@ -31,6 +31,16 @@ def test_the_verifier_finds_the_same_in_its_own_way(rows, wide):
     assert theirs == pytest.approx(mine, rel=1e-8, abs=1e-8 * mine.max())
 
 
+@pytest.mark.parametrize("weight", [20.0, 27.0, 30.0])
+def test_noise_that_is_hardly_ever_there_is_known_as_well(weight):
+    """One step from one cell to another, which costs twice the weight, is nearly all there is; both programs see it."""
+    rows = np.eye(3, dtype=np.int64)
+    truth = 4 * np.exp(-2 * weight)
+    assert Moments(nest_of(rows), np.full(3, weight)).covariance[0, 0] == pytest.approx(truth, rel=1e-9)
+    theirs = covariances(nested({k: frozenset([k]) for k in range(3)}, 3), dict.fromkeys(range(3), weight))
+    assert theirs[0, 0] == pytest.approx(truth, rel=1e-9)
+
+
 def test_equal_parts_and_unlike_ones_are_worked_out_alike():
     """A weight that differs in the 13th digit makes parts unlike: then pairs of places are looked at, not slopes."""
     rows = halved_rows(16)
