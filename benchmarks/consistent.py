@@ -4,19 +4,24 @@ Totals of squared errors: ours on whole numbers, the planner's for continuous no
 8 % less).  Times of drawing are of whole draws, tables made before.
 """
 
+import itertools
 import time
 
 import numpy as np
 
 from benchmarks.figures import Figure, seconds, within
 from benchmarks.strategies import ranges
+from benchmarks.tables import NINE
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.noise.block_max import BlockMax
 from dxprivacy.mechanisms.noise.consistent import Family, Kind, Split, family_of
 from dxprivacy.model.nest import Nest, nest_of
-from dxprivacy.optimise.consistent.fit import Nested, Ordered, consistent
+from dxprivacy.optimise.consistent.fit import Nested, Ordered, boxes, consistent
+from dxprivacy.optimise.consistent.stars import stars
 from dxprivacy.optimise.consistent.together import spreads
 from dxprivacy.optimise.strategies import choose
+from dxprivacy.optimise.tables import Budgets
+from dxprivacy.optimise.tables import choose as choose_tables
 
 # name, cells, reach, the target as a total, whether the planner of before is asked too
 CASES = (
@@ -41,7 +46,37 @@ def run() -> list[Figure]:
     lower = np.tril(np.ones((1024, 1024)))[:-1]
     found = _timed(Ordered(lower.T @ lower, 1023, 1.0), "prefixes of 1,024")
     figures.append(_total("prefixes, all alike, 1,024", found[0], None, 231_000, found[1]))
-    return [*figures, *_together(), *_drawing()]
+    return [*figures, _grid(), *_stars(), *_together(), *_drawing()]
+
+
+def _grid() -> Figure:
+    """All ranges over 16 x 16 records that are all alike."""
+    along = ranges(16, 15).gram + 1
+    gram, (order, borders) = np.kron(along, along), boxes((16, 16))
+    what = "ranges over 16 x 16, all alike"
+    found = _timed(Ordered(gram[np.ix_(order, order)], 255, 1.0, borders), what)
+    return _total(what, found[0], None, 3.60e6, found[1])
+
+
+def _stars() -> list[Figure]:
+    """All 2-way tables: of four attributes with unequal and equal budgets, and of nine."""
+    cases = (
+        ("2-way tables of 4x4x4x4, budgets 1 to 0.1", (4,) * 4, (1.0, 0.5, 0.25, 0.1), 179_000),
+        ("2-way tables of 4x4x4x4, budgets 1", (4,) * 4, (1.0,) * 4, 3_820),
+        ("2-way tables of nine attributes", *NINE, 1.48e7),
+    )
+    out = []
+    for what, sizes, budgets, target in cases:
+        asked = list(itertools.combinations(range(len(sizes)), 2))
+        start = time.process_time()
+        found = stars(sizes, Budgets(tuple(map(float, budgets))), dict.fromkeys(asked, 1.0))
+        took = time.process_time() - start
+        if found is None:
+            raise ValueError(f"nothing found for {what}")
+        before = choose_tables(sizes, budgets, asked, [1.0] * len(asked)).total
+        words = f"{what} (independent noise: {before:,.0f}): {len(asked)} tables that share {len(found.stars)} margins"
+        out.append(Figure(f"{words}, found in {took:.1f} s", found.total, target, found.total / target, "≤ 1", ""))
+    return out
 
 
 def _timed(problem: Ordered, what: str) -> tuple[Nested, float]:
