@@ -74,7 +74,7 @@ class Consistent(Way):
             raise refuse("consistent noise is that of counts", "measured")
         tables = None
         if len(part.firsts) > 1:
-            tables = as_tables(part.asked, part.counted, part.firsts, self.scales, private=False)
+            tables = as_tables(part.asked, part.counted, part.firsts, self.scales, private=False, explicit=True)
         return _Nested(part, self.scales) if tables is None else _Starred(Stars(tables, self.scales))
 
     def laws(self) -> list[Law]:
@@ -118,11 +118,13 @@ class _Starred:
         self._stars = stars
 
     def laws(self) -> dict[int, Law]:
-        return {row: Combined(v) for row, v in self._stars.variances(()).items()}
+        return {row: Combined(v) if v > 0 else Laplace(0.0) for row, v in self._stars.variances(()).items()}
 
     def rows(self, noisy: Sequence[int], records: int) -> dict[int, Row]:
         self._stars.check_sums(noisy, records)
-        return {row: round(x, _DECIMALS) for row, x in self._stars.estimates((), noisy, records).items()}
+        spreads = self._stars.variances(())
+        found = self._stars.estimates((), noisy, records)
+        return {row: round(x, _DECIMALS) if spreads[row] > 0 else round(x) for row, x in found.items()}
 
 
 class _Nested:

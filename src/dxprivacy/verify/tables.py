@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from dxprivacy.verify.blocks import Block, Table
+from dxprivacy.verify.blocks import Block, Explicit, Table
 from dxprivacy.verify.reading import refuse
 
 Cells = dict[tuple[int, ...], float]
@@ -129,20 +129,54 @@ def as_tables(
     noises: Sequence[float],
     *,
     private: bool,
+    explicit: bool = False,
 ) -> Tables | None:
-    """The blocks of a component as tables; None where one of them is none, or has several scales."""
+    """The blocks of a component as tables; None where one of them is none, or has several scales.
+
+    With `explicit` also rows that were asked for as a matrix.
+    """
     sides: list[list[TableOf]] = []
     for side in (asked, counted):
-        found = [_table(block, firsts) for block in side]
+        found: list[TableOf | None] = []
+        for block in side:
+            found += _in_matrix(block, firsts) if explicit and isinstance(block, Explicit) else [_table(block, firsts)]
         if not found or any(t is None for t in found):
             return None
         sides.append([t for t in found if t is not None])
+    if len(sides[1]) != len(counted):
+        return None
     for block, table in zip(counted, sides[1], strict=True):
         every = math.prod(len(firsts[a]) for a in table.attributes if a not in table.halved)
         uneven = len({noises[row] for row in range(block.first, block.first + block.rows)}) > 1
         if uneven or len(table.rows) != every:
             return None
     return None if any(t.halved for t in sides[0]) else Tables(firsts, *sides, private=private)
+
+
+def _in_matrix(block: Explicit, firsts: dict[int, list[int]]) -> list[TableOf | None]:
+    """The tables that the rows of a matrix are: each counts all records that have certain values of some attributes."""
+    axes = [a for a, values in firsts.items() if len(values) > 1]
+    members: dict[int, list[tuple[int, ...]]] = {}
+    for cell in product(*(range(len(firsts[a])) for a in axes)):
+        values = [0] * len(block.universe.shape)
+        for a, k in zip(axes, cell, strict=True):
+            values[a] = firsts[a][k]
+        for row, x in block.column(values).items():
+            if x != 1:
+                return [None]
+            members.setdefault(row, []).append(cell)
+    found: dict[Attributes, dict[tuple[int, ...], int]] = {}
+    for row in range(block.first, block.first + block.rows):
+        mine = members.get(row, [])
+        seen = [{cell[k] for cell in mine} for k in range(len(axes))]
+        fixed = [k for k, a in enumerate(axes) if len(seen[k]) < len(firsts[a])]
+        free = math.prod(len(firsts[a]) for k, a in enumerate(axes) if k not in fixed)
+        if not mine or any(len(seen[k]) > 1 for k in fixed) or len(mine) != free:
+            return [None]
+        table = found.setdefault(tuple(axes[k] for k in fixed), {})
+        if table.setdefault(tuple(mine[0][k] for k in fixed), row) != row:
+            return [None]
+    return [TableOf(attributes, (), rows) for attributes, rows in found.items()]
 
 
 def _table(block: Block, firsts: dict[int, list[int]]) -> TableOf | None:

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from dxprivacy.errors import NotCertified, QuestionError
-from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, representatives
 from dxprivacy.mechanisms.laplace.laws import Agreeing, Blend, Combined, Laplace, least_of
 from dxprivacy.mechanisms.laplace.least_squares import (
@@ -28,9 +28,9 @@ from dxprivacy.mechanisms.laplace.least_squares import (
     noises_of,
     rows_of,
     solved,
-    tables_of,
 )
 from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.tables_in_rows import AskedTable, tables_in
 from dxprivacy.model.blocks import Block
 from dxprivacy.model.nest import Nest, nest_of, star_of
 from dxprivacy.model.recipes import Law
@@ -89,7 +89,7 @@ def part_of(whole: Measured, part: Component) -> Part:
     try:
         if any(b.unit != 1 for b in theirs):
             raise NotCertified("consistent noise is that of counts")
-        tables = tables_of(mine, theirs) if len(part.axes) > 1 else None
+        tables = tables_in(mine, theirs) if len(part.axes) > 1 else None
         if tables is not None:
             return Starred(numbers, part.axes, [*mine, *theirs], *tables)
         return Nested(numbers, part.axes, mine, theirs)
@@ -172,21 +172,18 @@ class Starred(Part):
         numbers: tuple[Ints, Ints],
         axes: Sequence[int],
         blocks: Sequence[Block],
-        asked: Sequence[TableOf],
+        asked: Sequence[AskedTable],
         counted: Sequence[TableOf],
     ) -> None:
         super().__init__(*numbers)
         if len(self.counted) > MOST_ROWS:
             raise NotCertified("too many cells for consistent noise", hints=['method="matrix"'])
-        if any(t.halved for t in counted):
-            raise NotCertified("consistent noise is that of counts, not of differences")
         self._asked, self._counted = asked, counted
         self._sizes = [int(classes_of(blocks, axis).max()) + 1 for axis in axes]
         place = {axis: k for k, axis in enumerate(axes)}
         self._tables = [Table(tuple(place[a] for a in t.attributes)) for t in counted]
         self._wanted = [tuple(place[a] for a in t.attributes) for t in asked]
-        self._asked_starts = np.cumsum([0] + [b.rows for b in blocks[: len(asked)]])
-        self._starts = np.cumsum([0] + [b.rows for b in blocks[len(asked) :]])
+        self._starts = np.cumsum([0] + [b.rows for b in blocks[len(blocks) - len(counted) :]])
         if self._starts[1:].tolist() != np.cumsum([len(t.rows) for t in counted]).tolist():
             raise NotCertified("consistent noise of tables needs a row for each cell, and no others")
         self.stars = [self._star(places) for places in self._places()]
@@ -261,20 +258,21 @@ class Starred(Part):
     def laws(self, scales: Sequence[float]) -> list[Law]:
         """All cells of a table are alike."""
         out: list[Law] = [Laplace(0.0)] * len(self.asked)
-        for start, table, v in zip(self._asked_starts, self._asked, self._way(scales).variance(), strict=False):
-            for row in (start + table.rows[table.rows >= 0]).tolist():
+        for table, v in zip(self._asked, self._way(scales).variance(), strict=True):
+            for row in table.rows[table.rows >= 0].tolist():
                 out[row] = Combined(rounded(v)) if v > 0 else Laplace(0.0)
         return out
 
     def estimates(self, noisy: Ints, scales: Sequence[float], records: int) -> list[Value]:
         mine = noisy[self.counted]
         given = [mine[start + table.rows] for start, table in zip(self._starts, self._counted, strict=False)]
-        found: Floats = np.zeros(len(self.asked))
-        told = self._way(scales).estimate(given, records)
-        for start, table, cells in zip(self._asked_starts, self._asked, told, strict=False):
-            seen = table.rows >= 0
-            found[start + table.rows[seen]] = cells[seen]
-        return [round(x, _DIGITS) for x in found.tolist()]
+        found: list[Value] = [0] * len(self.asked)
+        way = self._way(scales)
+        for table, cells, v in zip(self._asked, way.estimate(given, records), way.variance(), strict=True):
+            for row, x in zip(table.rows.tolist(), cells.tolist(), strict=True):
+                if row >= 0:
+                    found[row] = round(x, _DIGITS) if v > 0 else round(x)
+        return found
 
 
 class Alone(Part):

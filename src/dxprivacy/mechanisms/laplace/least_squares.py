@@ -92,7 +92,7 @@ def tables_of(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[Ta
     if not blocks or not all(isinstance(b, OneHot) for b in blocks):
         return None
     classes = {axis: classes_of(blocks, axis) for axis in sorted({a for b in blocks for a in b.axes})}
-    found = [[_table(b, classes) for b in side] for side in (asked, counted)]
+    found = [[table_of(b, classes) for b in side] for side in (asked, counted)]
     left, right = ([t for t in side if t is not None] for side in found)
     if len(left) < len(asked) or len(right) < len(counted):
         return None
@@ -100,7 +100,8 @@ def tables_of(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[Ta
     return (left, right) if whole else None
 
 
-def _table(block: Block, classes: dict[int, Ints]) -> TableOf | None:
+def table_of(block: Block, classes: dict[int, Ints]) -> TableOf | None:
+    """A block as a table over classes of values, or None where it is none."""
     if not isinstance(block, OneHot):
         return None
     axes, halved = [], []

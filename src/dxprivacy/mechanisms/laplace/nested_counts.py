@@ -19,10 +19,11 @@ from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart
 from dxprivacy.mechanisms.laplace.consistent import Consistent
-from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of, tables_of
+from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of
 from dxprivacy.mechanisms.laplace.matrix_mechanism import counted_for, question_of
 from dxprivacy.mechanisms.laplace.shared_margins import HARDLY_ANY, shared_margins
 from dxprivacy.mechanisms.laplace.table_budgets import sharing_a_budget
+from dxprivacy.mechanisms.laplace.tables_in_rows import tables_in
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.other import present
 from dxprivacy.metrics.simple import Constant
@@ -63,7 +64,7 @@ def _components(workload: Workload, metric: Metric) -> list[Component]:
 def _may_agree(workload: Workload, part: Component) -> bool:
     blocks = [workload.blocks[b] for b in part.asked]
     few = 2 <= cells_told_apart(blocks, part.axes) <= MOST_CELLS
-    return few or (len(part.axes) > 1 and tables_of(blocks, ()) is not None)
+    return few or (len(part.axes) > 1 and tables_in(blocks, ()) is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,7 @@ def _agreeing(workload: Workload, part: Component, under: Policed, importance: F
             "consistent noise needs questions along one attribute, or tables, or few cells",
             hints=[('method="matrix"', "independent noise")],
         )
-    if len(part.axes) > 1 and tables_of(blocks, ()) is not None:
+    if len(part.axes) > 1 and tables_in(blocks, ()) is not None:
         shared = shared_margins(
             workload, part, under.metric, under.share, importance, spent=under.spent, watch=under.watch
         )

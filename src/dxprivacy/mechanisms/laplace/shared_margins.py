@@ -11,8 +11,9 @@ from dxprivacy.accounting.costs import Cost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import classes_of
-from dxprivacy.mechanisms.laplace.least_squares import Component, tables_of
+from dxprivacy.mechanisms.laplace.least_squares import Component, rows_of
 from dxprivacy.mechanisms.laplace.table_budgets import budgets_of_tables
+from dxprivacy.mechanisms.laplace.tables_in_rows import tables_in
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.consistent.stars import stars
@@ -45,7 +46,7 @@ def shared_margins(
 ) -> Shared:
     """The best stars for a component of tables; refuses where there are none."""
     blocks = [workload.blocks[b] for b in part.asked]
-    asked = tables_of(blocks, ())
+    asked = tables_in(blocks, ())
     if asked is None:
         raise NotCertified(
             "consistent noise over several attributes is that of tables",
@@ -62,10 +63,10 @@ def shared_margins(
     if min(budgets[0].of(a) for a in range(len(sizes))) > HARDLY_ANY:
         raise NotCertified("there is hardly any noise to save", hints=[('method="optimal"', "counts what was asked")])
     wanted: dict[tuple[int, ...], float] = {}
-    for b, table in zip(part.asked, asked[0], strict=True):
-        rows = slice(workload.offsets[b], workload.offsets[b] + workload.blocks[b].rows)
+    mine = importance[rows_of(workload, part.asked)]
+    for table in asked[0]:
         key = tuple(part.axes.index(a) for a in table.attributes)
-        wanted[key] = wanted.get(key, 0.0) + float(importance[rows].mean())
+        wanted[key] = wanted.get(key, 0.0) + float(mine[table.rows[table.rows >= 0]].mean())
     found = stars(sizes, budgets[0], wanted, watch)
     if found is None:
         raise NotCertified("too many tables for consistent noise", hints=[('method="matrix"', "independent noise")])

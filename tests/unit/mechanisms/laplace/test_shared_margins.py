@@ -154,3 +154,48 @@ def test_refusals_have_one_reason(asked, metric, what):
 def test_another_loss_is_refused_by_name():
     with pytest.raises(dx.errors.DxError, match="no loss “l1” for method “consistent”"):
         dx.plan(two_way((3, 3)), policy((3, 3), (1, 1)), method="consistent", loss="l1")
+
+
+def explicit(plan):
+    """The rows of a plan as a matrix, in another order."""
+    cells = plan.metric.universe.cells
+    rows = plan.workload.columns(np.arange(cells))
+    return rows[np.random.default_rng(5).permutation(len(rows))]
+
+
+def test_tables_are_recognised_in_a_matrix():
+    sizes = (3, 2, 4)
+    metric = policy(sizes, (1, 0.5, 0.2))
+    named = dx.plan([*two_way(sizes), "count by a2"], metric, method="consistent")
+    plan = dx.plan(explicit(named), metric)
+    assert plan.method == "consistent"
+    assert isinstance(plan.measured.parts[0], Starred)
+    assert total(plan) == pytest.approx(total(named), rel=1e-6)
+    counts = np.random.default_rng(3).integers(0, 20, 24)
+    truth = plan.workload.answer(dx.Histogram.of(metric.universe, counts)).astype(float)
+    assert dx.laplace(plan, counts, noise=NoNoise()) == pytest.approx(truth, abs=1e-6)
+    assert verified(plan)
+
+
+def test_a_total_among_the_rows_of_a_matrix_is_exact():
+    metric = policy((3, 2, 4), (1, 0.5, 0.2))
+    rows = np.vstack([explicit(dx.plan(["count by a0, a1"], metric)), np.ones((1, 24), dtype=int)])
+    plan = dx.plan(rows, metric, method="consistent")
+    assert plan.expected_rmse[-1] == 0
+    assert dx.laplace(plan, np.arange(24))[-1] == 276
+    assert verified(plan)
+
+
+@pytest.mark.parametrize("change", ["twice", "two values", "a weight"])
+def test_what_is_no_table_is_not_taken_for_one(change):
+    metric = policy((3, 3, 3), (1, 0.5, 0.2))
+    rows = explicit(dx.plan(["count by a0, a1"], metric))
+    if change == "twice":
+        rows = np.vstack([rows, rows[:1]])
+    elif change == "two values":
+        rows = np.vstack([rows[1:], np.repeat([1, 1, 0], 9)[None]])
+    else:
+        rows = np.vstack([rows[1:], 2 * rows[:1]])
+    plan = dx.plan(rows, metric)
+    assert plan.method != "consistent"
+    assert plan.certificate.ratio <= 1
