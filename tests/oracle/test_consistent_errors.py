@@ -49,3 +49,26 @@ def test_simulated_errors_are_those_that_were_stated(cells, metric):
     inside = np.abs(errors) <= [e.half_width for e in plan.errors]
     assert inside.mean() >= 0.95 - 0.01
     assert (errors == np.rint(errors)).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_widths_of_counted_rows_are_the_least_that_hold(seed):
+    """All outcomes enumerated: of counts, and of all but them, the law itself is known."""
+    rng = np.random.default_rng(seed)
+    cells = int(rng.integers(2, 5))
+    rows = np.unique((random_rows(rng, cells), chain_rows(cells), halved_rows(cells))[seed % 3], axis=0)
+    plan = dx.plan(np.vstack([rows, 3 * (1 - rows)]), dx.metrics.constant(cells, 2.5), method="consistent")
+    counted = plan.counted.columns(np.arange(cells))
+    z, p = law(counted, np.array(plan.scales), 12)
+    sets = {row.tobytes() for row in counted}
+    for k, row in enumerate(rows):
+        if row.tobytes() not in sets and (1 - row).tobytes() not in sets:
+            continue
+        sizes = np.abs(z @ row)
+        for told, step in ((plan.laws[k], 1), (plan.laws[len(rows) + k], 3)):
+            assert told.variance == pytest.approx(step**2 * float(p @ sizes**2), rel=1e-6)
+            assert told.mean_absolute == pytest.approx(step * float(p @ sizes), rel=1e-6)
+            for coverage in (0.9, 0.95, 0.975, 0.99):
+                width = int(told.half_width(coverage)) // step
+                assert p[sizes > width].sum() <= 1 - coverage + 1e-9
+                assert width == 0 or p[sizes > width - 1].sum() > 1 - coverage

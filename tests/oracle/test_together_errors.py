@@ -8,7 +8,7 @@ from fractions import Fraction as F
 import pytest
 
 from contracts.together_cases import outcomes, size, tables
-from dxprivacy.mechanisms.laplace.laws import Agreeing, Peaked, TwoCells
+from dxprivacy.mechanisms.laplace.laws import Agreeing, Known, Peaked
 from dxprivacy.optimise.consistent.together import spreads
 from dxprivacy.verify.together import cells_of
 
@@ -84,7 +84,7 @@ def test_of_two_cells_the_whole_law_is_known(case):
         assert bool(ours[g].beyond) == (n == 2)
         if n > 2:
             continue
-        law, made = laws[g, 1], TwoCells(ours[g].variance, ours[g].beyond)
+        law, made = laws[g, 1], Known(ours[g].variance, ours[g].beyond)
         for h in range(min(len(ours[g].beyond), 12)):
             truth = sum(w for s, w in law.items() if abs(s) > h)
             assert ours[g].beyond[h] == pytest.approx(truth, rel=1e-4, abs=1e-6)

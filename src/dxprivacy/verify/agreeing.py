@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.errors import NotVerified
-from dxprivacy.verify.consistent import check_sums, covariances, nested
+from dxprivacy.verify.consistent import check_sums, errors, nested
 from dxprivacy.verify.least_squares import Component, Estimator, least_noise
-from dxprivacy.verify.noise import Agreeing, Blend, Combined, Laplace, Law, variance
+from dxprivacy.verify.noise import Agreeing, Blend, Combined, Known, Laplace, Law, variance
 from dxprivacy.verify.questions import Asked
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stars import Stars
@@ -150,14 +150,12 @@ class _Nested:
 
     def laws(self) -> dict[int, Law]:
         out: dict[int, Law] = {}
-        together = covariances(self._top, {row: 1 / s for row, s in enumerate(self._scales)})
+        together, told = errors(self._top, {row: 1 / s for row, s in enumerate(self._scales)})
         known: dict[tuple[int, ...], Law] = {}
         for row in self._asked:
             numbers = tuple(column.get(row, 0) for column in self._wanted)
             if numbers not in known:
-                step = math.gcd(*(x - numbers[0] for x in numbers))
-                span = max(numbers) - min(numbers)
-                known[numbers] = Agreeing(_spread(numbers, together), step, span) if step else Laplace(0.0)
+                known[numbers] = _law(numbers, together, told)
             out[row] = known[numbers]
         return out
 
@@ -167,6 +165,20 @@ class _Nested:
             row: sum(column.get(row, 0) * z for column, z in zip(self._wanted, cells, strict=True))
             for row in self._asked
         }
+
+
+def _law(numbers: tuple[int, ...], together: Any, told: dict[frozenset[int], Any]) -> Law:
+    """That of a counted set, where the row is one or all but one, times a factor; otherwise by its variance."""
+    step = math.gcd(*(x - numbers[0] for x in numbers))
+    if not step:
+        return Laplace(0.0)
+    spread = _spread(numbers, together)
+    if len(set(numbers)) == 2:
+        larger = frozenset(k for k, x in enumerate(numbers) if x == max(numbers))
+        for side in (larger, frozenset(range(len(numbers))) - larger):
+            if side in told:
+                return Known(spread, told[side], step)
+    return Agreeing(spread, step, max(numbers) - min(numbers))
 
 
 def _spread(numbers: tuple[int, ...], together: Any) -> float:

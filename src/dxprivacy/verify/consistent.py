@@ -91,6 +91,11 @@ def _all(top: Part) -> list[Part]:
 
 def covariances(top: Part, weights: Mapping[int, float]) -> Any:
     """E[z_i z_j] of all cells, as an array."""
+    return errors(top, weights)[0]
+
+
+def errors(top: Part, weights: Mapping[int, float]) -> tuple[Any, dict[frozenset[int], Any]]:
+    """E[z_i z_j] of all cells, as an array; and the law of the noise of every set that a row counts."""
     import numpy as np
 
     if len(top.cells) > MOST_CELLS:
@@ -100,11 +105,15 @@ def covariances(top: Part, weights: Mapping[int, float]) -> Any:
     for part in reversed(parts):
         inside[id(part)] = _inside(part, inside, weights)
     found, outside = np.zeros((len(top.cells), len(top.cells))), {id(top): np.ones(1)}
+    laws: dict[frozenset[int], Any] = {}
     for part in parts:
         o = outside[id(part)]
-        if part.halves is None:
+        if part.row is not None:
             p = inside[id(part)][0] * o
-            found[part.cells[0], part.cells[0]] = float(p @ _places(p) ** 2 / p.sum())
+            laws[frozenset(part.cells)] = p / p.sum()
+        if part.halves is None:
+            p = laws[frozenset(part.cells)]
+            found[part.cells[0], part.cells[0]] = float(p @ _places(p) ** 2)
             continue
         o = o * np.exp(-_rate(part, weights) * np.abs(_places(o)))
         one, other = part.halves
@@ -116,7 +125,7 @@ def covariances(top: Part, weights: Mapping[int, float]) -> Any:
         rows, columns = order[: len(one.cells)], order[len(one.cells) :]
         found[np.ix_(rows, columns)] = block
         found[np.ix_(columns, rows)] = block.T
-    return found
+    return found, laws
 
 
 def _rate(part: Part, weights: Mapping[int, float]) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 from typing import Protocol
 
 from dxprivacy.verify.questions import Answer, Recipe
@@ -141,6 +142,26 @@ class Peaked(Agreeing):
 
     def _reach(self, rest: float) -> float:
         return max(2 / 3 / math.sqrt(rest), math.sqrt(4 / 3))
+
+
+class Known:
+    """Noise of a count whose law is known: `law` from -M to M, in steps."""
+
+    def __init__(self, variance: float, law: Sequence[float], step: int) -> None:
+        self.variance, self.step = variance, step
+        half = [float(x) for x in law][: len(law) // 2]
+        self._beyond = [2 * x for x in reversed(list(accumulate(half)))] + [0.0]
+
+    @property
+    def mean_absolute(self) -> float:
+        """The sum of the chances of more than each size."""
+        return self.step * math.fsum(self._beyond)
+
+    def widths(self, coverage: Fraction) -> list[Fraction]:
+        """The least step beyond which no more is left; of two where floats do not tell."""
+        rest = float(1 - coverage)
+        ends = [rest * (1 - 1e-8), rest * (1 + 1e-8)]
+        return sorted({Fraction(self.step * next(h for h, p in enumerate(self._beyond) if p <= x)) for x in ends})
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,14 @@ import numpy as np
 
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.laplace.consistent_parts import Alone, Part, part_of
+from dxprivacy.mechanisms.laplace.consistent_parts import Part
 from dxprivacy.mechanisms.laplace.laws import Laplace
-from dxprivacy.mechanisms.laplace.least_squares import components
+from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of
 from dxprivacy.mechanisms.laplace.measured import Measured
+from dxprivacy.mechanisms.laplace.nested_rows import Nested
+from dxprivacy.mechanisms.laplace.rows_alone import Alone
+from dxprivacy.mechanisms.laplace.starred_tables import Starred
+from dxprivacy.mechanisms.laplace.tables_in_rows import tables_in
 from dxprivacy.mechanisms.noise.consistent import Family, family_of
 from dxprivacy.mechanisms.noise.counts_in_counts import TooCoarse
 from dxprivacy.mechanisms.noise.system import Noise
@@ -150,3 +154,21 @@ class _Law:
 def _family(law: _Law) -> Family:
     """Tables depend on the law alone: the same question again finds them made."""
     return family_of(law.nest, law.scales)
+
+
+def part_of(whole: Measured, part: Component) -> Part:
+    """Stars, nested counts, or what is neither."""
+    asked, counted = whole.asked, whole.workload
+    mine, theirs = [asked.blocks[b] for b in part.asked], [counted.blocks[b] for b in part.counted]
+    numbers = rows_of(asked, part.asked), rows_of(counted, part.counted)
+    if not theirs:
+        raise NotCertified("counts nothing of what is asked", hints=['method="optimal"'])
+    try:
+        if any(b.unit != 1 for b in theirs):
+            raise NotCertified("consistent noise is that of counts")
+        tables = tables_in(mine, theirs) if len(part.axes) > 1 else None
+        if tables is not None:
+            return Starred(numbers, part.axes, [*mine, *theirs], *tables)
+        return Nested(numbers, part.axes, mine, theirs)
+    except NotCertified as why:
+        return Alone(numbers, whole, part, why)

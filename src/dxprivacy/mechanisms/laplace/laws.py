@@ -112,8 +112,8 @@ class Peaked(Agreeing):
 
 
 @dataclass(frozen=True)
-class TwoCells:
-    """A count and all others, noised together with other tables: the law itself, as chances of more than each size."""
+class Known:
+    """Noise of a count whose very law is known, as chances of more than each size; symmetric."""
 
     variance: float
     beyond: tuple[float, ...]  # P(|z| > h) for h = 0, 1, ..., in steps

@@ -23,7 +23,7 @@ from dxprivacy.accounting.costs import TogetherCost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import representatives
-from dxprivacy.mechanisms.laplace.laws import Agreeing, Laplace, Peaked, TwoCells
+from dxprivacy.mechanisms.laplace.laws import Agreeing, Known, Laplace, Peaked
 from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of
 from dxprivacy.mechanisms.laplace.measured import Measured
 from dxprivacy.mechanisms.noise.block_max import BlockMax, TooLong, block_max
@@ -87,7 +87,7 @@ class Together(Measured):
                 spread = float(f"{spread:.10g}")  # late digits differ by rounding only: what is alike shall look so
                 key = spread, step, len(noise.beyond)
                 if step and key not in known:
-                    known[key] = TwoCells(spread, noise.beyond, step) if noise.beyond else kind(spread, step, step)
+                    known[key] = Known(spread, noise.beyond, step) if noise.beyond else kind(spread, step, step)
                 if step:
                     out[row] = known[key]
         return tuple(out)

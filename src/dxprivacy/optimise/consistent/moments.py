@@ -138,6 +138,11 @@ class Moments:
                 order[start[k]] = self.nest.cell[k]
         return start, order
 
+    def law(self, count: int) -> Floats:
+        """The probabilities of a count's noise, from -M to M."""
+        p = self._probability(count)
+        return np.asarray(p / p.sum(), dtype=np.float64)
+
     def variances(self, wanted: Floats) -> Floats:
         """Of rows over the cells."""
         return np.asarray(np.einsum("ij,ij->i", wanted @ self.covariance, wanted), dtype=np.float64)

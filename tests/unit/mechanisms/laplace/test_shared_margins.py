@@ -8,8 +8,10 @@ import pytest
 
 import dxprivacy as dx
 from contracts.nest_cases import foreseen
-from dxprivacy.mechanisms.laplace.consistent_parts import Alone, Nested, Starred
+from dxprivacy.mechanisms.laplace.nested_rows import Nested
 from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.laplace.rows_alone import Alone
+from dxprivacy.mechanisms.laplace.starred_tables import Starred
 from dxprivacy.mechanisms.noise.system import SystemNoise
 from dxprivacy.verify import verify_data
 
