@@ -136,6 +136,8 @@ def test_what_a_table_leaves_open_is_not_decided():
     assert levels.chosen(0, 2) == 0  # U in [0, 1/4): below 14 / 4 of 8
     assert levels.chosen(1, 1) is None  # U in [1/2, 1): anything
     assert levels.chosen(9, 4) is None  # 9/16 of 14 .. 18: 7.9 .. 11.25, and the first ends at 8 .. 9
+    assert levels.chosen(150, 8) is None  # at least 8.2, but the first may end at 9
+    assert levels.chosen(165, 8) == 1  # 9.02 .. 11.7, between 9 and 12
     assert levels.chosen(255, 8) is None  # perhaps behind the table
 
 

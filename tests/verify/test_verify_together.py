@@ -9,6 +9,7 @@ import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, DxError, NotVerified
 from dxprivacy.files.canonical import digest_of, sealed
 from dxprivacy.mechanisms.laplace.plan import load_plan
+from dxprivacy.questions.asking import gather
 from dxprivacy.session.session import read_plan
 from dxprivacy.verify import verify, verify_data
 
@@ -165,6 +166,30 @@ def test_a_cell_that_is_not_counted_is_refused(released):
         fewer = [q for j, q in enumerate(put) if j != k]
         with pytest.raises(NotVerified):
             checked(renamed({**data, "measured": {**data["measured"], "questions": fewer}}))
+
+
+@pytest.mark.parametrize(
+    ("counted", "told"),
+    [
+        (("count by colour", "count where owns=Y", "count where owns=N", "count by town"), "every cell once"),
+        (("count by colour", "count where owns=Y", "count where owns!=Y", "count by town"), "every cell once"),
+        (("count by colour", "count by colour", "count by owns", "count by town"), "every cell once"),
+        (("count by colour, owns", "count by town"), "tables together"),
+        (("count by colour, owns", "count where colour=other", "count by town"), "tables together"),
+    ],
+)
+def test_rows_that_are_no_tables_are_refused_with_right_digests(released, counted, told):
+    """Each would lose more than the largest of its rows: a record in two rows of a table, or a table of fewer cells."""
+    plan, _, _, _ = released
+    put = gather(list(counted))
+    rows = put.on(plan.metric.universe)
+    data = written(plan)
+    data["measured"] = {"how": "together", "questions": put.to_dict(), "workload": rows.digest}
+    data["scales"] = [(64.0).hex()] * rows.rows
+    with pytest.raises(NotVerified, match=told):
+        checked(renamed(data))
+    with pytest.raises(DxError):
+        load_plan(renamed(data), plan.metric, dataset="answers")
 
 
 def test_an_error_that_is_not_that_of_the_noise_is_refused(released):

@@ -112,6 +112,7 @@ class Together(Measured):
 
     def drawn(self, scales: Floats, noise: Noise) -> Ints:
         """The noise of every cell: exact, from one law for all tables."""
+        self.prepare(scales.tolist())  # mostly made before
         out = np.zeros(self.workload.rows, dtype=np.int64)
         out[np.concatenate([table.counted for table in self.tables])] = noise.together(self._law(scales.tolist()))
         return out

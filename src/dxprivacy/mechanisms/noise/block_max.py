@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -104,12 +104,14 @@ class Levels:
     high: list[int]
     rest: int
 
-    def __post_init__(self) -> None:
-        self.__dict__["_sums"] = list(accumulate(self.low)), list(accumulate(self.high))
+    @cached_property
+    def sums(self) -> tuple[list[int], list[int]]:
+        """Of both rows, up to each level."""
+        return list(accumulate(self.low)), list(accumulate(self.high))
 
     def chosen(self, uniform: int, bits: int) -> int | None:
         """The level of every number in [uniform, uniform + 1) / 2^bits; None where that is not certain."""
-        low, high = self.__dict__["_sums"]
+        low, high = self.sums
         least, most = low[-1], high[-1] + self.rest
         k = bisect_right(low, uniform * least >> bits)
         if k == len(low) or (k and high[k - 1] << bits > uniform * least):
@@ -137,7 +139,7 @@ class BlockMax:
 
     def prepare(self) -> None:
         """Make the first table: it depends on the law alone."""
-        self.levels()
+        _ = self.levels().sums
 
     def levels(self, depth: int = 0) -> Levels:
         """Levels with 2^depth times the digits, up to where 2^-(2^depth tail) of all weight is left at most."""
@@ -233,7 +235,7 @@ def _rest(kinds: Sequence[_Kind], here: _Between, power: int) -> int | None:
     return math.ceil(here.within(power)[1] * jump / (1 - slope))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def block_max(cells: tuple[int, ...], scales: tuple[float, ...]) -> BlockMax:
     """A law, with its table: the same question again finds it made."""
     return BlockMax(cells, scales)

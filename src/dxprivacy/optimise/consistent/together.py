@@ -20,7 +20,8 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 
 _FADED = 60.0  # e^-60 of a weight is nothing in floats
-_MOST = 1 << 22  # levels, and sizes times cells
+_MOST = 1 << 24  # levels, and sizes times cells
+_AT_ONCE = 1 << 20  # of these, in one array
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ def _kind(n: int, scale: float, end: float) -> _Kind:
     most = int(end * scale) + 1
     d, part = n - 1, 0.0  # S / B, and 0 in place of it where r = 0
     counts, squares = np.zeros(most + 1), np.zeros(most + 1)
-    shells = _shells(n, np.arange(1, most + 1))
+    step = max(_AT_ONCE // n, 1)
+    parts = [np.arange(a, min(a + step, most + 1)) for a in range(1, most + 1, step)]
+    shells = np.concatenate([_shells(n, part) for part in parts]).tolist()
     for r in range(most):
         more = (r * r * part + d * (d + 1)) / (r + 1) ** 2
         part = more / (1 + more)

@@ -217,6 +217,8 @@ def test_noise_that_is_too_wide_is_refused_from_public_numbers(monkeypatch):
     block_max.block_max.cache_clear()
     with pytest.raises(NotCertified, match="levels are too many"):
         plan.measured.prepare(plan.scales)
+    with pytest.raises(NotCertified, match="levels are too many"):
+        dx.laplace(plan, [1, 2, 3, 4])
     block_max.block_max.cache_clear()
 
 
