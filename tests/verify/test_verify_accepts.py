@@ -57,6 +57,11 @@ def released(plan, rng, records=1000):
             [rng.randrange(plan.metric.universe.cells) for _ in range(records)], minlength=plan.metric.universe.size
         )
         moved = np.array([rng.randint(-50, 50) if variance(s) else 0 for s in plan.scales])
+        if plan.measured.how == "consistent":  # noise that agrees is that of cells, and adds up to nothing
+            y = np.array([rng.randint(-50, 50) for _ in x])
+            y[0] -= y.sum()
+            x = x + y
+            moved[:] = 0
         z = plan.counted.answer(x.astype(np.int64)) + moved
     for block, start in zip(plan.counted.blocks, plan.counted.offsets, strict=True):
         if plan.metric.universe.absent is None and not any(block.moving(axis).any() for axis in block.axes):
