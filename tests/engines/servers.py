@@ -146,6 +146,8 @@ def _spark() -> Any:
                 .config("spark.sql.shuffle.partitions", "2")
                 .config("spark.sql.session.timeZone", "America/New_York")
                 .config("spark.sql.warehouse.dir", tempfile.mkdtemp(prefix="dxspark-"))
+                # Plans of a few rows are run once each: to compile them well takes longer than to run them.
+                .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
                 .config("spark.driver.bindAddress", "127.0.0.1")
                 .config("spark.driver.host", "127.0.0.1")
                 .getOrCreate()

@@ -27,7 +27,6 @@ from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, Un
 from dxprivacy.mechanisms.laplace.answers import build_release
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.metrics.combine import Capped
 from dxprivacy.metrics.simple import Line
 from dxprivacy.model.universe import Universe
@@ -58,8 +57,14 @@ def released(plan, rng, records=1000):
             [rng.randrange(plan.metric.universe.cells) for _ in range(records)], minlength=plan.metric.universe.size
         )
         moved = np.array([rng.randint(-50, 50) if variance(s) else 0 for s in plan.scales])
-        if plan.measured.how in ("consistent", "together"):  # noise that adds up is drawn together
-            moved = plan.measured.drawn(np.array(plan.scales), SimulatedNoise(np.random.default_rng(rng.randrange(99))))
+        if plan.measured.how in (
+            "consistent",
+            "together",
+        ):  # noise that agrees is that of cells, and adds up to nothing
+            y = np.array([rng.randint(-50, 50) for _ in x])
+            y[0] -= y.sum()
+            x = x + y
+            moved[:] = 0
         z = plan.counted.answer(x.astype(np.int64)) + moved
     for block, start in zip(plan.counted.blocks, plan.counted.offsets, strict=True):
         if plan.metric.universe.absent is None and not any(block.moving(axis).any() for axis in block.axes):

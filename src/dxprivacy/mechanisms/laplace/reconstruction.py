@@ -103,20 +103,21 @@ def exact_way_back(pieces: Sequence[Piece], base: Ints) -> WayBack | None:
     if denominator >= _LARGEST or _products(pieces, kept) > MOST_PRODUCTS:
         return None
     constants = [int(x) * denominator for x in base]
-    places: list[tuple[int, int, int]] = []
+    places: list[Ints] = [np.zeros((3, 0), dtype=np.int64)]
     for piece, (own, whole) in zip(pieces, kept, strict=True):
         times = denominator // own
-        for k, row in enumerate(piece.asked_rows.tolist()):
-            constants[row] = int(whole[k, 0]) * times
-        at = np.nonzero(whole[:, 1:])
-        rows, columns = piece.asked_rows[at[0]].tolist(), piece.counted_rows[at[1]].tolist()
-        places += zip(rows, columns, (int(x) * times for x in whole[:, 1:][at]), strict=True)
-    largest = max((abs(x) for x in (*constants, *(e for *_, e in places))), default=0)
-    if len(places) > MOST_ENTRIES or largest >= _LARGEST:
+        if int(np.abs(whole).max(initial=0)) * times >= _LARGEST:
+            return None
+        multiplied = whole * times
+        for row, constant in zip(piece.asked_rows.tolist(), multiplied[:, 0].tolist(), strict=True):
+            constants[row] = constant
+        at = np.nonzero(multiplied[:, 1:])
+        places.append(np.stack([piece.asked_rows[at[0]], piece.counted_rows[at[1]], multiplied[:, 1:][at]]))
+    found_at = np.hstack(places)
+    if found_at.shape[1] > MOST_ENTRIES or max((abs(x) for x in constants), default=0) >= _LARGEST:
         return None
-    places.sort()
-    rows, columns, entries = (tuple(p[k] for p in places) for k in range(3))
-    return WayBack(denominator, rows, columns, entries, tuple(constants))
+    rows, columns, entries = found_at[:, np.lexsort(found_at[1::-1])].tolist()
+    return WayBack(denominator, tuple(rows), tuple(columns), tuple(entries), tuple(constants))
 
 
 def tells(given: WayBack, pieces: Sequence[Piece], base: Ints) -> bool:
@@ -178,7 +179,7 @@ def _exact(piece: Piece) -> tuple[int, Ints] | None:
         return None
     if (out @ rows != denominator * piece.wanted).any():
         return None
-    common = math.gcd(denominator, *np.unique(np.abs(out)).tolist())
+    common = math.gcd(denominator, int(np.gcd.reduce(out, axis=None)))
     return denominator // common, out // common
 
 

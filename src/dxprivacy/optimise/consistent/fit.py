@@ -32,6 +32,8 @@ _REACHES, _MORE = 3, 32  # how long a stretch weights are tried on
 _MOST_BLOCK = 8
 _NOTHING = 1e-300  # a total: where noise is hardly ever there, all weights are as good
 _LOWEST = -16.0  # of a weight's logarithm
+_MOST_KEPT = 256
+_found_before: dict[tuple[bytes, float], Floats] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +214,15 @@ def _halved(problem: Ordered, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
         shared = np.append(v[0], (v[1:] - 2 * v[:-1]) / 2 / 4.0 ** np.arange(count))  # covariances, by where cells part
         return float(((shared - np.append(shared[1:], 0.0)) * sums).sum())
 
-    starts = (np.linspace(0, -2, count), np.zeros(count))
-    best = min((_searched(total, start, _STEPS * count, watch) for start in starts), key=total)
+    key = (sums.tobytes(), wide)  # all that the search depends on: another share asks for the same weights again
+    best = _found_before.get(key)
+    if best is None:
+        starts = (np.linspace(0, -2, count), np.zeros(count))
+        best = min((_searched(total, start, _STEPS * count, watch) for start in starts), key=total)
+        if not watch.over:  # or it might have ended early
+            if len(_found_before) >= _MOST_KEPT:
+                _found_before.clear()
+            _found_before[key] = best
     ranges = [(a, b, count - 1 - depth) for depth, borders in enumerate(levels) for a, b in pairwise(borders)]
     yield (
         _Shape.of("ranges halved" if problem.borders is None else "boxes halved", problem.cells, ranges, count),

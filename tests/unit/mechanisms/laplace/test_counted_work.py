@@ -1,6 +1,7 @@
 """Plans depend on the question, not on how busy the machine is; and what is printed is true of the rounded rows."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,6 +21,16 @@ def all_ranges(n):
 def total(plan):
     return float((plan.expected_rmse**2).sum())
 
+
+CELLS = 14
+THRESHOLD = dx.metrics.blowfish(np.arange(float(CELLS))[:, None], within=3, epsilon=0.6)
+
+
+def of_all_ranges(*, thorough):
+    return dx.plan(all_ranges(CELLS), THRESHOLD, method="matrix", thorough=thorough)
+
+
+made_once = cache(of_all_ranges)
 
 LOANS = dx.Universe(
     [
@@ -81,15 +92,13 @@ def test_offsets_go_before_rows_are_rounded():
 
 
 def test_the_printed_distance_from_the_limit_is_that_of_the_rounded_rows():
-    n = 12
-    metric = dx.metrics.blowfish(np.arange(float(n))[:, None], within=3, epsilon=0.6)
     for thorough in (False, True):
-        plan = dx.plan(all_ranges(n), metric, method="matrix", thorough=thorough)
+        plan = made_once(thorough=thorough)
         times = float(re.search(r"at most ([0-9.]+) times", plan.about)[1])
         # The limit is for continuous noise: no less than what the counted rows, as rounded, give with it.
         weights = plan.measured.workload.dense() / np.array(plan.scales)[:, None]
         weights = weights - weights.mean(axis=1, keepdims=True)
-        asked = np.array(all_ranges(n), dtype=float)
+        asked = np.array(all_ranges(CELLS), dtype=float)
         asked = asked - asked.mean(axis=1, keepdims=True)
         continuous = 2 * np.trace(asked @ np.linalg.pinv(weights.T @ weights, rcond=1e-12, hermitian=True) @ asked.T)
         assert total(plan) == pytest.approx(continuous, rel=0.02)
@@ -97,9 +106,7 @@ def test_the_printed_distance_from_the_limit_is_that_of_the_rounded_rows():
 
 
 def test_searching_longer_never_ends_worse():
-    n = 14
-    metric = dx.metrics.blowfish(np.arange(float(n))[:, None], within=3, epsilon=0.6)
-    quick, slow = (dx.plan(all_ranges(n), metric, method="matrix", thorough=t) for t in (False, True))
+    quick, slow = (made_once(thorough=t) for t in (False, True))
     assert total(slow) <= total(quick) * (1 + 1e-9)
 
 
@@ -115,13 +122,11 @@ def test_a_plan_is_the_same_however_slow_the_machine_is(monkeypatch):
     """A clock that runs a million times too fast changes nothing: nobody looks at it."""
     import time
 
-    n = 16
-    metric = dx.metrics.blowfish(np.arange(float(n))[:, None], within=3, epsilon=0.6)
-    usual = dx.plan(all_ranges(n), metric, method="matrix", thorough=True)
+    usual = made_once(thorough=True)
     now = time.monotonic
     for name in ("monotonic", "perf_counter", "time"):
         monkeypatch.setattr(time, name, lambda: now() * 1e6)
-    assert dx.plan(all_ranges(n), metric, method="matrix", thorough=True).scales == usual.scales
+    assert of_all_ranges(thorough=True).scales == usual.scales
 
 
 def test_a_plan_that_was_stopped_says_so():
