@@ -57,10 +57,7 @@ def released(plan, rng, records=1000):
             [rng.randrange(plan.metric.universe.cells) for _ in range(records)], minlength=plan.metric.universe.size
         )
         moved = np.array([rng.randint(-50, 50) if variance(s) else 0 for s in plan.scales])
-        if plan.measured.how in (
-            "consistent",
-            "together",
-        ):  # noise that agrees is that of cells, and adds up to nothing
+        if plan.measured.how in ("consistent", "together"):  # noise of cells, which adds up to nothing
             y = np.array([rng.randint(-50, 50) for _ in x])
             y[0] -= y.sum()
             x = x + y
