@@ -15,6 +15,7 @@ from dxprivacy.verify.reading import refuse
 
 _WHERE = "measured"
 MOST_CELLS = 600
+_TOLD = 34.5  # e^-34.5 of the largest sum is what a transform tells
 _FADED = 40.0  # e^-40 of a weight is nothing in floats
 _MOST_PLACES = 60_000
 _MOST_TOGETHER = 4_000
@@ -151,11 +152,12 @@ def _inside(part: Part, known: Mapping[int, tuple[Any, Any]], weights: Mapping[i
         w = np.exp(-rate * np.abs(places))
         return w, (w * places)[None]
     (f, mine), (g, theirs) = (known[id(half)] for half in part.halves)
-    ends = max(len(f), len(g)) // 2
+    ends = (len(f) + len(g)) // 2
     fade = np.exp(-rate * np.abs(np.arange(-ends, ends + 1)))
     w = _sums(f[None], g, ends)[0] * fade
     m = np.vstack([_sums(mine, g, ends), _sums(theirs, f, ends)]) * fade
-    kept = max(int(np.flatnonzero(w > np.exp(-_FADED) * w.max())[-1]) - ends, 1)
+    told = _FADED if len(f) * len(g) <= _SHORT else _TOLD
+    kept = max(int(np.flatnonzero(w > np.exp(-told) * w.max())[-1]) - ends, 1)
     return _cut(w, kept) / w.max(), _cut(m, kept) / w.max()
 
 

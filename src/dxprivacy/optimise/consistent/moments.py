@@ -23,6 +23,7 @@ from dxprivacy.model.nest import NOBODY, Nest
 
 _TAIL = 42.0  # a weight of e^-42 is nothing in floats
 _NOTHING = 1e-14  # of the largest probability
+_LOST = 1e-15  # of the largest: what a transform does not tell
 _SHORT = 200  # places: longer tables are convolved by Fourier
 _HARDLY = 1e-9  # of a count's own noise: what a cell far along a chain has to do with it
 MOST_PLACES = 1 << 17  # of one table
@@ -276,14 +277,15 @@ def _powers(weight: float, ends: int) -> Floats:
 
 
 def _convolved(f: Floats, g: Floats) -> Floats:
-    """The sums of two symmetric tables, as long as the longer one; by Fourier where tables are long."""
-    short, long = (f, g) if len(f) <= len(g) else (g, f)
-    if len(short) <= _SHORT:
-        return np.asarray(np.convolve(long, short, mode="same"), dtype=np.float64)
-    size = 1 << (len(long) + len(short)).bit_length()
-    both = np.fft.irfft(np.fft.rfft(long, size) * np.fft.rfft(short, size), size)
-    start = len(short) // 2
-    return np.asarray(np.maximum(both[start : start + len(long)], 0.0), dtype=np.float64)
+    """The sums of two symmetric tables, as far as both reach; by Fourier where tables are long.
+
+    Sums of many counts lie far beyond where each of them does.  What a transform leaves of noise is nothing.
+    """
+    if min(len(f), len(g)) <= _SHORT:
+        return np.asarray(np.convolve(f, g), dtype=np.float64)
+    size = 1 << (len(f) + len(g)).bit_length()
+    both = np.fft.irfft(np.fft.rfft(f, size) * np.fft.rfft(g, size), size)[: len(f) + len(g) - 1]
+    return np.asarray(np.where(both > _LOST * both.max(), both, 0.0), dtype=np.float64)
 
 
 def _resized(table: Floats, ends: int) -> Floats:
