@@ -16,7 +16,7 @@ import numpy as np
 
 from dxprivacy.accounting.costs import Cost
 from dxprivacy.errors import NotCertified, UsageError
-from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.arrays import Bools, Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import Cells, cells_told_apart
 from dxprivacy.mechanisms.laplace.consistent import Consistent
 from dxprivacy.mechanisms.laplace.least_squares import Component, components, rows_of
@@ -34,7 +34,9 @@ from dxprivacy.optimise.strategies import Effort, Problem
 from dxprivacy.optimise.strategies.structure import threshold
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked, Stack
+from dxprivacy.questions.strategy_rows import Groups, Tally
 
+_MOST_LEVELS, _FEW = 16, 2  # tallies of a nest, and rows that are not worth one
 _ROOM = 0.99  # what is repaired afterwards may be a little wider
 _MOST_PAIRED = 400  # cells whose pairs are looked at one by one, and whose order is looked for
 
@@ -130,7 +132,43 @@ def _agreeing(workload: Workload, part: Component, under: Policed, importance: F
     cells = Cells.bare(blocks)
     gram = _gram(blocks, cells, importance[rows_of(workload, part.asked)])
     found = _nested(gram, part, cells, under.metric, under.share, under.spent, under.watch)
-    return _Counted((cells.question(found.rows, Fraction(1)),), 1 / found.weights, found.name)
+    questions, order = _by_levels(found.rows, cells)
+    return _Counted(questions, 1 / found.weights[order], found.name)
+
+
+def _by_levels(rows: Ints, cells: Cells) -> tuple[tuple[Asked, ...], Ints]:
+    """Rows along one attribute as tallies of those that have no cell in common, and the order that they get.
+
+    Of a tally a record changes one row, whatever their number: its loss is looked up in no time.
+    """
+    if len(cells.axes) > 1:
+        return (cells.question(rows, Fraction(1)),), np.arange(len(rows))
+    levels: list[list[int]] = []
+    taken: list[Bools] = []
+    rest: list[int] = []
+    for k in np.argsort(rows.sum(axis=1), kind="stable").tolist():
+        mine = rows[k] == 1
+        at = next((level for level, some in enumerate(taken) if not (some & mine).any()), len(levels))
+        if at == _MOST_LEVELS:
+            rest.append(k)
+            continue
+        if at == len(levels):
+            levels.append([])
+            taken.append(np.zeros(rows.shape[1], dtype=bool))
+        levels[at].append(k)
+        taken[at] |= mine
+    rest += [k for level in levels if len(level) <= _FEW for k in level]
+    name, classes = cells.universe.names[cells.axes[0]], cells.classes[0]
+    questions: list[Asked] = []
+    order: list[int] = []
+    for level in levels:
+        if len(level) > _FEW:
+            groups = np.where(rows[level].any(axis=0), rows[level].argmax(axis=0), -1)
+            questions.append(Tally((Groups(name, tuple(groups[classes].tolist()), (1,) * len(classes)),)))
+            order += level
+    if rest:
+        questions.append(cells.question(rows[rest], Fraction(1)))
+    return tuple(questions), np.array(order + rest, dtype=np.int64)
 
 
 def _independent(

@@ -151,6 +151,8 @@ class Moments:
     @cached_property
     def _contexts(self) -> list[_Context | None]:
         """What lies around each count; None for everything, which has no noise."""
+        for kind in reversed(self._kinds):  # parts before wholes: long chains are deeper than calls may be
+            _ = kind.table
         out: list[_Context | None] = [None] * self.nest.size
         known: dict[tuple[object, ...], _Context] = {}
         for whole, left, right in self.nest.divided.tolist():

@@ -201,3 +201,28 @@ def test_what_is_no_table_is_not_taken_for_one(change):
     plan = dx.plan(rows, metric)
     assert plan.method != "consistent"
     assert plan.certificate.ratio <= 1
+
+
+def test_chains_may_be_longer_than_calls_may_be_deep():
+    plan = dx.plan(
+        np.eye(400, dtype=int), dx.metrics.blowfish(np.arange(400)[:, None], epsilon=1.0, within=3), method="consistent"
+    )
+    assert "prefixes" in plan.about
+    assert plan.certificate.ratio <= 1
+
+
+def test_nested_rows_are_tallies_of_rows_without_a_common_cell():
+    """Sixty values that are alike: five levels of ranges, each a tally, and no row is lost."""
+    rows = np.array(
+        [[int(a <= c < b) for c in range(60)] for a, b in itertools.combinations(range(61), 2) if b - a < 60]
+    )
+    plan = dx.plan(rows, dx.metrics.constant(60, 1), method="consistent")
+    counted = plan.counted.columns(np.arange(60))
+    assert len(plan.measured.questions.questions) <= 8
+    assert len(np.unique(counted, axis=0)) == len(counted) >= 60
+    assert all(
+        (counted[start : start + block.rows].sum(axis=0) <= 1).all()
+        for block, start in zip(plan.counted.blocks, plan.counted.offsets, strict=True)
+        if block.rows > 2
+    )
+    assert verified(plan)
