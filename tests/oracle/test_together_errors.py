@@ -109,3 +109,12 @@ def test_wide_noise_errs_as_that_of_real_numbers_does():
 @pytest.mark.parametrize("coverage", [0.3, 0.5, 0.9])
 def test_gauss_is_asked_only_where_he_answers(coverage):
     assert Peaked(100.0).half_width(coverage) >= 1.15 * 10
+
+
+@pytest.mark.parametrize("scales", [(1 / 59, 1.0), (1 / 59, 50.0), (1 / 30, 3.0)])
+def test_the_verifier_sees_narrow_tables_beside_wide_ones(scales):
+    """It once stopped before the narrow one was wider than nothing."""
+    ours = spreads([3, 2], list(scales))
+    theirs = cells_of([3, 2], list(scales))
+    for one, other in zip(ours, theirs, strict=True):
+        assert other.variance == pytest.approx(one.variance, rel=1e-9)

@@ -89,7 +89,7 @@ def cells_of(cells: Sequence[int], scales: Sequence[float]) -> list[Cell]:
         weight = below - place / unit + math.log(-math.expm1(-(following - place) / unit))
         most = max(most, weight)
         seen.append((weight, dict(at)))
-        if weight < most - _FADED and place > free * unit and len(seen) > 3:
+        if weight < most - _FADED and place > free * unit and min(at.values()) > 2:  # narrow tables, too
             break
         if len(seen) * len(kinds) > _MOST_LEVELS:
             raise Undecided("noise too wide to repeat the errors here", where=_WHERE)

@@ -153,7 +153,8 @@ class Messages:
     def sums(self, left: Kind, right: Kind) -> Enclosed:
         """(f_left * f_right)(s) in units of 2^bits of those of the tables, as far as two entries of these add up to.
 
-        `low` is not above the sum of the products of their `low`, but for three units of roundings.
+        `low` is not above the sum of the products of their `low` by more than roundings of single products, a unit for
+        a place at most; whoever adds those products up in floats allows for more than that.
         """
         key = (left, right)
         if key not in self._sums:
