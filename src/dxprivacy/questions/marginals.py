@@ -41,7 +41,8 @@ class Marginals(Question):
         for names in combinations(among, order):
             table = Grouped.of(Count(by=names, within=self.within), universe)
             blocks.append(table.block())
-            answers += answers_of(table, first=rows, called=f"{', '.join(names)}: ")
+            in_order = sorted(zip((g.axis for g in table.groupings), names, strict=True))  # as labels have their values
+            answers += answers_of(table, first=rows, called=f"{', '.join(name for _, name in in_order)}: ")
             rows += blocks[-1].rows
         return Workload(universe, tuple(blocks), tuple(answers), (str(self),))
 

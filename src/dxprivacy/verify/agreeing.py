@@ -47,7 +47,7 @@ class Consistent(Way):
     @property
     def note(self) -> str:  # type: ignore[override]
         if self.rounded:
-            return "answers are worked out together from noisy tables that share margins: they agree, and are not whole"
+            return "answers are means of noisy tables that share margins: not whole; they agree if nothing is other"
         return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
 
     @cached_property

@@ -1,5 +1,6 @@
 """Universes and questions: indices both ways, structured rows against dense ones, words and JSON both ways."""
 
+import json
 from fractions import Fraction as F
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dxprivacy as dx
 from contracts.check_workload import check_workload
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.attributes.base import Property
@@ -21,6 +23,7 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import count, gather, marginals, matrix, mean_of, prefixes, ranges, sum_of, table
 from dxprivacy.questions.grammar import parse
 from dxprivacy.questions.stored import from_dict
+from dxprivacy.verify import verify_data
 
 
 def survey() -> Universe:
@@ -286,3 +289,18 @@ def test_marginals_of_more_answers_than_anybody_reads_are_refused_from_the_sizes
         marginals(3).on(u)
     assert "marginals 3 of" in str(caught.value)
     assert marginals(3, of=["x0/10", "x1/10", "x2/10", "x3/10"]).on(u).rows == 4 * 1_000
+
+
+def test_labels_of_marginals_name_attributes_in_the_order_of_their_values():
+    """`marginals 2 of married, insurance` once said "married, insurance: no, yes" of the married without it."""
+    universe = dx.Universe(
+        [dx.Values(name=name, values=("no", "yes"), has_other=False) for name in ("insurance", "married")]
+    )
+    metric = dx.metrics.attributes(universe, {"insurance": 1, "married": 1})
+    plan = dx.plan(["marginals 2 of married, insurance"], metric, method="optimal")
+    assert [a.label for a in plan.workload.answers] == [
+        f"insurance, married: {x}, {y}" for x in ("no", "yes") for y in ("no", "yes")
+    ]
+    first = plan.workload.columns(universe.index([{"insurance": "yes", "married": "no"}]))[:, 0]
+    assert plan.workload.answers[int(first.argmax())].label == "insurance, married: yes, no"
+    assert list(verify_data(json.loads(json.dumps(plan.to_dict()))))

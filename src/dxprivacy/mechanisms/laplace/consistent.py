@@ -51,7 +51,7 @@ class Consistent(Measured):
         """Whole where all rows are nested."""
         if self.whole:
             return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
-        return "answers are worked out together from noisy tables that share margins: they agree, and are not whole"
+        return "answers are means of noisy tables that share margins: not whole; they agree if nothing is other"
 
     @property
     def whole(self) -> bool:

@@ -17,12 +17,14 @@ from dxprivacy.mechanisms.laplace.tables_in_rows import tables_in
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.consistent.stars import stars
+from dxprivacy.optimise.tables import Budgets
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Asked
 from dxprivacy.questions.strategy_rows import Groups, Tally
 from dxprivacy.wording import plural
 
 HARDLY_ANY = 60.0  # what two values may show: then noise is not 0 once in e^30
+_LOOSE = 40.0  # from there on floats do not tell what noise of tables comes to
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +62,14 @@ def shared_margins(
             "consistent noise of tables needs distances that add up over attributes, or are all the same; none public",
             hints=[('method="matrix"', "independent noise")],
         )
-    if min(budgets[0].of(a) for a in range(len(sizes))) > HARDLY_ANY:
+    if min(budgets[0].of(a) for a in range(len(sizes))) > _LOOSE:
         raise NotCertified("there is hardly any noise to save", hints=[('method="optimal"', "counts what was asked")])
     wanted: dict[tuple[int, ...], float] = {}
     mine = importance[rows_of(workload, part.asked)]
     for table in asked[0]:
         key = tuple(part.axes.index(a) for a in table.attributes)
         wanted[key] = wanted.get(key, 0.0) + float(mine[table.rows[table.rows >= 0]].mean())
-    found = stars(sizes, budgets[0], wanted, watch)
+    found = stars(sizes, _capped(budgets[0]), wanted, watch)
     if found is None:
         raise NotCertified("too many tables for consistent noise", hints=[('method="matrix"', "independent noise")])
     names = [workload.universe.names[a] for a in part.axes]
@@ -79,6 +81,11 @@ def shared_margins(
     count = sum(len(star.tables) for star in found.stars)
     name = f"{plural(count, 'table')} that share {plural(len(found.stars), 'margin')}"
     return Shared(tuple(questions), np.array(scales), name)
+
+
+def _capped(budgets: Budgets) -> Budgets:
+    """What an attribute may show beyond that is left: there is hardly any noise in it."""
+    return Budgets(tuple(min(b, _LOOSE) for b in budgets.attributes), min(budgets.together, _LOOSE))
 
 
 def _tally(names: Sequence[str], classes: Sequence[Ints], table: tuple[int, ...]) -> Tally:

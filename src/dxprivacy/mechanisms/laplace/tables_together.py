@@ -35,7 +35,7 @@ from dxprivacy.optimise.consistent.together import spreads
 from dxprivacy.questions.asked import Stack
 
 MOST_CELLS = 1_500
-_LEAST = 1e-300  # of a scale: less is none
+_LEAST = 1e-3  # of a scale: less is none, and takes more digits than anybody has time for
 _ROOM = 1 << 62
 
 

@@ -24,6 +24,7 @@ from dxprivacy.optimise.consistent.moments import Moments, level_variances
 from dxprivacy.optimise.watch import Watch
 
 MOST_CELLS = 1_100
+WIDEST = 400.0  # scale of a cell's noise: beyond, nobody draws it
 _COARSE = 0.35  # the largest weight of a coarse grid
 _LEAST = 1e-5  # of the largest weight: a row with less is not worth its noise
 _STEPS = 25  # of a search, for each weight of a level
@@ -156,7 +157,7 @@ def _exactly(problem: Ordered, shape: _Shape, levels: Floats) -> Nested | None:
     rows, weights = rows[keep], weights[keep]
     weights = weights / problem.load(rows, weights)
     nest = nest_of(rows)
-    if nest is None:
+    if nest is None or 1 / float(weights[rows.sum(axis=1) == 1].min()) > WIDEST:
         return None
     try:
         total = float((Moments(nest, weights).covariance * problem.gram).sum())

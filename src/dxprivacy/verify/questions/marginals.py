@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 
 from dxprivacy.verify.blocks import Block
+from dxprivacy.verify.grouping import group
 from dxprivacy.verify.questions.answers import Asked, Each
 from dxprivacy.verify.questions.base import each_row
 from dxprivacy.verify.questions.grouped import Grouped
@@ -25,6 +26,10 @@ class Marginals(Worded):
     def touched(self) -> list[str]:
         return super().touched if self.by else self.universe.names
 
+    def _axis(self, by: str) -> int:
+        """Labels have values in the order of the attributes, whatever order they were named in."""
+        return group(by, self.universe, self.where, edition=3).axis
+
     def bound(self) -> Asked:
         """A table for every choice of so many attributes."""
         names = self.by or self.universe.names
@@ -37,7 +42,7 @@ class Marginals(Worded):
             count = Count({"ask": "count", "by": [*chosen]}, self.universe, self.where, edition=3, units=True)
             found = count.grouped()
             blocks.append(found.counts())
-            tables.append((", ".join(chosen), found))
+            tables.append((", ".join(sorted(chosen, key=self._axis)), found))
         number = sum(block.rows for block in blocks)
 
         def labels() -> Iterator[str]:

@@ -226,3 +226,17 @@ def test_nested_rows_are_tallies_of_rows_without_a_common_cell():
         if block.rows > 2
     )
     assert verified(plan)
+
+
+@pytest.mark.parametrize("loose", [61, 300, 1000, 10**6])
+@pytest.mark.parametrize("asked", [["count by a0, a1"], ["count by a0, a1", "count by a1"]])
+def test_an_attribute_of_which_almost_everything_may_be_shown(asked, loose):
+    """Its noise vanished in floats, and with it the numbers to divide by."""
+    plan = dx.plan(asked, policy((3, 4), (1, loose)), method="consistent")
+    assert plan.certificate.ratio <= 1
+    assert verified(plan)
+
+
+def test_hardly_any_noise_is_left_to_others():
+    with pytest.raises(dx.errors.NotCertified, match="hardly any noise"):
+        dx.plan(["count by a0, a1"], policy((3, 4), (50, 50)), method="consistent")
