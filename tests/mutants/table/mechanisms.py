@@ -41,6 +41,27 @@ MECHANISMS = (
         "test_tables_enclose_what_they_stand_for",
     ),
     Mutant(
+        "mechanisms/noise/equal_counts.py",
+        "return [a * b >> shift for a, b in zip(low, below, strict=True)], [",
+        "return [(a * b >> shift) + 3 for a, b in zip(low, below, strict=True)], [",
+        "tests/unit/mechanisms/noise/test_equal_counts.py",
+        "test_the_closed_form_is_the_sum_of_products",
+    ),
+    Mutant(
+        "mechanisms/noise/consistent.py",
+        "halves = tuple((kinds[left], kinds[right]) for left, right in parts.get(k, ()))",
+        "halves = tuple((kinds[left], kinds[right]) for left, right in parts.get(k, ())[:1])",
+        "tests/privacy/test_star_law.py",
+        "test_neighbours_differ_by_no_more_than_the_cost",
+    ),
+    Mutant(
+        "mechanisms/laplace/starred_tables.py",
+        "cells = np.moveaxis(self._counted[k].rows.reshape(shape), self._tables[k].attributes.index(owner), 0)",
+        "cells = self._counted[k].rows.reshape(shape)",
+        "tests/verify/test_verify_stars.py",
+        "test_a_plan_and_its_release_are_accepted",
+    ),
+    Mutant(
         "mechanisms/noise/block_max.py",
         "if k == len(low) or (k and high[k - 1] << bits > uniform * least):",
         "if k == len(low):",
