@@ -46,8 +46,10 @@ class Consistent(Way):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        if self.rounded:
+        if any(isinstance(part, _Starred) for part in self._parts):
             return "answers are means of noisy tables that share margins: not whole; they agree if nothing is other"
+        if self.rounded:
+            return "answers are worked out from noisy counts, some of which agree with one another: not all are whole"
         return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
 
     @cached_property

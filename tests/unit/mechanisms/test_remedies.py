@@ -103,8 +103,8 @@ def test_the_screen_says_how_far_and_what_would_be_enough():
     lines = " ".join(
         " ".join(map(plain, plan_lines(planned(["count by town within 40", "mean age by sex within 4"])))).split()
     )
-    assert "count by town, 4 of 4 answers: ± 120 where 40 was asked. Enough: --share 30" in lines
-    assert "every ε of the policy × 3" in lines
+    assert "count by town, 4 of 4 answers: ± 92 where 40 was asked. Enough: --share 23" in lines
+    assert "every ε of the policy × 2.3" in lines
     assert "records (planned for 2,000)" in lines
     assert "wider groups, of " in lines
 

@@ -51,7 +51,9 @@ class Consistent(Measured):
         """Whole where all rows are nested."""
         if self.whole:
             return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
-        return "answers are means of noisy tables that share margins: not whole; they agree if nothing is other"
+        if any(isinstance(part, Starred) for part in self.parts):
+            return "answers are means of noisy tables that share margins: not whole; they agree if nothing is other"
+        return "answers are worked out from noisy counts, some of which agree with one another: not all are whole"
 
     @property
     def whole(self) -> bool:

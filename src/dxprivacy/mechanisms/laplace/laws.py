@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -116,7 +116,7 @@ class Known:
     """Noise of a count whose very law is known, as chances of more than each size; symmetric."""
 
     variance: float
-    beyond: tuple[float, ...]  # P(|z| > h) for h = 0, 1, ..., in steps
+    beyond: tuple[float, ...] = field(repr=False)  # P(|z| > h) for h = 0, 1, ..., in steps
     step: int = 1
 
     @property
