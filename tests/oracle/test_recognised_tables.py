@@ -79,7 +79,7 @@ def test_two_way_tables_given_as_a_matrix_have_the_plan_of_the_tables():
     assert float((plan.expected_rmse**2).sum()) < 0.49 * 368_372  # the optimum of counting the rows themselves
     others = [make_plan(questions, metric, method="matrix") for questions in (rows.astype(float), dx.marginals(2))]
     assert others[0].expected_rmse == pytest.approx(others[1].expected_rmse, rel=1e-9)
-    assert float((others[0].expected_rmse**2).sum()) < 0.64 * 368_372
+    assert float((others[0].expected_rmse ** 2).sum()) < 0.64 * 368_372
 
 
 def test_an_attribute_whose_name_would_be_read_otherwise_is_left_alone():
