@@ -69,15 +69,15 @@ def test_draws_follow_the_law(shape, options, monkeypatch):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("shape", [*SHAPES[:4], *SHAPES[5:7]])
+@pytest.mark.parametrize("shape", [*SHAPES[:4], SHAPES[5]])
 def test_a_million_draws_follow_the_law(shape, monkeypatch):
-    _drawn(shape, 1_000_000, {}, monkeypatch)
+    _drawn(shape, 1_000_000, {}, monkeypatch, widest=0.6, reach=6)  # what lies beyond must not show in a million
 
 
-def _drawn(shape, draws, options, monkeypatch):
+def _drawn(shape, draws, options, monkeypatch, widest=0.9, reach=3):
     if options:
         monkeypatch.setattr(Family.__init__, "__kwdefaults__", options)
-    scales = scales_of(np.random.default_rng(8), *shape, 0.4, 0.9)
+    scales = scales_of(np.random.default_rng(8), *shape, 0.4, widest)
     nest = star(*shape)
     family = family_of(nest, scales.tolist())
     splits = [
@@ -93,16 +93,16 @@ def _drawn(shape, draws, options, monkeypatch):
     made = np.flatnonzero(nest.row != NOBODY)
     z = np.zeros((draws, len(scales)), dtype=np.int64)
     z[:, nest.row[made]] = many.draw().reshape(draws, nest.size)[:, made]
-    assert fits(z, shape, scales)
-    assert not fits(z, shape, 1.5 * scales)
+    assert fits(z, shape, scales, reach)
+    assert not fits(z, shape, 1.5 * scales, reach)
     if options:
         assert len(family._tables) > 1
 
 
-def fits(found, shape, scales):
+def fits(found, shape, scales, reach):
     """Chi-square of all z that are expected often enough, the rest in one cell."""
     free = shape[0] - 1 + sum(shape[0] * (m - 1) for m in shape[1])
-    z = points(*shape, 6 if free <= 4 else 3)
+    z = points(*shape, 6 if free <= 4 else reach)
     p = law(z, scales)
     places = {tuple(x): k for k, x in enumerate(z.tolist())}
     often = p * len(found) > 20
