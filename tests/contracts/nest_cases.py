@@ -4,7 +4,9 @@ import itertools
 from fractions import Fraction as F
 
 import numpy as np
+from scipy import stats
 
+from dxprivacy.mechanisms.noise.consistent import Family, Split
 from dxprivacy.optimise.consistent.fit import halvings
 
 
@@ -58,6 +60,31 @@ def chance(family, tables, counts: dict[int, int]) -> tuple[F, F]:
             low *= F(f.low[a] * g.low[b], t.high[s] << tables.bits)
             high *= F(f.high[a] * g.high[b], t.low[s] << tables.bits)
     return low, high
+
+
+def drawn_often(family, size: int, draws: int) -> np.ndarray:
+    """Many draws at once: copies of one nest beside one another, a line for each."""
+    starts = size * np.arange(draws)[:, None]
+    copies = [
+        Split(s.left, s.right, *((x[None] + starts).ravel() for x in (s.whole, s.first, s.second)))
+        for s in family.splits
+    ]
+    many = Family(size * draws, copies)
+    many._tables = family._tables
+    return many.draw().reshape(draws, size)
+
+
+def fits(found: np.ndarray, z: np.ndarray, p: np.ndarray) -> bool:
+    """Chi-square of all z that are expected often enough, the rest in one cell."""
+    places = {tuple(x): k for k, x in enumerate(z.tolist())}
+    often = p * len(found) > 20
+    counts = np.zeros(len(z) + 1)
+    values, times = np.unique(found, axis=0, return_counts=True)
+    for x, n in zip(values.tolist(), times.tolist(), strict=True):
+        counts[places.get(tuple(x), len(z))] += n
+    seen = np.append(counts[:-1][often], counts.sum() - counts[:-1][often].sum())
+    expected = np.append(p[often], 1 - p[often].sum()) * len(found)
+    return bool(stats.chisquare(seen, expected).pvalue > 1e-6)
 
 
 def foreseen(family, by: int, step: int = 0) -> np.ndarray:

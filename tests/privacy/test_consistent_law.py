@@ -7,10 +7,9 @@ from fractions import Fraction as F
 import mpmath
 import numpy as np
 import pytest
-from scipy import stats
 
 import dxprivacy as dx
-from contracts.nest_cases import chain_rows, chance, halved_rows, law, random_rows
+from contracts.nest_cases import chain_rows, chance, drawn_often, fits, halved_rows, law, random_rows
 from dxprivacy.mechanisms.noise import consistent
 from dxprivacy.mechanisms.noise.consistent import Family, family_of
 from dxprivacy.mechanisms.noise.counts_in_counts import Enclosed, Kind, Messages, _convolved
@@ -188,42 +187,17 @@ def _drawn(rows, draws, seed, options, monkeypatch):
         monkeypatch.setattr(Family.__init__, "__kwdefaults__", options)
     nest = nest_of(rows)
     family = family_of(nest, scales.tolist())
-    found = together(family, nest, draws)
+    found = drawn_often(family, nest.size, draws)[:, nest.ends]
     assert (found.sum(axis=1) == 0).all()
-    assert fits(found, rows, scales)
-    assert not fits(found, rows, 1.3 * scales)
-    assert not fits(found, rows, 0.7 * scales)
+    assert _fits(found, rows, scales)
+    assert not _fits(found, rows, 1.3 * scales)
+    assert not _fits(found, rows, 0.7 * scales)
     if options:
         assert len(family._tables) > 1
 
 
-def together(family, nest, draws):
-    """Many draws at once: copies of one nest beside one another."""
-    copies = [
-        consistent.Split(
-            s.left,
-            s.right,
-            *(np.concatenate([x + k * nest.size for k in range(draws)]) for x in (s.whole, s.first, s.second)),
-        )
-        for s in family.splits
-    ]
-    many = Family(nest.size * draws, copies)
-    many._tables, many._pairs = family._tables, {}
-    return many.draw().reshape(draws, nest.size)[:, nest.ends]
-
-
-def fits(found, rows, scales):
-    """Chi-square of all z that are expected often enough, the rest in one cell."""
-    z, p = law(rows, scales, 9 if rows.shape[1] < 5 else 6)
-    places = {tuple(x): k for k, x in enumerate(z.tolist())}
-    often = p * len(found) > 20
-    counts = np.zeros(len(z) + 1)
-    values, times = np.unique(found, axis=0, return_counts=True)
-    for x, n in zip(values.tolist(), times.tolist(), strict=True):
-        counts[places.get(tuple(x), len(z))] += n
-    seen = np.append(counts[:-1][often], counts.sum() - counts[:-1][often].sum())
-    expected = np.append(p[often], 1 - p[often].sum()) * len(found)
-    return stats.chisquare(seen, expected).pvalue > 1e-6
+def _fits(found, rows, scales):
+    return fits(found, *law(rows, scales, 9 if rows.shape[1] < 5 else 6))
 
 
 WIDE = [(halved_rows(64), 7.0), (chain_rows(40), 9.0), (np.eye(300, dtype=np.int64), 2.0), (halved_rows(8), 60.0)]

@@ -6,11 +6,9 @@ from operator import add
 import mpmath
 import numpy as np
 import pytest
-from scipy import stats
 
-from contracts.nest_cases import chance
+from contracts.nest_cases import chance, drawn_often, fits
 from contracts.star_cases import counts_of, law, points, records, star
-from dxprivacy.mechanisms.noise import consistent
 from dxprivacy.mechanisms.noise.consistent import Family, family_of
 from dxprivacy.model.nest import NOBODY
 
@@ -80,39 +78,19 @@ def _drawn(shape, draws, options, monkeypatch, widest=0.9, reach=3):
     scales = scales_of(np.random.default_rng(8), *shape, 0.4, widest)
     nest = star(*shape)
     family = family_of(nest, scales.tolist())
-    splits = [
-        consistent.Split(
-            s.left,
-            s.right,
-            *((x[None] + nest.size * np.arange(draws)[:, None]).ravel() for x in (s.whole, s.first, s.second)),
-        )
-        for s in family.splits
-    ]
-    many = Family(nest.size * draws, splits)
-    many._tables = family._tables
     made = np.flatnonzero(nest.row != NOBODY)
     z = np.zeros((draws, len(scales)), dtype=np.int64)
-    z[:, nest.row[made]] = many.draw().reshape(draws, nest.size)[:, made]
-    assert fits(z, shape, scales, reach)
-    assert not fits(z, shape, 1.5 * scales, reach)
+    z[:, nest.row[made]] = drawn_often(family, nest.size, draws)[:, made]
+    assert _fits(z, shape, scales, reach)
+    assert not _fits(z, shape, 1.5 * scales, reach)
     if options:
         assert len(family._tables) > 1
 
 
-def fits(found, shape, scales, reach):
-    """Chi-square of all z that are expected often enough, the rest in one cell."""
+def _fits(found, shape, scales, reach):
     free = shape[0] - 1 + sum(shape[0] * (m - 1) for m in shape[1])
     z = points(*shape, 6 if free <= 4 else reach)
-    p = law(z, scales)
-    places = {tuple(x): k for k, x in enumerate(z.tolist())}
-    often = p * len(found) > 20
-    counts = np.zeros(len(z) + 1)
-    values, times = np.unique(found, axis=0, return_counts=True)
-    for x, n in zip(values.tolist(), times.tolist(), strict=True):
-        counts[places.get(tuple(x), len(z))] += n
-    seen = np.append(counts[:-1][often], counts.sum() - counts[:-1][often].sum())
-    expected = np.append(p[often], 1 - p[often].sum()) * len(found)
-    return stats.chisquare(seen, expected).pvalue > 1e-6
+    return fits(found, z, law(z, scales))
 
 
 def test_a_draw_agrees():

@@ -119,16 +119,17 @@ class _Counted:
 
 def _agreeing(workload: Workload, part: Component, under: Policed, importance: Floats) -> _Counted:
     blocks = [workload.blocks[b] for b in part.asked]
-    if not _may_agree(workload, part):
+    tables = tables_in(blocks, ()) if len(part.axes) > 1 else None
+    if tables is not None:
+        shared = shared_margins(
+            workload, part, tables[0], under.metric, under.share, importance, spent=under.spent, watch=under.watch
+        )
+        return _Counted(shared.questions, shared.scales, shared.name)
+    if not 2 <= cells_told_apart(blocks, part.axes) <= MOST_CELLS:
         raise NotCertified(
             "consistent noise needs questions along one attribute, or tables, or few cells",
             hints=[('method="matrix"', "independent noise")],
         )
-    if len(part.axes) > 1 and tables_in(blocks, ()) is not None:
-        shared = shared_margins(
-            workload, part, under.metric, under.share, importance, spent=under.spent, watch=under.watch
-        )
-        return _Counted(shared.questions, shared.scales, shared.name)
     cells = Cells.bare(blocks)
     gram = _gram(blocks, cells, importance[rows_of(workload, part.asked)])
     found = _nested(gram, part, cells, under.metric, under.share, under.spent, under.watch)

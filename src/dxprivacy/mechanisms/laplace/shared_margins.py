@@ -13,7 +13,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.cells import classes_of
 from dxprivacy.mechanisms.laplace.least_squares import Component, rows_of
 from dxprivacy.mechanisms.laplace.table_budgets import budgets_of_tables
-from dxprivacy.mechanisms.laplace.tables_in_rows import tables_in
+from dxprivacy.mechanisms.laplace.tables_in_rows import AskedTable
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.consistent.stars import stars
@@ -39,6 +39,7 @@ class Shared:
 def shared_margins(
     workload: Workload,
     part: Component,
+    asked: Sequence[AskedTable],
     metric: Metric,
     share: Fraction,
     importance: Floats,
@@ -46,14 +47,8 @@ def shared_margins(
     spent: Cost | None,
     watch: Watch,
 ) -> Shared:
-    """The best stars for a component of tables; refuses where there are none."""
+    """The best stars for a component of these tables; refuses where there are none."""
     blocks = [workload.blocks[b] for b in part.asked]
-    asked = tables_in(blocks, ())
-    if asked is None:
-        raise NotCertified(
-            "consistent noise over several attributes is that of tables",
-            hints=[('method="matrix"', "independent noise")],
-        )
     classes = [classes_of(blocks, axis) for axis in part.axes]
     sizes = [int(c.max()) + 1 for c in classes]
     budgets = budgets_of_tables(workload.universe, part.axes, classes, metric, share, spent)
@@ -66,7 +61,7 @@ def shared_margins(
         raise NotCertified("there is hardly any noise to save", hints=[('method="optimal"', "counts what was asked")])
     wanted: dict[tuple[int, ...], float] = {}
     mine = importance[rows_of(workload, part.asked)]
-    for table in asked[0]:
+    for table in asked:
         key = tuple(part.axes.index(a) for a in table.attributes)
         wanted[key] = wanted.get(key, 0.0) + float(mine[table.rows[table.rows >= 0]].mean())
     found = stars(sizes, _capped(budgets[0]), wanted, watch)
