@@ -10,7 +10,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
-from dxprivacy.engines.keeping import EACH_THEIR_OWN, LONGEST_KEY
+from dxprivacy.engines.keeping import EACH_THEIR_OWN, LONGEST_KEY, UNUSABLE
 from dxprivacy.errors import DataError, PolicyError
 from engines.engine_kinds import EVERY, build
 from people.people_cases import kept_by_hand
@@ -37,16 +37,15 @@ def invented(seed, rows=240):
     return [(rng.choice(WHO), rng.choice(a), rng.choice(b)) for _ in range(rows)]
 
 
-def is_key(who):
-    return bool(who) and len(who) <= LONGEST_KEY
-
-
 def by_hand(rows, at_most, no_key="one"):
     """Kept rows by (a, b), and the cells of every person."""
     people = {}
     for k, (who, a, b) in enumerate(rows):
         cell = ("xyz".find(a) if a and a in "xyz" else 3) * 11 + (b if b is not None and 0 <= b <= 9 else 10)
-        mine = who if is_key(who) else "" if no_key == "one" else ("own", k)
+        if not who:
+            mine = "" if no_key == "one" else ("own", k)
+        else:
+            mine = who if len(who) <= LONGEST_KEY else "" if no_key == "one" else UNUSABLE
         people.setdefault(mine, []).append(cell)
     kept = {
         who: kept_by_hand(who, cells, at_most) if isinstance(who, str) else Counter(cells)
@@ -74,7 +73,7 @@ def test_every_source_keeps_the_same_rows(kind, no_key, tmp_path):
         source = open_source(build(kind, table(order), tmp_path))
         source.check(policy.universe)
         assert found(source, policy) == total
-        assert source.people(policy.universe) == len(want) + (no_key == "one" and "" not in want)
+        assert source.people(policy.universe) == len(want.keys() | {"" if no_key == "one" else UNUSABLE})
         by_a = source.kept(policy.universe, (0,)).histogram(policy.universe.onto((0,))).over((0,))
         assert Counter(dict(zip(by_a.along(0).tolist(), by_a.counts.tolist(), strict=True))) == Counter(
             {a: sum(n for c, n in total.items() if c // 11 == a) for a in range(4) if any(c // 11 == a for c in total)}
@@ -217,8 +216,8 @@ def test_rare_values_are_not_favoured_on_any_source(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kinds", [("csv",), ("parquet",), ("csv", "parquet")])
-def test_the_person_without_a_key_is_counted_even_if_there_is_none(kinds, tmp_path):
+def test_the_person_without_a_usable_key_is_counted_even_if_there_is_none(kinds, tmp_path):
     rows = [(f"p{k % 7}", "x", 1) for k in range(20)]
     parts = [build(kind, table(rows[k :: len(kinds)]), tmp_path) for k, kind in enumerate(kinds)]
     assert open_source(parts).people(policy_of().universe) == 8
-    assert open_source(parts).people(policy_of(no_key="own").universe) == 7
+    assert open_source(parts).people(policy_of(no_key="own").universe) == 8

@@ -83,6 +83,7 @@ def test_inspect_tells_whose_rows_they_are(folder, dxp):
     assert facts == {
         "people": 5,
         "without_key": 1,
+        "unusable": 0,
         "beyond": 1,
         "left_out": 1,
         "alike": 2,

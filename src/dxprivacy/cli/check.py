@@ -9,6 +9,8 @@ from dxprivacy.cli.data_names import DATA
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
+    from dxprivacy.engines.source import Source
+    from dxprivacy.model.people import People
     from dxprivacy.model.universe import Universe
     from dxprivacy.policy import Policy
 
@@ -96,11 +98,25 @@ def _fit(policy: "Policy", data: tuple[str, ...]) -> list[str]:
         "",
         f"{tag('good', '✓')} fits     {source.name}: its columns have the names and types that the policy needs",
     ]
-    if policy.universe.people is not None or not source.has_schema:
+    if policy.universe.people is not None:
+        return lines + _key_notes(source, policy.universe.people)
+    if not source.has_schema:
         return lines
     read = {column for attribute in policy.universe.attributes for column in attribute.reads}
     others = [(c.name, kind_of(c)) for c in source.columns() if c.name not in read]
     return lines + key_lines(others, '[people] key = "…"')
+
+
+def _key_notes(source: "Source", people: "People") -> list[str]:
+    """What the key columns of the rows, and of the table of people, mean where they hold numbers."""
+    from dxprivacy.engines.beside_people import BesidePeople
+    from dxprivacy.engines.fit import key_notes
+    from dxprivacy.wording import wrap
+
+    keys = [c for c in source.columns() if c.name in people.key] if source.has_schema else []
+    if isinstance(source, BesidePeople) and people.table is not None:
+        keys += [c for c in source.people_columns() if c.name in people.table.key]
+    return [line for note in key_notes(keys) for line in wrap(f"{tag('warn', '!')} {note}", 88, "  ")]
 
 
 def _require_page(policy: Path, other: Path | None) -> None:

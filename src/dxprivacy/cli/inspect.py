@@ -115,6 +115,11 @@ def _of_people(whose: "WhoseRows", universe: "Universe") -> list[str]:
     key = ", ".join(people.key)
     without = f", {plural(whose.without_key, 'row')} without a key" if whose.without_key else ""
     lines = [f"{tag('good', '✓')} {tag('bold', 'people')} {tag('dim', f'key {key}')}  {whose.people:,}{without}"]
+    if whose.unusable:
+        lines += [
+            f"{tag('warn', '!')} {plural(whose.unusable, 'row')} with an unusable key: one person has them all",
+            "  → a key is text of at most 1,024 bytes or a whole number; in a float column, one below 2^53",
+        ]
     if whose.beyond:
         many = f"{whose.beyond:,} of them have" if whose.beyond > 1 else "one of them has"
         lines.append(

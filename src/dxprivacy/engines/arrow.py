@@ -7,13 +7,13 @@ asks for it.
 import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dxprivacy.engines.arrow_columns import declared_by_arrow
 from dxprivacy.engines.arrow_table import ArrowTable
-from dxprivacy.engines.entries import Reader
-from dxprivacy.engines.frame import guessed
+from dxprivacy.engines.frame import Declared, Wanted, guessed
 from dxprivacy.engines.source import Kind
 from dxprivacy.errors import DataError
 
@@ -38,25 +38,25 @@ class ArrowDataset:
         """The number of rows."""
         return int(self._dataset.count_rows())
 
-    def declared(self, position: int) -> tuple[Kind | None, str]:
+    def declared(self, position: int) -> Declared:
         """Arrow says the kind, except of columns that hold nothing."""
         return declared_by_arrow(self._dataset.schema.field(position).type)
 
-    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
-        """The columns at these positions as c0, c1, ..., as a stream of batches."""
+    def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
+        """The wanted columns as c0, c1, ..., as a stream of batches."""
         arrow = pyarrow("")
-        names = [self.columns[p] for p in positions]
+        names = [self.columns[w.position] for w in wanted]
         distinct = list(dict.fromkeys(names))
-        at = [distinct.index(name) for name in names]
-        schema = arrow.schema([self._dataset.schema.field(positions[names.index(name)]) for name in distinct])
+        at = [replace(w, position=distinct.index(name)) for w, name in zip(wanted, names, strict=True)]
+        schema = arrow.schema([self._dataset.schema.field(wanted[names.index(name)].position) for name in distinct])
         nothing = arrow.Table.from_arrays([_no_entries(field.type) for field in schema], schema=schema)
-        empty: Any = ArrowTable(nothing).take(at, readers, rows=False)
+        empty: Any = ArrowTable(nothing).take(at, rows=False)
         if not rows:
             return empty
 
         def batches() -> Iterator[Any]:
             for batch in self._dataset.to_batches(columns=distinct):
-                part: Any = ArrowTable(arrow.Table.from_batches([batch])).take(at, readers, rows=True)
+                part: Any = ArrowTable(arrow.Table.from_batches([batch])).take(at, rows=True)
                 yield from part.to_batches()
 
         return arrow.RecordBatchReader.from_batches(empty.schema, batches())

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from dxprivacy.engines.frame import Declared
 from dxprivacy.engines.source import Kind
 
 
-def declared_by_arrow(declared: Any) -> tuple[Kind | None, str]:
+def declared_by_arrow(declared: Any) -> Declared:
     """What `Frame.declared` says of an Arrow type."""
     entry = _behind(declared)
     kind = Kind.NOTHING if str(entry) == "null" else Kind.INSTANT if getattr(entry, "tz", None) else None
-    return kind, f"of type {declared}"
+    return Declared(kind, f"of type {declared}")
 
 
 def handed_over(column: Any) -> Any:

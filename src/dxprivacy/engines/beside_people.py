@@ -29,6 +29,10 @@ class BesidePeople:
         """Those of the rows."""
         return self._rows.columns()
 
+    def people_columns(self) -> list[Column]:
+        """Those of the table of people."""
+        return self._people.columns()
+
     def check(self, universe: Universe) -> None:
         """Refuse schemas that do not fit; reads no row."""
         parts = _Parts(universe)

@@ -52,8 +52,22 @@ LONGEST_TEXT = 1 << 16
 MOST_DIGITS = 38
 """Of a whole number in a column of numbers: as many as every engine tells apart.  Text may have any number of them."""
 
+MOST_EXACT = 2**53 - 1
+"""The largest whole number that is the only one with its float64: a float beyond it may be a rounded whole number."""
+
 A_MONDAY = date(2024, 1, 1)
 """Of the week whose days stand for all days of the week, where records are written."""
+
+
+class _Unreadable:
+    """An entry that is present and has no value: a list in JSON, an error in a sheet."""
+
+    def __repr__(self) -> str:
+        return "UNREADABLE"
+
+
+UNREADABLE = _Unreadable()
+"""`other` to every attribute, and in a key column unusable: unlike None, it is not a missing entry."""
 
 _LONGEST_NUMBER = 24  # digits; more than any bound of an attribute has
 _WHOLE = re.compile(WHOLE_NUMBER)
@@ -146,13 +160,13 @@ def _place_text(codec: ListedTexts, value: object) -> int:
 
 
 def _place_whole(codec: WholeNumbers, written: NumberFormat | None, value: object) -> int:
-    number = _whole_from_text(value, written) if isinstance(value, str) else _whole(value)
+    number = _whole_from_text(value, written) if isinstance(value, str) else whole_number(value)
     if number is not None and codec.clamp and abs(number) < 10**24:  # so many digits as a whole number may have
         number = min(max(number, codec.low), codec.high)
     return number - codec.low if number is not None and codec.low <= number <= codec.high else codec.listed
 
 
-def _whole(value: object) -> int | None:
+def whole_number(value: object) -> int | None:
     """The whole number that a number is."""
     if isinstance(value, (bool, np.bool_)):
         return None
@@ -226,7 +240,7 @@ def _place_time(codec: TimesOfDay, written: TimeFormat, zone: tzinfo, value: obj
     elif isinstance(value, date):
         seconds = 0
     elif codec.whole_hours:
-        hour = _whole(value)
+        hour = whole_number(value)
         seconds = hour * 3600 if hour is not None and 0 <= hour <= 23 else None
     return codec.listed if seconds is None else codec.place(seconds)
 
@@ -267,6 +281,19 @@ def zone_of(timezone: str) -> tzinfo:
     return ZoneInfo(timezone)
 
 
+def is_missing(value: object) -> bool:
+    """Whether an entry is missing; NaN is, because pandas writes missing numbers so.
+
+    >>> [is_missing(x) for x in [None, float("nan"), Decimal("NaN"), "", 0, UNREADABLE]]
+    [True, True, True, False, False, False]
+    """
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
 def clean_text(value: object) -> str | None:
     """The text of one entry, or None where it has none; never raises, whatever the object does.
 
@@ -275,10 +302,8 @@ def clean_text(value: object) -> str | None:
     """
     if type(value) is str and value.isascii():
         return value
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return None
     try:
-        if isinstance(value, float | np.floating) and value != value:
+        if value is UNREADABLE or is_missing(value):
             return None
         # Half a surrogate pair has no UTF-8 (engines would refuse the whole column): it becomes U+FFFD.
         return as_text(value).encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")

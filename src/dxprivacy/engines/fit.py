@@ -119,6 +119,23 @@ def find_keys(where: str, names: Sequence[str], people: People) -> list[int]:
     return [_find(where, names, column, list_names=True, more=()) for column in people.key]
 
 
+def key_notes(columns: Sequence[Column]) -> list[str]:
+    """What entries of key columns of numbers mean, for columns whose type does not hold every whole number."""
+    notes = []
+    for column in columns:
+        rounded = column.kind is Kind.FLOAT or (column.inferred and column.kind is Kind.WHOLE)
+        if not rounded and column.kind is not Kind.DECIMAL:
+            continue
+        note = (
+            f"key column {column.name} holds {column}: whole numbers {'below 2^53' if rounded else 'only'} are keys. "
+            "Rows with any other number belong to one person together. Rows without a number have no key."
+        )
+        larger = f" If {column.name} has larger ids, store it as integers or text" if rounded else ""
+        nullable = f' (pandas: .astype({{"{column.name}": "Int64"}}))' if column.inferred else ""
+        notes.append(f"{note}{larger}{nullable}{'.' if larger else ''}")
+    return notes
+
+
 def check_keys(where: str, columns: Sequence[Column]) -> None:
     """Refuse keys whose declared type has no text that is the same in every source."""
     for column in columns:

@@ -1,11 +1,30 @@
 """What a data frame must tell, whoever made it: names, height, kinds, and some of its columns."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
-from dxprivacy.engines.entries import Reader
+from dxprivacy.engines.entries import Reader, clean_text
 from dxprivacy.engines.source import Kind
 from dxprivacy.errors import DataError
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column to take.  Where its entries are objects, `reader` gives the place of each, or else `text` its text."""
+
+    position: int
+    reader: Reader | None = None
+    text: Callable[[object], str | None] = clean_text
+    by_text: bool = False  # whether entries are compared as texts: a number that may be rounded has none
+
+
+class Declared(NamedTuple):
+    """What a frame says of a column: its kind where only the frame knows it, and the name of its type."""
+
+    kind: Kind | None
+    words: str
+    inferred: bool = False  # from all rows together
 
 
 class Frame(Protocol):
@@ -17,14 +36,11 @@ class Frame(Protocol):
     def height(self) -> int:
         """The number of rows."""
 
-    def declared(self, position: int) -> tuple[Kind | None, str]:
-        """The column's kind where the frame itself must say it, and the name of its type."""
+    def declared(self, position: int) -> Declared:
+        """The type of one column."""
 
-    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
-        """The columns at these positions as c0, c1, ...; `rows=False` for the schema alone.
-
-        Where a reader is given, the column holds the place of each entry; it is given for columns of objects only.
-        """
+    def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
+        """The wanted columns as c0, c1, ...; `rows=False` for the schema alone."""
 
 
 def guessed(name: str, text: str) -> DataError:

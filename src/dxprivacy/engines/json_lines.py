@@ -1,6 +1,7 @@
 """JSON lines (`.jsonl`, `.ndjson`): one line is one row, always; a row is a JSON object.
 
-- A line that is no JSON object is a row whose every entry is `other`; so is a missing key, `null`, a list or an object.
+- A line that is not a JSON object is a row whose every entry is missing.
+- A missing name or `null` is a missing entry; a list, an object or an infinite number is an unreadable one.
 - Numbers go by their value (1 and 1.0 are the whole number 1), true and false are the texts `true` and `false`.
 - Of a key that stands twice, the last one counts.
 
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from dxprivacy.engines.entries import UNREADABLE
 from dxprivacy.engines.fit import require_countable
 from dxprivacy.engines.lines import LineFile
 from dxprivacy.engines.placing import Entries
@@ -63,10 +65,14 @@ def read_object(line: str) -> dict[str, Any]:
     ({'age': 18.0}, {}, {})
     """
     try:
-        value = json.loads(line.removeprefix("\ufeff"), parse_int=_whole, parse_constant=lambda _: None)
+        value = json.loads(line.removeprefix("\ufeff"), parse_int=_whole, parse_constant=_constant)
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _constant(name: str) -> object:
+    return None if name == "NaN" else UNREADABLE  # NaN is missing, as everywhere
 
 
 def _whole(digits: str) -> int | float:
@@ -78,5 +84,5 @@ def _entry(value: Any) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (str, int, float)) else None
+        return UNREADABLE
+    return value if value is None or isinstance(value, (str, int, float)) else UNREADABLE

@@ -9,22 +9,27 @@ rows matter, and no value is favoured: of every person's rows, each is as likely
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, time
 from hashlib import md5, sha256
+from uuid import UUID
 
 import numpy as np
 
-from dxprivacy.engines.entries import clean_text
+from dxprivacy.engines.entries import MOST_DIGITS, MOST_EXACT, clean_text, is_missing, whole_number
 from dxprivacy.engines.packing import Packing, merged
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.people import ONE, OWN, People
+from dxprivacy.model.people import OWN, People
 from dxprivacy.model.universe import Universe
 
 LONGEST_KEY = 1_024
-"""Bytes, of each of its columns; what is longer is no key."""
+"""Bytes, of each column of a key; a longer entry is unusable."""
 NOBODY = ""
-"""The key of rows that have none: no key is empty."""
+"""The key of rows without one (NULL, NaN or empty)."""
+UNUSABLE = "?" * (LONGEST_KEY + 1)
+"""The key of all rows whose entry is present but cannot be a key: longer than any key, so that it equals none."""
 EACH_THEIR_OWN = -1
+_WITH_TEXT = (str, bytes, bool, np.bool_, date, time, UUID)
 DIGITS = 32
 """Of a key's digest, in the text by which a row is numbered."""
 
@@ -35,21 +40,51 @@ def required(universe: Universe) -> People:
     return universe.people
 
 
-def key_of(entries: Sequence[object]) -> str:
-    """The canonical text of a key, from the entries of its columns; empty where one of them is none.
+def key_of(parts: Sequence[str], rules: People) -> str:
+    """The canonical text of a key, from what `key_part` read in each of its columns.
 
-    >>> key_of(["N123"]), key_of([17.0]), key_of(["a", 5]), key_of(["a", None]), key_of([""])
-    ('N123', '17', '1:a1:5', '', '')
+    >>> rules = People(("site", "nr"), 5, no_key="own")
+    >>> key_of(["a", "5"], rules), key_of(["a", NOBODY], rules), key_of(["a", UNUSABLE], rules) == UNUSABLE
+    ('1:a1:5', '', True)
     """
-    texts = [_part(entry) for entry in entries]
-    if not all(texts):
+    if NOBODY in parts:
         return NOBODY
-    return texts[0] if len(texts) == 1 else "".join(f"{len(text.encode())}:{text}" for text in texts)
+    if UNUSABLE in parts:
+        return unusable_key(rules)
+    return parts[0] if len(parts) == 1 else "".join(f"{len(text.encode())}:{text}" for text in parts)
 
 
-def _part(entry: object) -> str:
-    text = clean_text(entry)
-    return NOBODY if text is None or len(text.encode()) > LONGEST_KEY else text
+def unusable_key(rules: People) -> str:
+    """The key of rows with an unusable entry: under `own` one separate person, else the person without a key."""
+    return UNUSABLE if rules.no_key == OWN else NOBODY
+
+
+def key_part(entry: object) -> str:
+    """Read one entry of a key column; never raises.
+
+    Only a missing or empty entry is `NOBODY`.  Every other entry that has no canonical text is `UNUSABLE`.  NaN is
+    missing, because pandas writes missing numbers so.
+
+    >>> [key_part(x) for x in ["N123", 17, 17.0, True, None, "", float("nan")]]
+    ['N123', '17', '17', 'true', '', '', '']
+    >>> all(key_part(x) == UNUSABLE for x in [101.1, float("inf"), 2.0**53, 10**38, "x" * 1025, object()])
+    True
+    """
+    try:
+        return _key_part(entry)
+    except Exception:  # an object may do anything, and one row must never stop a release
+        return UNUSABLE
+
+
+def _key_part(entry: object) -> str:
+    if is_missing(entry):
+        return NOBODY
+    if isinstance(entry, _WITH_TEXT):
+        text = clean_text(entry)
+        return UNUSABLE if text is None or len(text.encode()) > LONGEST_KEY else text
+    whole = whole_number(entry)
+    most = MOST_EXACT if isinstance(entry, (float, np.floating)) else 10**MOST_DIGITS - 1
+    return UNUSABLE if whole is None or abs(whole) > most else str(whole)
 
 
 def digest_of_key(key: str) -> str:
@@ -57,7 +92,16 @@ def digest_of_key(key: str) -> str:
     return sha256(key.encode()).hexdigest()
 
 
-NO_KEY = digest_of_key(NOBODY)
+NO_KEY, NOT_A_KEY = digest_of_key(NOBODY), digest_of_key(UNUSABLE)
+
+
+def people_in_all(keys: int, without_key: int, rules: People) -> int:
+    """The number of people, from the number of usable keys and of rows without a key.
+
+    The person of all rows without a usable key is counted even if there is no such row, so that the number does not
+    depend on it.  Under `own` that person has the unusable keys, and each row without a key is a person.
+    """
+    return keys + 1 + (without_key if rules.no_key == OWN else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +136,8 @@ class KeyedRows:
 
     def people(self, rules: People) -> int:
         """How many people there are."""
-        named = sum(digest != NO_KEY for digest in self.digests)
-        if rules.no_key == ONE:
-            return named + 1  # counted even if there is none
-        return named + int(self.counts[self._nobody].sum())
+        named = sum(digest not in (NO_KEY, NOT_A_KEY) for digest in self.digests)
+        return people_in_all(named, int(self.counts[self._nobody].sum()), rules)
 
     @property
     def _nobody(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -125,8 +167,8 @@ class KeyedRows:
         key = self.digests[int(self.person[rows[0]])][:DIGITS]
         for row in rows.tolist():
             head = f"{key}|{','.join(str(int(column[row])) for column in self.numbers)}|"
-            for time in range(1, int(self.counts[row]) + 1):
-                yield md5(f"{head}{time}".encode(), usedforsecurity=False).digest(), row
+            for nth in range(1, int(self.counts[row]) + 1):
+                yield md5(f"{head}{nth}".encode(), usedforsecurity=False).digest(), row
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,14 @@
 """pandas data frames."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.engines.arrow_columns import declared_by_arrow, handed_over
-from dxprivacy.engines.entries import Reader, clean_text
+from dxprivacy.engines.entries import MOST_EXACT, UNREADABLE
+from dxprivacy.engines.frame import Declared, Wanted
 from dxprivacy.engines.source import Kind
 
 
@@ -23,34 +24,56 @@ class PandasFrame:
         """The number of rows."""
         return len(self._frame)
 
-    def declared(self, position: int) -> tuple[Kind | None, str]:
-        """`object` and `str` are what pandas infers for want of a type; `string` and `category` are declared."""
+    def declared(self, position: int) -> Declared:
+        """`object` and `str` are what pandas infers for want of a type; `string` and `category` are declared.
+
+        Types of numpy are inferred: one missing entry makes floats of whole numbers.
+        """
         dtype = self._frame.dtypes.iloc[position]
         kinds = {"object": Kind.OBJECT, "str": Kind.UNTYPED, "category": Kind.TEXT}
         if hasattr(dtype, "pyarrow_dtype"):
-            return declared_by_arrow(dtype.pyarrow_dtype)[0], f"of type {dtype}"
-        return Kind.INSTANT if getattr(dtype, "tz", None) else kinds.get(str(dtype)), f"of type {dtype}"
+            return Declared(declared_by_arrow(dtype.pyarrow_dtype).kind, f"of type {dtype}")
+        kind = Kind.INSTANT if getattr(dtype, "tz", None) else kinds.get(str(dtype))
+        return Declared(kind, f"of type {dtype}", inferred=isinstance(dtype, np.dtype))
 
-    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
-        """The columns at these positions as c0, c1, ..."""
+    def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
+        """The wanted columns as c0, c1, ..."""
         frame = self._frame if rows else self._frame.iloc[:0]
-        part = frame.iloc[:, list(positions)].set_axis([f"c{k}" for k in range(len(positions))], axis=1)
+        part = frame.iloc[:, [w.position for w in wanted]].set_axis([f"c{k}" for k in range(len(wanted))], axis=1)
         changed = {}
-        for k, (dtype, reader) in enumerate(zip(part.dtypes, readers, strict=True)):
+        for k, (dtype, want) in enumerate(zip(part.dtypes, wanted, strict=True)):
             column = part.iloc[:, k]
-            if reader is not None:
-                places = (reader(x) for x in column.array)
+            if want.reader is not None:
+                places = (want.reader(x) for x in _entries(column.array, want))
                 changed[f"c{k}"] = np.fromiter(places, dtype=np.int64, count=len(column))
             elif str(dtype) == "category":
                 # The last entry is for code -1, which stands for no category.
-                entries = np.array([*(clean_text(c) for c in column.cat.categories), None], dtype=object)
+                entries = np.array([*map(want.text, _entries(column.cat.categories, want)), None], dtype=object)
                 changed[f"c{k}"] = entries[column.cat.codes.to_numpy()]
             elif str(dtype) == "object" or getattr(dtype, "storage", "") == "python":
-                changed[f"c{k}"] = np.fromiter((clean_text(x) for x in column.array), dtype=object, count=len(column))
+                texts = map(want.text, _entries(column.array, want))
+                changed[f"c{k}"] = np.fromiter(texts, dtype=object, count=len(column))
             elif getattr(dtype, "tz", None):
                 changed[f"c{k}"] = column.dt.tz_convert("UTC").dt.tz_localize(None)
         part = part.assign(**changed) if changed else part
         return _all_in_arrow(part) if any(map(_held_by_arrow, part.dtypes)) else part
+
+
+def _entries(entries: Iterable[Any], want: Wanted) -> Iterator[object]:
+    """The entries of a column of objects or categories.
+
+    One row decides whether pandas holds the others as int64, as float64, or as objects.  So that it does not decide how
+    they are read, a number that float64 may have rounded is unreadable in all three where it is compared as text.
+    """
+    return (UNREADABLE if want.by_text and _may_be_rounded(entry) else entry for entry in entries)
+
+
+def _may_be_rounded(entry: Any) -> bool:
+    try:
+        is_number = isinstance(entry, (int, float, np.integer, np.floating))
+        return is_number and bool(entry > MOST_EXACT or entry < -MOST_EXACT)
+    except Exception:  # an object may do anything, and one row must never stop a release
+        return False
 
 
 def _held_by_arrow(dtype: Any) -> bool:

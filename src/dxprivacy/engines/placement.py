@@ -7,7 +7,7 @@ what was parsed is looked up.  The rules are those of `entries`, which reads wha
 Text is looked at only up to a length that the policy gives: what is longer has no place.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import assert_never
 
@@ -25,7 +25,7 @@ from dxprivacy.attributes.codecs import (
 )
 from dxprivacy.attributes.spelling import BLANKS
 from dxprivacy.attributes.text_formats import DateFormat, NumberFormat, TimeFormat
-from dxprivacy.engines.entries import A_MONDAY, LONGEST_TEXT, WHOLE_NUMBER, is_fraction, longest
+from dxprivacy.engines.entries import A_MONDAY, LONGEST_TEXT, MOST_EXACT, WHOLE_NUMBER, is_fraction, longest
 from dxprivacy.engines.expressions import (
     Arithmetic,
     AsBytes,
@@ -168,8 +168,20 @@ def _fraction(column: Column) -> Value | None:
 
 def text_of(column: Column) -> Value:
     """What is compared with listed texts; as bytes, since text in the data need not be UTF-8."""
-    entry = Input(column.native)
-    return AsBytes(entry if column.kind in (*TEXTS, Kind.TRUTH) else _whole(column, wide=True))
+    if column.kind in (*TEXTS, Kind.TRUTH):
+        return AsBytes(Input(column.native))
+    if not column.inferred or column.kind not in (Kind.WHOLE, Kind.FLOAT):
+        return AsBytes(_whole(column, wide=True))
+    number = _whole(column, wide=False)
+    return AsBytes(When(Between(number, Whole(-MOST_EXACT), Whole(MOST_EXACT)), number))
+
+
+def key_text(column: Column) -> Value:
+    """The canonical text of an entry of a key column; nothing where it is missing or unusable.
+
+    The rules are those of `keeping.key_part`.  Any float may be a whole number that was rounded before it got here.
+    """
+    return text_of(replace(column, inferred=True) if column.kind is Kind.FLOAT else column)
 
 
 def inside(codec: Codec, column: Column) -> Value:

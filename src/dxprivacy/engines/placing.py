@@ -13,12 +13,22 @@ import numpy as np
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.values import Values
 from dxprivacy.engines.entries import clean_text, combine, entry_reader
-from dxprivacy.engines.keeping import NOBODY, KeptRows, KeyedRows, digest_of_key, key_of, required
+from dxprivacy.engines.keeping import (
+    NOBODY,
+    UNUSABLE,
+    KeptRows,
+    KeyedRows,
+    digest_of_key,
+    key_of,
+    key_part,
+    people_in_all,
+    required,
+)
 from dxprivacy.engines.packing import Packing, merged
 from dxprivacy.engines.source import Column, Others
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.people import ONE
+from dxprivacy.model.people import People
 from dxprivacy.model.universe import Universe
 
 Entries = list[object]
@@ -75,10 +85,11 @@ class PlacedSource(ABC):
         people = required(universe)
         columns = Universe([_as_text(column) for column in people.key])
         for block in self.blocks(columns):
-            for key, times in zip(_keys(block.columns), block.times.tolist(), strict=True):
+            for key, times in zip(_keys(block.columns, people), block.times.tolist(), strict=True):
                 found[key] = found.get(key, 0) + times
-        nobody = found.pop(NOBODY, 0)
-        return len(found) + (1 if people.no_key == ONE else nobody)
+        without_key = found.pop(NOBODY, 0)
+        found.pop(UNUSABLE, 0)
+        return people_in_all(len(found), without_key, people)
 
     def keyed(self, universe: Universe) -> KeyedRows:
         """All rows by person and cell."""
@@ -89,7 +100,7 @@ class PlacedSource(ABC):
         read = sum(len(attribute.reads) for attribute in universe.attributes)
         parts = []
         for block in self.blocks(columns):
-            keys, which = distinct_places(_keys(block.columns[read:]))
+            keys, which = distinct_places(_keys(block.columns[read:], people))
             packed = packing.pack(places.of(block.columns[:read]))
             parts.append(KeyedRows(tuple(map(digest_of_key, keys)), which, tuple(packed), block.times))
             if len(parts) == _MERGED:
@@ -158,11 +169,18 @@ def _as_text(column: str) -> Values:
     return Values(name=f"text of {column}", column=column, values=("",))
 
 
-def _keys(columns: list[Entries]) -> list[str]:
-    """The key of each row; equal entries are looked at once."""
-    rows = list(zip(*columns, strict=True))
-    known = {row: key_of(row) for row in set(rows)}
+def _keys(columns: list[Entries], people: People) -> list[str]:
+    """The key of each row; equal entries are read once."""
+    rows = list(zip(*map(_key_parts, columns), strict=True))
+    known = {row: key_of(row, people) for row in set(rows)}
     return [known[row] for row in rows]
+
+
+def _key_parts(entries: Entries) -> list[str]:
+    # By type, too: 2**53 and 2.0**53 are equal, and only the first is a key.
+    typed = list(zip(map(type, entries), entries, strict=True))
+    known = {each: key_part(each[1]) for each in set(typed)}
+    return [known[each] for each in typed]
 
 
 def distinct_places(texts: Sequence[str]) -> tuple[list[str], Ints]:

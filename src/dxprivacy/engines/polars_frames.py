@@ -3,12 +3,12 @@
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dxprivacy.engines.arrow import require_pyarrow
 from dxprivacy.engines.arrow_table import ArrowTable
-from dxprivacy.engines.entries import Reader
-from dxprivacy.engines.frame import guessed
+from dxprivacy.engines.frame import Declared, Wanted, guessed
 from dxprivacy.engines.source import Kind
 
 
@@ -25,21 +25,21 @@ class PolarsFrame:
         """The number of rows."""
         return int(self._frame.height)
 
-    def declared(self, position: int) -> tuple[Kind | None, str]:
+    def declared(self, position: int) -> Declared:
         """Arrow says the kind, except of columns that hold nothing."""
         return declared_by_polars(self._frame.dtypes[position])
 
-    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
-        """The columns at these positions as c0, c1, ..."""
-        part = self._frame.select([self._frame.to_series(p).alias(f"c{k}") for k, p in enumerate(positions)])
+    def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
+        """The wanted columns as c0, c1, ..."""
+        part = self._frame.select([self._frame.to_series(w.position).alias(f"c{k}") for k, w in enumerate(wanted)])
         table = (part if rows else part.head(0)).to_arrow()
-        return ArrowTable(table).take(range(len(positions)), readers, rows=True)
+        return ArrowTable(table).take([replace(w, position=k) for k, w in enumerate(wanted)], rows=True)
 
 
-def declared_by_polars(dtype: Any) -> tuple[Kind | None, str]:
+def declared_by_polars(dtype: Any) -> Declared:
     """What `Frame.declared` says of a polars type."""
     kind = Kind.NOTHING if str(dtype) == "Null" else Kind.INSTANT if getattr(dtype, "time_zone", None) else None
-    return kind, f"of type {dtype}"
+    return Declared(kind, f"of type {dtype}")
 
 
 class PolarsLazy:
@@ -62,19 +62,20 @@ class PolarsLazy:
         """The number of rows."""
         return int(self._frame.select(sys.modules["polars"].len()).collect().item())
 
-    def declared(self, position: int) -> tuple[Kind | None, str]:
+    def declared(self, position: int) -> Declared:
         """Arrow says the kind, except of columns that hold nothing."""
         return declared_by_polars(self._schema.dtypes()[position])
 
-    def take(self, positions: Sequence[int], readers: Sequence[Reader | None], *, rows: bool) -> object:
-        """The columns at these positions as c0, c1, ..."""
+    def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
+        """The wanted columns as c0, c1, ..."""
         polars = sys.modules["polars"]  # where there is a LazyFrame, there is polars
-        names = [self.columns[p] for p in positions]
+        names = [self.columns[w.position] for w in wanted]
         if rows:  # by selectors: a plain name could be a pattern
             part = self._frame.select(polars.selectors.by_name(list(dict.fromkeys(names)))).collect()
         else:
             part = polars.DataFrame(schema={name: self._schema[name] for name in names})
-        return PolarsFrame(part).take([part.columns.index(name) for name in names], readers, rows=True)
+        at = [replace(w, position=part.columns.index(name)) for w, name in zip(wanted, names, strict=True)]
+        return PolarsFrame(part).take(at, rows=True)
 
 
 _TEXT_SCAN = re.compile(r"^[^\w\n]*(CSV|NDJSON|JSON) SCAN\b", re.IGNORECASE | re.MULTILINE)

@@ -81,6 +81,7 @@ class Column:
     kind: Kind | None
     words: str = ""
     native: str = ""
+    inferred: bool = False  # the type was inferred from all rows together, so that one may have rounded the others
 
     def __str__(self) -> str:
         return self.words or str(self.kind or "of an unknown type")

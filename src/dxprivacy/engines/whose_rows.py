@@ -1,15 +1,15 @@
 """Whose rows they are, in numbers: for the curator alone, who wants to know whether keys and tables fit."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dxprivacy.engines.beside_people import BesidePeople
-from dxprivacy.engines.keeping import NO_KEY, KeyedRows, required
+from dxprivacy.engines.keeping import NO_KEY, NOT_A_KEY, KeyedRows, required
 from dxprivacy.engines.source import Source
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.model.people import People
+from dxprivacy.model.people import OWN, People
 from dxprivacy.model.universe import Universe
 
 _MOST_KEYS = 1_000_000  # to be compared as they are written
@@ -21,6 +21,7 @@ class WhoseRows:
 
     people: int
     without_key: int  # rows
+    unusable: int  # rows whose key is present and cannot be one
     beyond: int  # people who have more rows than count
     left_out: int  # rows of theirs
     alike: int  # keys that differ from another one by blanks or capitals alone
@@ -37,16 +38,17 @@ def whose_rows(source: Source, universe: Universe) -> WhoseRows | None:
     """What can be said of people and their rows; None where the policy knows of no people."""
     if universe.people is None:
         return None
-    rules = required(universe)
+    # As separate people, whichever the policy says: so that both can be reported.
+    rules = replace(required(universe), no_key=OWN)
+    universe = Universe(universe.attributes, people=rules, file=universe.file)
     if not isinstance(source, BesidePeople):
         rows = source.keyed(universe)
         return _told(rows, rules, _alike(source, rules.key))
     rows, entries = source.both_keyed(universe)
     found = _told(rows, rules, _alike(source, rules.key))
     times = dict(zip(entries.digests, _rows_of(entries).tolist(), strict=True))
-    known = [
-        (digest, many) for digest, many in zip(rows.digests, _rows_of(rows).tolist(), strict=True) if digest != NO_KEY
-    ]
+    mine = zip(rows.digests, _rows_of(rows).tolist(), strict=True)
+    known = [(digest, many) for digest, many in mine if digest not in (NO_KEY, NOT_A_KEY)]
     unknown = [many for digest, many in known if not times.get(digest)]
     twice = [many for digest, many in known if times.get(digest, 0) > 1]
     return WhoseRows(
@@ -56,9 +58,9 @@ def whose_rows(source: Source, universe: Universe) -> WhoseRows | None:
 
 def _told(rows: KeyedRows, rules: People, alike: int) -> WhoseRows:
     own = dict(zip(rows.digests, _rows_of(rows).tolist(), strict=True))
-    without = own.pop(NO_KEY, 0)
+    without, unusable = own.pop(NO_KEY, 0), own.pop(NOT_A_KEY, 0)
     beyond = [many - rules.at_most for many in own.values() if many > rules.at_most]
-    return WhoseRows(len(own), without, len(beyond), sum(beyond), alike)
+    return WhoseRows(len(own), without, unusable, len(beyond), sum(beyond), alike)
 
 
 def _rows_of(keyed: KeyedRows) -> Ints:

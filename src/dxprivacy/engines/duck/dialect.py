@@ -32,7 +32,6 @@ class DuckDialect(Dialect):
     'CASE WHEN v0 BETWEEN 0 AND 9 THEN v0 END'
     """
 
-    nobody = "''::BLOB"
     stored = "AS MATERIALIZED"
 
     def is_late(self, read: Read) -> bool:
@@ -60,6 +59,9 @@ class DuckDialect(Dialect):
         fraction = self.matches(text, FRACTION)
         own = f"CAST(TRY_CAST({text} AS {read.column.native}) AS VARCHAR)"
         return f"encode(CASE WHEN {fraction} THEN {own} ELSE {text} END)"
+
+    def key(self, text: str) -> str:
+        return f"'{text}'::BLOB"
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dxprivacy.attributes.base import Attribute
+from dxprivacy.attributes.codecs import ListedTexts
 from dxprivacy.engines.duck.database import Database
 from dxprivacy.engines.duck.dialect import DUCKDB
 from dxprivacy.engines.duck.nearest import make_places
 from dxprivacy.engines.duck.query import DuckCounting
-from dxprivacy.engines.duck.tables import Table, Wanted
+from dxprivacy.engines.duck.tables import Table
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.engines.fit import check_keys, check_kinds, find_columns, find_keys
-from dxprivacy.engines.keeping import KeptRows, KeyedRows, required
+from dxprivacy.engines.frame import Wanted
+from dxprivacy.engines.keeping import KeptRows, KeyedRows, key_part, people_in_all, required
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Entry, Kind, Others
@@ -103,7 +105,8 @@ class DuckSource:
             mine = []
             for position, column, entry in zip(at, found, attribute.entries_read, strict=True):
                 mine.append(Read(entry.codec, column, f"r{len(wanted)}"))
-                wanted.append(Wanted(position, entry_reader(entry.codec) if column.kind is Kind.OBJECT else None))
+                reader = entry_reader(entry.codec) if column.kind is Kind.OBJECT else None
+                wanted.append(Wanted(position, reader, by_text=isinstance(entry.codec, ListedTexts)))
             if attribute.surroundings is not None:
                 mine[0] = replace(mine[0], beside=mine[1])
             reads.append(mine)
@@ -136,13 +139,14 @@ class DuckSource:
         positions = find_keys(self.name, self._table.names(con), people)
         columns = [self._column(con, position) for position in positions]
         check_keys(self.name, columns)
-        return [Wanted(position) for position in positions], columns
+        return [Wanted(position, text=key_part, by_text=True) for position in positions], columns
 
     def _people(self, con: "Connection", people: People) -> int:
         wanted, columns = self._keys(con, people)
-        rows = _KEEPING.with_person(self._table.select(con, wanted), columns, [f"r{k}" for k in range(len(wanted))])
-        row = con.execute(_KEEPING.people(rows, people), self._table.parameters).fetchone()
-        return int(row[0]) if row else 0
+        names = [f"r{k}" for k in range(len(wanted))]
+        rows = _KEEPING.with_person(self._table.select(con, wanted), columns, names, people)
+        keys, without = con.execute(_KEEPING.people(rows, people), self._table.parameters).fetchall()[0]
+        return people_in_all(int(keys), int(without), people)
 
     def _by_person(self, con: "Connection", universe: Universe, people: People) -> str:
         """SQL of all rows by person and cell."""
@@ -151,7 +155,7 @@ class DuckSource:
         _make_domains(con, reads)
         names = [f"r{len(wanted) + k}" for k in range(len(keys))]
         self._find_places(con, universe, wanted, reads)
-        rows = _KEEPING.with_person(self._table.select(con, [*wanted, *keys]), columns, names)
+        rows = _KEEPING.with_person(self._table.select(con, [*wanted, *keys]), columns, names, people)
         return _COUNTING.cells(rows, Packing(universe), reads, [PERSON])
 
     def _keyed(self, con: "Connection", universe: Universe) -> KeyedRows:

@@ -9,13 +9,12 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dxprivacy.engines.duck.dialect import DUCKDB
-from dxprivacy.engines.entries import Reader
-from dxprivacy.engines.frame import Frame
+from dxprivacy.engines.frame import Frame, Wanted
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, did_you_mean
 from dxprivacy.files.writing import real_path
@@ -58,14 +57,6 @@ _WORDS = {
     # The engine's own casts stop at some of them.
     "bignum": "whole numbers of any length, which must be stored as HUGEINT or smaller here",
 }
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A column to select; where its entries are objects, `reader` places them."""
-
-    position: int
-    reader: Reader | None = None
 
 
 class Table(Protocol):
@@ -158,21 +149,20 @@ class FrameTable:
     def column(self, con: "Connection", position: int) -> Column:
         """One column, from its type and no row; a type that DuckDB cannot take is named as the frame names it."""
         name = self._frame.columns[position]
-        kind, words = self._frame.declared(position)
+        kind, words, inferred = self._frame.declared(position)
         if kind not in (None, Kind.INSTANT):
             return Column(name, kind)
         try:
-            con.register("schema_only", self._frame.take([position], [None], rows=False))
+            con.register("schema_only", self._frame.take([Wanted(position)], rows=False))
             column = described(con, name, "SELECT c0 AS r0 FROM schema_only", {})
         except Exception:
             return Column(name, None, words)
         # Instants are handed over without their zone, as of UTC: see frames.
-        return Column(name, kind, "", column.native) if kind is Kind.INSTANT else column
+        return replace(column, kind=kind or column.kind, inferred=inferred)
 
     def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
         """Columns by position."""
-        readers = [w.reader for w in wanted]
-        con.register("data_frame", self._frame.take([w.position for w in wanted], readers, rows=True))
+        con.register("data_frame", self._frame.take(wanted, rows=True))
         return f"SELECT {', '.join(f'c{k} AS r{k}' for k in range(len(wanted)))} FROM data_frame"
 
     def height(self, con: "Connection") -> int:  # noqa: ARG002

@@ -33,8 +33,6 @@ class PostgresDialect(Dialect):
     '(CASE WHEN r0 >= -9223372036854775808 AND r0 < 9223372036854775808 THEN CAST(r0 AS bigint) END)'
     """
 
-    nobody = "''"
-
     def fence(self, reads: Sequence[Read]) -> str:
         """Without it, a column would be worked out anew wherever it is used; where that is cheap, it is cheaper."""
         return "" if all(read.column.kind in _CHEAP for read in reads) else " OFFSET 0"
@@ -62,6 +60,12 @@ class PostgresDialect(Dialect):
         sound = f"{self.matches(text, FRACTION)} AND pg_input_is_valid({text}, '{read.column.native}')"
         own = _as_text(f"CAST({text} AS {read.column.native})")
         return f"CASE WHEN {sound} THEN {own} ELSE {text} END"
+
+    def key(self, text: str) -> str:
+        return f"'{text}'"
+
+    def is_number(self, kind: Kind | None, name: str) -> str:
+        return f"{name} <> 'NaN'" if kind in (Kind.FLOAT, Kind.DECIMAL) else super().is_number(kind, name)
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"

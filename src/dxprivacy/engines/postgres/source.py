@@ -12,7 +12,7 @@ import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.codecs import Surroundings
-from dxprivacy.engines.keeping import KeptRows, KeyedRows, required
+from dxprivacy.engines.keeping import KeptRows, KeyedRows, people_in_all, required
 from dxprivacy.engines.nearest import BLOCK, Locator
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
@@ -122,8 +122,10 @@ class _Look:
 
     def people(self, people: People) -> int:
         keys = self._keys(people)
-        rows = _KEEPING.with_person(self._select(keys), [k.column for k in keys], [f"r{k}" for k in range(len(keys))])
-        return int(self._one(_KEEPING.people(rows, people)))
+        names = [f"r{k}" for k in range(len(keys))]
+        rows = _KEEPING.with_person(self._select(keys), [k.column for k in keys], names, people)
+        ((named, without),) = self._numbers(_KEEPING.people(rows, people), 2).T.tolist()
+        return people_in_all(named, without, people)
 
     def keyed(self, universe: Universe) -> KeyedRows:
         packing = Packing(universe)
@@ -204,11 +206,12 @@ class _Look:
     def _by_person(self, universe: Universe) -> str:
         """SQL of all rows by person and cell."""
         wanted, reads = self._fit(universe)
-        keys = self._keys(required(universe))
+        people = required(universe)
+        keys = self._keys(people)
         rows = self._select([*wanted, *keys])
         self._prepare(universe, rows, reads)
         names = [f"r{len(wanted) + k}" for k in range(len(keys))]
-        rows = _KEEPING.with_person(rows, [found.column for found in keys], names)
+        rows = _KEEPING.with_person(rows, [found.column for found in keys], names, people)
         return _COUNTING.cells(rows, Packing(universe), reads, [PERSON])
 
     def _prepare(self, universe: Universe, rows: str, reads: Sequence[Sequence[Read]]) -> None:

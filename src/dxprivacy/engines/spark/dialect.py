@@ -37,7 +37,6 @@ class SparkDialect(Dialect):
     "datediff(v0, DATE'2026-01-01')"
     """
 
-    nobody = "X''"
     writes_lists = True
 
     def relation(self, name: str) -> str:
@@ -69,6 +68,9 @@ class SparkDialect(Dialect):
         """A query of its own would be a join again."""
         known = [(self.listed_key(read, self.quoted(text)), at) for text, at in listed.items()]
         return f"(CASE {key} {' '.join(f'WHEN {text} THEN {at}' for text, at in known)} ELSE CAST(NULL AS INT) END)"
+
+    def key(self, text: str) -> str:
+        return f"X'{text.encode().hex()}'"
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"

@@ -11,7 +11,7 @@ import numpy as np
 
 from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.codecs import Surroundings
-from dxprivacy.engines.keeping import KeptRows, KeyedRows, required
+from dxprivacy.engines.keeping import KeptRows, KeyedRows, people_in_all, required
 from dxprivacy.engines.nearest import Locator
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
@@ -80,9 +80,9 @@ class SparkSource:
         people = required(universe)
         keys = self._keys(people)
         names = [f"r{k}" for k in range(len(keys))]
-        sql = _KEEPING.people(_KEEPING.with_person(_select(keys), [k.column for k in keys], names), people)
-        (found,) = quietly(self.name, lambda: self._numbers(sql, {}), self._session)
-        return int(found[0]) if len(found) else 0
+        sql = _KEEPING.people(_KEEPING.with_person(_select(keys), [k.column for k in keys], names, people), people)
+        named, without = quietly(self.name, lambda: self._numbers(sql, {}), self._session)
+        return people_in_all(int(named[0]), int(without[0]), people)
 
     def keyed(self, universe: Universe) -> KeyedRows:
         """All rows by person and cell."""
@@ -146,11 +146,12 @@ class SparkSource:
     def _by_person(self, universe: Universe) -> tuple[str, dict[str, Any]]:
         """SQL of all rows by person and cell, and what it is given."""
         wanted, reads = self._fit(universe)
-        keys = self._keys(required(universe))
+        people = required(universe)
+        keys = self._keys(people)
         rows = _select([*wanted, *keys])
         given = self._given(universe, rows, reads)
         names = [f"r{len(wanted) + k}" for k in range(len(keys))]
-        rows = _KEEPING.with_person(rows, [found.column for found in keys], names)
+        rows = _KEEPING.with_person(rows, [found.column for found in keys], names, people)
         return _COUNTING.cells(rows, Packing(universe), reads, [PERSON]), given
 
     def _given(self, universe: Universe, rows: str, reads: Sequence[Sequence[Read]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.placement import Read
-from dxprivacy.engines.source import Column
+from dxprivacy.engines.source import Column, Kind
 
 
 class Dialect(ABC):
@@ -74,8 +74,13 @@ class Dialect(ABC):
     def digest(self, person: str) -> str:
         """The SHA-256 digest of a key, in hexadecimal digits."""
 
-    nobody: str
-    """The key of rows that have none."""
+    @abstractmethod
+    def key(self, text: str) -> str:
+        """The key with this text, which is ASCII."""
+
+    def is_number(self, kind: Kind | None, name: str) -> str:
+        """Whether an entry of a column of numbers is neither missing nor NaN."""
+        return f"NOT isnan({name})" if kind is Kind.FLOAT else f"{name} IS NOT NULL"
 
     @abstractmethod
     def numbered(self, theirs: str, cells: Sequence[str]) -> str:

@@ -6,9 +6,9 @@ anyway; only people with more rows than count have theirs numbered.
 
 from collections.abc import Sequence
 
-from dxprivacy.engines.keeping import DIGITS, EACH_THEIR_OWN, LONGEST_KEY
+from dxprivacy.engines.keeping import DIGITS, EACH_THEIR_OWN, LONGEST_KEY, NOBODY, unusable_key
 from dxprivacy.engines.packing import Packing
-from dxprivacy.engines.placement import text_of
+from dxprivacy.engines.placement import TEXTS, key_text
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
 from dxprivacy.model.people import ONE, People
@@ -22,23 +22,37 @@ class Keeping:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
-    def with_person(self, rows: str, columns: Sequence[Column], names: Sequence[str]) -> str:
-        """The rows with the canonical text of their key, empty where there is none; `names` are its columns in them."""
-        parts = []
+    def with_person(self, rows: str, columns: Sequence[Column], names: Sequence[str], people: People) -> str:
+        """The rows with the canonical text of their key; `names` are its columns in them."""
+        parts, unusable = [], []
         for column, name in zip(columns, names, strict=True):
-            told = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
-            text = self.dialect.sql(text_of(told), name)
-            parts.append(f"(CASE WHEN {self.dialect.length(text)} BETWEEN 1 AND {LONGEST_KEY} THEN {text} END)")
+            read = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
+            text = self.dialect.sql(key_text(read), name)
+            usable = f"{self.dialect.length(text)} BETWEEN 1 AND {LONGEST_KEY}"
+            parts.append(f"(CASE WHEN {usable} THEN {text} END)")
+            is_text = read.kind in TEXTS
+            present = f"{self.dialect.length(text)} > 0" if is_text else self.dialect.is_number(read.kind, name)
+            unusable.append(f"CASE WHEN {usable} THEN 0 WHEN {present} THEN 1 END")
         if len(parts) > 1:
             parts = [self.dialect.measured(part) for part in parts]
-        key = f"coalesce({' || '.join(parts)}, {self.dialect.nobody})"
+        # A sum: NULL where an entry is missing, and then the row has no key, whatever its other entries are.
+        one = f"CASE WHEN {' + '.join(f'({each})' for each in unusable)} > 0 THEN {self._unusable(people)} END"
+        key = f"coalesce({' || '.join(parts)}, {one}, {self._nobody})"
         return f"SELECT *, {key} AS {PERSON} FROM ({rows}) AS rows_of_people"
 
     def people(self, rows: str, people: People) -> str:
-        """How many people there are; the one whose rows have no key is counted even if there is none."""
-        named = f"count(DISTINCT CASE WHEN {PERSON} <> {self.dialect.nobody} THEN {PERSON} END)"
-        without = f"count(CASE WHEN {PERSON} = {self.dialect.nobody} THEN 1 END)"
-        return f"SELECT {named} + {'1' if people.no_key == ONE else without} AS n FROM ({rows}) AS of_people"
+        """The number of usable keys, and of rows without a key."""
+        without = f"{PERSON} = {self._nobody}"
+        usable = f"NOT {without} AND {PERSON} <> {self._unusable(people)}"
+        return f"""SELECT count(DISTINCT CASE WHEN {usable} THEN {PERSON} END) AS keys,
+            count(CASE WHEN {without} THEN 1 END) AS without_key FROM ({rows}) AS of_people"""
+
+    @property
+    def _nobody(self) -> str:
+        return self.dialect.key(NOBODY)
+
+    def _unusable(self, people: People) -> str:
+        return self.dialect.key(unusable_key(people))
 
     def keyed(self, groups: str, packing: Packing) -> str:
         """All rows by person and cell, as (digest, c0, c1, ..., n)."""
@@ -52,7 +66,7 @@ class Keeping:
 
         `groups` are rows by person and cell of all attributes.
         """
-        nobody, stored, cells = self.dialect.nobody, self.dialect.stored, _cells(whole)
+        nobody, stored, cells = self._nobody, self.dialect.stored, _cells(whole)
         here = ", ".join(cells)
         limited = "" if people.no_key == ONE else f" AND {PERSON} <> {nobody}"
         numbers = ", ',', ".join(cells)
