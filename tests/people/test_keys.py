@@ -228,7 +228,8 @@ def test_equal_numbers_of_json_are_read_by_their_own_type(tmp_path):
 def test_check_says_what_a_key_column_of_numbers_means(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     head = 'title = "T"\ndataset = "t"\n[people]\nkey = "who"\nat_most = 1\n'
-    people = '[people.table]\ndata = "p.parquet"\nkey = "id"\n[attributes.s]\nfrom = "person"\nvalues = ["F"]\nepsilon = 1.0\n'
+    people = '[people.table]\ndata = "p.parquet"\nkey = "id"\n'
+    people += '[attributes.s]\nfrom = "person"\nvalues = ["F"]\nepsilon = 1.0\n'
     (tmp_path / "policy.toml").write_text(head + people + '[attributes.a]\nvalues = ["x", "y"]\nepsilon = 1.0\n')
     pd.DataFrame({"id": [1.0, None], "s": ["F", "F"]}).to_parquet("p.parquet")
     for who, noted in ([1, 2], False), ([1.5, 2.0], True), ([Decimal("1.5"), Decimal(2)], True), (["a", "b"], False):
