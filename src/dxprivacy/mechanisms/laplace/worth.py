@@ -14,7 +14,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
-from dxprivacy.model.blocks import Block, Blurred, PeopleTable
+from dxprivacy.model.blocks import Block, PeopleTable
 from dxprivacy.model.workload import Workload
 
 
@@ -31,21 +31,13 @@ def guesses(workload: Workload, records: int | None) -> list[float]:
 
 
 def _spreads(block: Block) -> Floats:
-    """Per row the largest entry less the smallest, absence counted as nothing; or more than that.
+    """Per row the largest entry less the smallest, absence counted as 0.
 
     Of people there are as many as of their rows, divided by how many each can have.
     """
     if isinstance(block, PeopleTable):
         return np.asarray(block.peak_of_row / block.universe.rows_each, dtype=np.float64)
-    if isinstance(block, Blurred):
-        return block.spreads(absent=True).astype(np.float64)
-    found = block.ends(absent=True)
-    if found is None:
-        return np.asarray(2.0 * block.peak_of_row, dtype=np.float64)
-    pair, row, amount = block.differences(*found)
-    out = np.zeros(block.rows)
-    out[row[pair == row]] = amount[pair == row]
-    return out
+    return block.spans(absent=True)
 
 
 def no_better(plan: PlanFacts, records: int | None = None) -> list[int]:

@@ -108,9 +108,8 @@ class AlongAxis(Block):
     def parts(self) -> tuple[Ints, ...]:
         return np.array([self.rows, self.axis], dtype=np.int64), self.matrix.ravel()
 
-    def spans(self) -> Floats:
-        """Over the values of its attribute."""
-        return np.asarray(self.matrix.max(axis=1) - self.matrix.min(axis=1), dtype=np.float64)
+    def extremes(self) -> tuple[Floats, Floats]:
+        return self.matrix.min(axis=1).astype(np.float64), self.matrix.max(axis=1).astype(np.float64)
 
     def _row(self, k: int) -> "AlongAxis":
         return AlongAxis(self.universe, self.axis, self.matrix[k : k + 1], unit=self.unit)

@@ -144,10 +144,17 @@ class Block(Rows):
     def _row(self, k: int) -> "Block":
         """Row k, which exists."""
 
-    def spans(self) -> Floats:
-        """Per row its largest minus its least entry over all records."""
-        rows = self.dense()[:, : self.universe.cells]
-        return np.asarray(rows.max(axis=1) - rows.min(axis=1), dtype=np.float64)
+    def extremes(self) -> tuple[Floats, Floats]:
+        """Per row its least and its largest entry over all records that are present."""
+        rows = self.dense()[:, : self.universe.cells].astype(np.float64)
+        return rows.min(axis=1), rows.max(axis=1)
+
+    def spans(self, *, absent: bool = False) -> Floats:
+        """Per row its largest minus its least entry; with `absent`, absence counts as 0 where the universe has it."""
+        low, high = self.extremes()
+        if absent and self.universe.absent is not None:
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        return high - low
 
     def dense(self) -> Ints:
         """The matrix itself; for tests and small universes."""

@@ -66,15 +66,13 @@ class Blurred(SoftTable):
     @property
     def tells_nothing(self) -> bool:
         """Whether all records count alike: on a map of one cell, for instance."""
-        return not self.spreads(absent=self.universe.absent is not None).any()
+        return not self.spans(absent=True).any()
 
-    def spreads(self, *, absent: bool) -> Ints:
-        """The largest less the smallest number of each row: nothing here is negative."""
-        low, high = (self._beside_entry(cells) for cells in self.beside.ends(absent=absent))
-        return np.asarray((np.outer(high, self._tops[3]) - np.outer(low, self._tops[1])).ravel(), dtype=np.int64)
-
-    def spans(self) -> Floats:
-        return self.spreads(absent=False).astype(np.float64)
+    def extremes(self) -> tuple[Floats, Floats]:
+        """From the least and the largest part of each: nothing here is negative."""
+        low, high = (self._beside_entry(cells) for cells in self.beside.ends(absent=False))
+        least, most = np.outer(low, self._tops[1]), np.outer(high, self._tops[3])
+        return least.ravel().astype(np.float64), most.ravel().astype(np.float64)
 
     @cached_property
     def _classes(self) -> Ints:

@@ -163,13 +163,12 @@ class Explicit(MatrixRows, Block):
         some = self.matrix[:, cells]
         return np.asarray(some.todense() if self.sparse else some, dtype=np.int64)
 
-    def spans(self) -> Floats:
-        """Without `absent`, which no row counts."""
+    def extremes(self) -> tuple[Floats, Floats]:
         present = self.matrix[:, : self.universe.cells]
-        top, bottom = present.max(axis=1), present.min(axis=1)
-        if not isinstance(top, np.ndarray):  # sparse
-            top, bottom = top.toarray().ravel(), bottom.toarray().ravel()
-        return np.asarray(top - bottom, dtype=np.float64)
+        low, high = present.min(axis=1), present.max(axis=1)
+        if not isinstance(low, np.ndarray):  # sparse
+            low, high = low.toarray().ravel(), high.toarray().ravel()
+        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
     def _row(self, k: int) -> "Explicit":
         """As dense or sparse as the whole."""

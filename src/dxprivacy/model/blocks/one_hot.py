@@ -290,14 +290,14 @@ class OneHot(Block):
         out[row[counted], counted] = value[counted]
         return out
 
-    def spans(self) -> Floats:
+    def extremes(self) -> tuple[Floats, Floats]:
         """From the corners of what each attribute's weights may be, in and outside of a group."""
         low = high = np.ones(1)
         for axis in self.axes:
             least, most = self.factors[axis].extremes(self.sizes[axis])
             corners = np.stack([np.multiply.outer(a, b).ravel() for a in (low, high) for b in (least, most)])
             low, high = corners.min(axis=0), corners.max(axis=0)
-        return high - low
+        return low, high
 
     def _row(self, k: int) -> "OneHot":
         factors = {}

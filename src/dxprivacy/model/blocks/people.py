@@ -58,9 +58,9 @@ class PeopleTable(Block):
         """Which groups a row belongs to."""
         return self.groups.columns(cells)
 
-    def spans(self) -> Floats:
+    def extremes(self) -> tuple[Floats, Floats]:
         """Whether a row can be in a group, and out of it."""
-        return self.groups.spans()
+        return self.groups.extremes()
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
         """A row outside of each group, and one inside."""

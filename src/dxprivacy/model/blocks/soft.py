@@ -264,10 +264,10 @@ class SoftTable(Block):
         row, weight = self.beside.place(cells)
         return np.where(row == np.arange(self.beside.rows), weight, 0)
 
-    def spans(self) -> Floats:
+    def extremes(self) -> tuple[Floats, Floats]:
         low, high = self.ends(absent=False)
         own = np.arange(self.rows)
-        return np.asarray(self._at(high, own) - self._at(low, own), dtype=np.float64)
+        return self._at(low, own).astype(np.float64), self._at(high, own).astype(np.float64)
 
     def _at(self, cells: Ints, rows: Ints) -> Ints:
         """One entry of each of some columns."""
