@@ -67,8 +67,9 @@ def test_a_cell_that_says_nothing_we_know_counts_as_other(cell, tmp_path):
 
 
 ONLY_CELLS = [
-    "<c><f>A1+1</f></c>", "<c><f>A1+1</f><v></v></c>", "<c><f>A1+1</f><v/></c>", '<c t="str"><f>A1</f></c>', "<c><f/></c>",
-    '<c t="b"><f>A1</f><v/></c>', "<c><v></v></c>", '<c t="s"><v/></c>', '<c t="e"/>', '<c r="?"><v>1</v></c>',
+    "<c><f>A1+1</f></c>", "<c><f>A1+1</f><v></v></c>", "<c><f>A1+1</f><v/></c>", '<c t="str"><f>A1</f></c>',
+    "<c><f/></c>", '<c t="b"><f>A1</f><v/></c>',
+    "<c><v></v></c>", '<c t="s"><v/></c>', '<c t="e"/>', '<c r="?"><v>1</v></c>',
     '<c r="ZZZ1"><v>1</v></c>', '<c r="ZZZZZZ1"><v>1</v></c>', '<c r="&#x661;"><v>1</v></c>', '<c r="a1"><f>1</f></c>',
 ]  # fmt: skip
 
@@ -85,7 +86,9 @@ def test_a_row_with_one_unreadable_cell_is_a_record(cell, tmp_path):
     assert counts[-1] == 1  # `other` in both attributes
 
 
-@pytest.mark.parametrize("cell", ["<c/>", '<c s="1"/>', '<c t="str"><f>A1</f><v></v></c>', '<c t="inlineStr"><is/></c>'])
+@pytest.mark.parametrize(
+    "cell", ["<c/>", '<c s="1"/>', '<c t="str"><f>A1</f><v></v></c>', '<c t="inlineStr"><is/></c>']
+)
 def test_a_row_with_styles_and_empty_texts_alone_is_not_a_record(cell, tmp_path):
     source = open_source(with_cell(tmp_path / "people.xlsx", cell, alone=True))
     assert source.rows() == 2
