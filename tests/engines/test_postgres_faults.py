@@ -346,7 +346,7 @@ def test_types_of_temporary_tables_do_not_come_before_the_servers_own():
         con.autocommit = True
         con.execute("CREATE TEMP TABLE text (x int)")
         con.execute("CREATE TEMP TABLE pg_class (x int)")
-        begin(con, UsersOwn([], False, False), all_rows=True)
+        begin(con, UsersOwn("postgres", [], False, False), all_rows=True)
         assert con.execute("SELECT 'a'::text, (SELECT count(*) > 0 FROM pg_class)").fetchone() == ("a", True)
         assert con.execute("SHOW search_path").fetchone() == ("pg_catalog, pg_temp",)
         assert con.execute("SHOW row_security").fetchone() == ("off",)

@@ -9,6 +9,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.cli.pages import command_line
 from dxprivacy.engines import open_source
+from dxprivacy.engines.postgres import tables
 from dxprivacy.engines.postgres.address import address
 from dxprivacy.engines.sql.query import Counting
 from dxprivacy.errors import DataError
@@ -133,19 +134,189 @@ def test_generated_columns_that_are_stored_are_data_and_others_are_not(server):
     assert counts(f"{server.uri}::survey.computed", file=DECLARED) == [1, 0, 0]
 
 
-def test_row_level_security_never_hides_rows_silently(server):
+@pytest.fixture(scope="module")
+def guarded(server):
+    """1,000 rows, of which one role sees 300; views over them, and over the table of an owner who sees 300."""
+    readers = {name: role(server, name) for name in ("few_reader", "all_reader", "few_owner")}
     server.execute(
-        "DROP TABLE IF EXISTS survey.guarded",
+        "DROP TABLE IF EXISTS survey.guarded CASCADE",
         "CREATE TABLE survey.guarded (id int, sex text)",
-        "INSERT INTO survey.guarded VALUES (1, 'M'), (2, 'F')",
+        "INSERT INTO survey.guarded SELECT n, CASE WHEN n <= 100 THEN 'M' ELSE 'F' END FROM generate_series(1, 1000) n",
         "ALTER TABLE survey.guarded ENABLE ROW LEVEL SECURITY",
-        "CREATE POLICY few ON survey.guarded USING (id = 1)",
+        "CREATE POLICY few ON survey.guarded TO few_reader, few_owner USING (id <= 300)",
+        "CREATE POLICY all_of_them ON survey.guarded TO all_reader USING (true)",
+        "CREATE VIEW survey.invoked WITH (security_invoker = on) AS SELECT * FROM survey.guarded",
+        "CREATE VIEW survey.defined AS SELECT * FROM survey.guarded",  # of the superuser, who sees all
+        "CREATE VIEW survey.over_invoked AS SELECT * FROM survey.invoked",
+        "CREATE VIEW survey.owned AS SELECT * FROM survey.guarded",
+        "GRANT CREATE ON SCHEMA survey TO few_owner",
+        "ALTER VIEW survey.owned OWNER TO few_owner",
+        "CREATE VIEW survey.unguarded WITH (security_invoker = true) AS SELECT * FROM survey.people",
+        *(f"GRANT USAGE ON SCHEMA survey TO {name}" for name in readers),
+        *(f"GRANT SELECT ON ALL TABLES IN SCHEMA survey TO {name}" for name in readers),
     )
-    reader = role(server, "guarded_reader", "survey.guarded")
-    with pytest.raises(DataError, match="row-level security hides rows"):
-        open_source(f"{reader}::survey.guarded")
-    assert counts(f"{reader}::survey.guarded", file=DECLARED) == [1, 0, 0]
-    assert counts(f"{server.uri}::survey.guarded") == [1, 1, 0]  # a superuser sees them all
+    return readers
+
+
+def seen_by(name):
+    return FileFormat(rows_are_records=True, row_security_role=name)
+
+
+@pytest.mark.parametrize("file", [None, DECLARED], ids=["plain", "declared"])
+def test_row_level_security_is_refused_without_a_word_of_its_own(server, guarded, file):
+    for name in ("few_reader", "all_reader"):
+        with pytest.raises(DataError, match="row-level security hides rows") as caught:
+            counts(f"{guarded[name]}::survey.guarded", file=file)
+        assert f'row_security_role = "{name}"' in str(caught.value)
+        assert "rows_are_records" not in str(caught.value)
+    assert counts(f"{server.uri}::survey.guarded", file=file) == [100, 900, 0]  # a superuser sees them all
+
+
+def test_the_policy_names_the_role_whose_rows_are_counted(server, guarded):
+    seen = FileFormat(row_security_role="few_reader")
+    assert counts(f"{guarded['few_reader']}::survey.guarded", file=seen) == [100, 200, 0]
+    for other in (guarded["all_reader"], server.uri):
+        with pytest.raises(DataError, match="the policy counts the rows that role “few_reader” sees"):
+            counts(f"{other}::survey.guarded", file=seen)
+    with pytest.raises(DataError, match="is a view, not a table"):
+        counts(f"{guarded['few_reader']}::survey.invoked", file=seen)
+
+
+@pytest.mark.parametrize("view", ["invoked", "owned", "over_invoked", "unguarded"])
+def test_views_whose_rows_depend_on_roles_need_both_words(guarded, view):
+    given = f"{guarded['few_reader']}::survey.{view}"
+    invoker = view in ("invoked", "unguarded")  # the catalog says it of the view itself
+    words = "with the rights of the role that reads it" if invoker else "row-level security hides rows"
+    with pytest.raises(DataError, match=words):
+        counts(given, file=DECLARED)
+    assert counts(given, file=seen_by("few_reader")) == ([1, 2, 1] if view == "unguarded" else [100, 200, 0])
+
+
+def test_a_view_with_the_rights_of_an_owner_who_sees_all_rows_needs_no_role(guarded):
+    for name in ("few_reader", "all_reader"):
+        assert counts(f"{guarded[name]}::survey.defined", file=DECLARED) == [100, 900, 0]
+
+
+def test_rows_that_a_role_may_not_read_are_refused_before_anything_is_reserved(server, guarded):
+    stranger = role(server, "no_reader", "survey.invoked")  # but not the table below it
+    with pytest.raises(DataError, match="permission denied"):
+        open_source(f"{stranger}::survey.invoked", file=seen_by("no_reader"))
+
+
+@pytest.mark.parametrize("setting", ["off", "on"])
+def test_settings_of_the_role_do_not_change_which_rows_are_seen(server, guarded, setting):
+    server.execute(f"ALTER ROLE few_reader SET row_security = {setting}")
+    try:
+        given = f"{guarded['few_reader']}::survey.guarded"
+        assert counts(given, file=seen_by("few_reader")) == [100, 200, 0]
+        with pytest.raises(DataError, match="row-level security hides rows"):
+            counts(given, file=DECLARED)
+    finally:
+        server.execute("ALTER ROLE few_reader RESET row_security")
+
+
+def test_check_and_release_name_row_level_security_where_it_is_active(server, guarded, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = 'title = "T"\ndataset = "t"\n{}[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'
+    (tmp_path / "policy.toml").write_text(text.format('row_security_role = "few_reader"\n'))
+    policy = dx.Policy.load("policy.toml")
+    assert "only rows that role few_reader sees are counted" in str(policy.check())
+    assert policy.digest != dx.Policy.parse(text.format("")).digest
+    program = [sys.executable, "-m", "dxprivacy"]
+
+    def dxp(*words):
+        return subprocess.run([*program, *words], capture_output=True, text=True, timeout=60, check=False)
+
+    given = f"{guarded['few_reader']}::survey.guarded"
+    checked = dxp("check", "policy.toml", "--data", given)
+    planned = dxp("plan", "policy.toml", "count by sex", "--rows", "300", "--out", "plan.json")
+    released = dxp("release", "plan.json", "--data", given, "--policy", "policy.toml", "--new-ledger")
+    assert (checked.returncode, planned.returncode, released.returncode) == (0, 0, 0)
+    for done in (checked, released):
+        assert "row-level security is active: the records are the rows that role “few_reader” sees" in done.stderr
+    assert "n = 300 (public)" in released.stdout
+    other = dxp("release", "plan.json", "--data", f"{server.uri}::survey.guarded", "--policy", "policy.toml")
+    assert other.returncode == 6
+    assert "the policy counts the rows that role “few_reader” sees" in other.stderr
+    verified = dxp("verify", *map(str, tmp_path.glob("release-*.json")), "--ledger", "ledger.db")
+    assert verified.returncode == 0
+
+
+def test_a_name_without_a_schema_never_means_a_temporary_table(server):
+    """Behind a pooler, another client's temporary table may be left in the session."""
+    server.execute("DROP TABLE IF EXISTS public.left_over", "CREATE TABLE public.left_over (sex text)")
+    at = address(f"{server.uri}::left_over")
+    with psycopg.connect(server.uri, autocommit=True, cursor_factory=psycopg.RawCursor) as con:
+        con.execute("CREATE TEMPORARY TABLE left_over (sex text)")
+        con.execute("CREATE TEMPORARY TABLE only_here (sex text)")
+        con.execute("SET search_path = pg_temp, public")
+        found = tables.look(con, at, FileFormat())
+        assert found.rows == '"public"."left_over"'
+        con.execute("ROLLBACK")
+        for name in ("only_here", "pg_temp.only_here"):
+            with pytest.raises(DataError, match="no table"):
+                tables.look(con, address(f"{server.uri}::{name}"), FileFormat())
+            con.execute("ROLLBACK")
+
+
+def growing(monkeypatch, server, statement, *methods):
+    """Let another client change the table before each of these methods of a source."""
+    from dxprivacy.engines.postgres.source import PostgresSource
+
+    for method in methods:
+        own = getattr(PostgresSource, method)
+
+        def changed(source, *given, own=own, **how):
+            server.execute(statement)
+            return own(source, *given, **how)
+
+        monkeypatch.setattr(PostgresSource, method, changed)
+
+
+def test_all_tables_of_a_release_are_counted_in_one_snapshot(server, monkeypatch, tmp_path):
+    from dxprivacy.session import counting
+
+    server.execute("DROP TABLE IF EXISTS survey.growing", "CREATE TABLE survey.growing AS SELECT * FROM survey.people")
+    source = open_source(f"{server.uri}::survey.growing")
+    universe = dx.Universe([*SEX.attributes, dx.Integers(name="id", low=1, high=9)])
+    monkeypatch.setattr(counting, "MOST_HELD", 1)
+    monkeypatch.setattr(counting, "_MOST_CELLS", 1)
+    growing(monkeypatch, server, "INSERT INTO survey.growing VALUES (5, 'M')", "count")
+    made = counting.count(source, universe, [(0,), (1,)], source.rows())
+    assert len(made.tables) == 2
+    assert [int(table.counts.sum()) for table in made.tables] == [4, 4]
+    assert source.rows() == 6  # others could write all the time
+
+
+def test_the_number_of_people_and_their_rows_come_from_one_snapshot(server, monkeypatch, tmp_path):
+    server.execute(
+        "DROP TABLE IF EXISTS survey.visits",
+        "CREATE TABLE survey.visits AS SELECT n AS id, 'M' AS sex FROM generate_series(1, 100) n",
+        "CREATE SEQUENCE IF NOT EXISTS survey.later START 1000",
+    )
+    text = 'title = "T"\ndataset = "t"\n[people]\nkey = "id"\nat_most = 1\n[attributes.sex]\nvalues = ["M", "F"]\n'
+    policy = dx.Policy.parse(text + "epsilon = 1\n")
+    universe = policy.universe
+    source = open_source(f"{server.uri}::survey.visits")
+    records = source.people(universe) * universe.people.at_most
+    growing(monkeypatch, server, "INSERT INTO survey.visits VALUES (nextval('survey.later'), 'F')", "kept")
+    from dxprivacy.session.counting import count
+
+    server.execute("INSERT INTO survey.visits VALUES (500, 'M')")  # after the number of people was read
+    made = count(source, universe, [(0,)], records)
+    assert made.public_records == records + 1
+    assert int(made.tables[0].counts.sum()) == 101
+
+
+def test_a_session_shows_the_number_of_records_that_was_counted(server, tmp_path):
+    server.execute("DROP TABLE IF EXISTS survey.grown", "CREATE TABLE survey.grown AS SELECT * FROM survey.people")
+    policy = dx.Policy.parse('title = "T"\ndataset = "t"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n')
+    data = f"{server.uri}::survey.grown"
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
+        plan = session.plan("count by sex", share="50%")
+        server.execute("INSERT INTO survey.grown VALUES (5, 'M')")
+        release = session.release(plan)
+        assert release.records == session.rows == 5
 
 
 def role(server, name, table=""):
@@ -289,8 +460,6 @@ def test_operators_of_somebody_elses_schema_are_not_asked(server):
 
 def test_a_table_cannot_be_replaced_between_its_schema_and_its_rows(server, monkeypatch):
     """It is locked before anything is looked at: whoever alters it waits until it was counted."""
-    from dxprivacy.engines.postgres import tables
-
     server.execute("DROP TABLE IF EXISTS survey.held", "CREATE TABLE survey.held AS SELECT * FROM survey.people")
     begin, tried = tables.begin_locked, []
 

@@ -33,9 +33,9 @@ def test_an_empty_row_of_a_sheet_is_no_record_wherever_it_stands(tmp_path):
     assert "is empty" in refusal(lambda: open_source(nothing)).what
 
 
-def with_cell(path, cell):
-    """A workbook of three rows, the second of which holds this XML in place of a cell."""
-    workbook(path, people=[["sex", "id"], ["M", 1], ["SWAP", 2], ["F", 3]])
+def with_cell(path, cell, *, alone=False):
+    """A workbook of three rows, the second of which holds this XML in place of a cell, or of all its cells."""
+    workbook(path, people=[["sex", "id"], ["M", 1], ["SWAP", *([] if alone else [2])], ["F", 3]])
     with zipfile.ZipFile(path) as book:
         parts = {name: book.read(name).decode() for name in book.namelist()}
     plain = '<c t="inlineStr"><is><t xml:space="preserve">SWAP</t></is></c>'
@@ -64,6 +64,34 @@ def test_a_cell_that_says_nothing_we_know_counts_as_other(cell, tmp_path):
     source = open_source(with_cell(tmp_path / "people.xlsx", cell))
     assert source.rows() == 3
     assert source.count(universe).counts.tolist() == [1, 1, 1]
+
+
+ONLY_CELLS = [
+    "<c><f>A1+1</f></c>", "<c><f>A1+1</f><v></v></c>", "<c><f>A1+1</f><v/></c>", '<c t="str"><f>A1</f></c>',
+    "<c><f/></c>", '<c t="b"><f>A1</f><v/></c>',
+    "<c><v></v></c>", '<c t="s"><v/></c>', '<c t="e"/>', '<c r="?"><v>1</v></c>',
+    '<c r="ZZZ1"><v>1</v></c>', '<c r="ZZZZZZ1"><v>1</v></c>', '<c r="&#x661;"><v>1</v></c>', '<c r="a1"><f>1</f></c>',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", ONLY_CELLS, ids=lambda cell: cell[:40])
+def test_a_row_with_one_unreadable_cell_is_a_record(cell, tmp_path):
+    """The number of records is public: it must not depend on whether the content of a row can be read."""
+    universe = Universe([Values(name="sex", values=("M", "F")), Integers(name="id", low=1, high=3)])
+    path = with_cell(tmp_path / "people.xlsx", cell, alone=True)
+    source = open_source(path)
+    assert source.rows() == 3
+    counts = source.count(universe).counts
+    assert counts.sum() == 3
+    assert counts[-1] == 1  # `other` in both attributes
+
+
+@pytest.mark.parametrize(
+    "cell", ["<c/>", '<c s="1"/>', '<c t="str"><f>A1</f><v></v></c>', '<c t="inlineStr"><is/></c>']
+)
+def test_a_row_with_styles_and_empty_texts_alone_is_not_a_record(cell, tmp_path):
+    source = open_source(with_cell(tmp_path / "people.xlsx", cell, alone=True))
+    assert source.rows() == 2
 
 
 def test_a_workbook_is_read_as_another_reader_reads_it(tmp_path):

@@ -277,3 +277,79 @@ def test_a_database_that_may_only_be_read_can_be_read(path):
         with pytest.raises(LedgerError, match="may not be read or written"):
             journal.reserve("b", BODY, COST, accept)
         assert journal.verify() == 3
+
+
+SPECIAL = ["ledger.db", "ledger.db.witness", "ledger.db-wal", "ledger.db-shm", "ledger.db-journal"]
+
+
+def special(place, kind):
+    """Put a file at `place` that is not a regular one; the words for it."""
+    place.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(place)
+        return r"a FIFO \(named pipe\)"
+    if kind == "directory":
+        place.mkdir()
+        return "a directory"
+    place.symlink_to("/dev/zero")
+    return "a character device"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.parametrize("existing", [True, False])
+def test_a_ledger_file_that_is_not_regular_is_refused_at_once(path, name, kind, existing):
+    if existing:
+        with Journal.open(path, BINDING) as journal:
+            fill(journal, ["a"])
+    words = special(path.with_name(name), kind)
+    for attempt in (lambda: Journal.open(path, BINDING), lambda: Journal.read(path)):
+        with pytest.raises(LedgerError, match=f"is {words}, not a regular file") as refusal:
+            attempt()
+        assert "disk" not in str(refusal.value)
+        assert name == "ledger.db" or name in str(refusal.value)
+    assert existing or not path.exists() or name == "ledger.db"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory"])
+def test_a_witness_that_is_replaced_by_a_special_file_is_refused_by_the_next_reservation(path, kind):
+    with Journal.open(path, BINDING) as journal:
+        words = special(journal._witness.path, kind)
+        with pytest.raises(LedgerError, match=f"is {words}, not a regular file"):
+            journal.reserve("a", BODY, COST, accept)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "hint"),
+    [
+        (errno.EIO, "the disk reports an error", "check the disk"),
+        (errno.EMFILE, os.strerror(errno.EMFILE), "close some"),
+        (errno.ENOLCK, "does not lock or map files", "local disk"),
+        (errno.EOPNOTSUPP, "does not lock or map files", "local disk"),
+        (errno.ELOOP, os.strerror(errno.ELOOP), "then repeat"),
+        (errno.EINVAL, os.strerror(errno.EINVAL), "then repeat"),
+    ],
+)
+def test_only_errors_of_the_disk_are_blamed_on_the_disk(path, code, words, hint):
+    with pytest.raises(LedgerError, match=words) as refusal, witness_module.in_plain_words(path):
+        raise OSError(code, os.strerror(code))
+    assert hint in str(refusal.value)
+    assert ("check the disk" in str(refusal.value)) == (code == errno.EIO)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (sqlite3.SQLITE_IOERR_READ, "the disk reports an error"),
+        (sqlite3.SQLITE_IOERR_NOMEM, "not enough memory"),
+        (sqlite3.SQLITE_NOMEM, "not enough memory"),
+        (sqlite3.SQLITE_IOERR_LOCK, "does not lock or map files"),
+        (sqlite3.SQLITE_IOERR_SHMMAP, "does not lock or map files"),
+        (sqlite3.SQLITE_CORRUPT, "not a ledger, or damaged"),
+    ],
+)
+def test_errors_of_the_database_are_told_by_their_cause(path, code, words):
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    with pytest.raises(LedgerError, match=words), witness_module.in_plain_words(path):
+        raise error

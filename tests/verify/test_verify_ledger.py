@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import sqlite3
 
@@ -187,3 +188,18 @@ def test_refusals_quote_no_content(files):
         list(verify_data(resealed(data), files.ledger))
     assert str(data["noisy"][0]) not in str(caught.value)
     assert reading.canonical(data["noisy"]) not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
+@pytest.mark.parametrize("suffix", ["", ".witness", "-wal", "-shm", "-journal"])
+def test_a_file_of_the_ledger_that_is_not_regular_is_refused_at_once(files, copied, suffix, kind):
+    place = copied.with_name(f"ledger.db{suffix}")
+    place.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "directory":
+        place.mkdir()
+    else:
+        place.symlink_to("/dev/zero")
+    with pytest.raises((LedgerError, NotVerified), match=f"{place.name} is not a regular file"):
+        list(verify(files.release, copied))

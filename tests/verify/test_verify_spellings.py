@@ -58,7 +58,7 @@ def verified(spec):
 
 @pytest.mark.parametrize("most", [None, 50])
 def test_a_declared_file_is_no_attribute(most):
-    file = FileFormat(";", "latin-1", ("sex", "age"), quoted_line_breaks=True)
+    file = FileFormat(";", "latin-1", ("sex", "age"), quoted_line_breaks=True, row_security_role="anna")
     spec = Universe([SEX], file=file, max_records=most).spec()
     read = verified(spec)
     assert (read.names, read.cells, read.max_records) == (["sex"], 3, most)
@@ -77,6 +77,8 @@ def test_a_declared_file_is_no_attribute(most):
         {"columns": ["a", "a"]},
         {"columns": "ab"},
         {"quoted_line_breaks": False},
+        {"row_security_role": ""},
+        {"row_security_role": True},
         {"header": False},
     ],
     ids=str,

@@ -1,6 +1,7 @@
 """The command line `dxp`.  Commands are loaded when they are called; help loads nothing heavy."""
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -125,9 +126,10 @@ def main() -> NoReturn:
             raise
         # Whatever it was, its text may quote data.
         error = Unexpected("something unexpected happened; this is a bug", hints=[("dxp --debug …", "shows where")])
-    from dxprivacy.cli.screen import show_error
+    from dxprivacy.cli.screen import OutputLost, show_error
 
-    show_error(error, as_json=as_json)
+    with suppress(OutputLost):  # the exit code says it where no stream can
+        show_error(error, as_json=as_json)
     sys.exit(error.exit_code)
 
 

@@ -124,7 +124,7 @@ def _choose(
     from dxprivacy.cli.deciding import decide
     from dxprivacy.cli.folders import require_folder, stem
     from dxprivacy.cli.inputs import command_files
-    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.screen import done_lines, next_step, show, show_json, working
     from dxprivacy.cli.worth import left_line, require_worth
     from dxprivacy.files.writing import CHOICE, require_place, write_file
     from dxprivacy.mechanisms.choice.release import KEPT
@@ -155,12 +155,13 @@ def _choose(
     release = outcome.release
     if target is not None:
         write_file(target, release.to_json(), CHOICE, inputs=read, note=KEPT)
+    book, written = deciding.ledger, [] if target is None else [target]
+    done = done_lines(written, outcome.entries, book, replayed=outcome.replayed)
     if as_json:
-        show_json({**release.to_dict(), "repeated": outcome.replayed})
+        show_json({**release.to_dict(), "repeated": outcome.replayed}, done=done)
         return
-    book = deciding.ledger
     head = [deciding.words, *_head(outcome, book, counted), f"{tag('good', '✓')} written   {target}", left_line(left)]
-    show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)])
+    show([*head, "", *choice_release_lines(release), "", next_step("dxp ledger", book, *deciding.options)], done=done)
 
 
 def _head(outcome: "Outcome[ChoiceRelease]", book: Path, counted: str) -> list[str]:

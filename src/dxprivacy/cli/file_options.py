@@ -17,12 +17,13 @@ _OPTIONS = (
     click.option("--columns", metavar="NAMES", help="What the columns are called, in order: name,age,city."),
     click.option("--line-breaks", is_flag=True, help="Quoted fields may go on in the next line."),
     click.option("--rows-are-records", is_flag=True, help="Of a view of a server: each row comes from one record."),
+    click.option("--row-security-role", metavar="ROLE", help="Of a server: the records are the rows that it sees."),
 )
 
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--delimiter`, `--encoding`, `--decimal-comma`, `--date-format`, `--no-header`, `--columns`, `--line-breaks`,
-    `--rows-are-records`.
+    `--rows-are-records`, `--row-security-role`.
     """
     for option in reversed(_OPTIONS):
         command = option(command)
@@ -39,11 +40,12 @@ def written(
     columns: str | None,
     line_breaks: bool,
     rows_are_records: bool,
+    row_security_role: str | None,
 ) -> "Written":
     """What the options declare."""
     from dxprivacy.attributes.text_formats import DateFormat
     from dxprivacy.errors import PolicyError, UsageError
-    from dxprivacy.model.file_format import CODECS, FileFormat
+    from dxprivacy.model.file_format import CODECS, FileFormat, is_role
     from dxprivacy.policy.file_table import known_encoding, why_no_delimiter
     from dxprivacy.policy.skeleton import Written
 
@@ -69,5 +71,7 @@ def written(
             DateFormat.of(date_format)
         except PolicyError as error:
             raise UsageError(f"--date-format: {error.what}", hints=['--date-format "%d.%m.%Y"']) from None
-    file = FileFormat(mark, name, names, line_breaks, rows_are_records)
+    if row_security_role is not None and not (row_security_role and is_role(row_security_role)):
+        raise UsageError("--row-security-role needs the name of a role", hints=["--row-security-role anna"])
+    file = FileFormat(mark, name, names, line_breaks, rows_are_records, row_security_role or "")
     return Written(file, "1.234,5" if decimal_comma else "", date_format or "")

@@ -82,7 +82,7 @@ def command(
               dxp release plan-7f3a.json --data people.csv --ledger ledger.db --out published/
               dxp release plan-7f3a.json --data "waves/*.parquet" --policy policy.toml
     """
-    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.screen import done_lines, next_step, show, show_json, working
 
     folder = None if as_json and out is None else out or Path()
     with working("reading the plan", after=_SILENT):
@@ -126,10 +126,11 @@ def command(
     with working("writing", after=_SILENT):
         written = files.write(release, planned, deciding.policy)
         lines = [] if as_json else release_lines(release, everything=everything, wide=wide, file=str(written[1]))
-    if as_json:
-        show_json({**release.to_dict(), "repeated": outcome.replayed})
-        return
     good, book = tag("good", "✓"), deciding.ledger
+    done = done_lines(written, outcome.entries, book, replayed=outcome.replayed)
+    if as_json:
+        show_json({**release.to_dict(), "repeated": outcome.replayed}, done=done)
+        return
     if outcome.replayed:
         head = [deciding.words, f"{good} repeated  entry {outcome.entry} of {book}: answered before, nothing spent"]
     else:
@@ -140,7 +141,7 @@ def command(
         ]
     head += [f"{good} written   {' · '.join(str(w) for w in written)}", left_line(left)]
     check = next_step("dxp verify", written[0], "--ledger", book)
-    show([*head, "", *lines, "", check, next_step("dxp ledger", book, *deciding.options)])
+    show([*head, "", *lines, "", check, next_step("dxp ledger", book, *deciding.options)], done=done)
 
 
 def _require_units(data: Any, deciding: "Deciding") -> None:

@@ -1,20 +1,21 @@
 """The terminal: one accent, dim asides, and marks that carry the meaning without colour."""
 
+import errno
 import json
 import math
 import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
-from dxprivacy.errors import DxError, Undecided, one_line
-from dxprivacy.wording import STYLES, TAG, digits, json_text, plain, quoted, tag, wrap
+from dxprivacy.errors import DxError, Undecided, UsageError, one_line
+from dxprivacy.wording import STYLES, TAG, digits, json_text, numbered, plain, quoted, tag, wrap
 
 _ANSI = dict(zip(STYLES, ("2", "1", "1;34", "32", "33", "1;31"), strict=True))
 _ASCII = str.maketrans(
@@ -45,10 +46,50 @@ def _can_show(text: str, stream: TextIO) -> bool:
     return True
 
 
-def show(lines: Iterable[str], *, err: bool = False) -> None:
-    """Print a page; to stderr where stdout is for machines."""
+class OutputLost(UsageError):
+    """Standard output could not be written; the error itself is shown on standard error, also under `--json`."""
+
+
+def show(lines: Iterable[str], *, err: bool = False, done: Sequence[str] = ()) -> None:
+    """Print a page; to stderr where stdout is for machines.
+
+    `done` says what was written and spent before, for users who do not see the page because standard output fails.
+    """
+    if err:
+        with suppress(OSError):  # nothing else depends on whether standard error can be written
+            _print(lines, sys.stderr)
+        return
+    with _standard_output(done):
+        _print(lines, sys.stdout)
+
+
+def _print(lines: Iterable[str], stream: TextIO) -> None:
     for line in lines:
-        click.echo(paint(line, sys.stderr if err else sys.stdout), err=err, color=True)
+        click.echo(paint(line, stream), file=stream, color=True)
+
+
+@contextmanager
+def _standard_output(done: Sequence[str]) -> Iterator[None]:
+    """Turn errors of standard output into OutputLost; a reader that stopped reading is one if something was done."""
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed")
+        yield
+    except OSError as error:
+        if sys.stdout is not None:  # or Python writes what is left in the buffer when it ends, and fails again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError) and not done:
+            raise
+        raise OutputLost(f"cannot write to standard output: {error.strerror}", details=done) from None
+
+
+def done_lines(written: Sequence[Path], entries: Sequence[int], book: Path, *, replayed: bool) -> list[str]:
+    """What a command has written and spent by the time it shows its page."""
+    files = f"Files are written: {' · '.join(map(str, written))}." if written else "No file was written."
+    where = f"{numbered(entries)} in {book}" if entries else ""
+    spent = "Nothing was spent." if replayed or not entries else f"The cost is spent: {where}."
+    again = ["The same command again returns the same answers, at no cost."] if entries else []
+    return [files, spent, *again]
 
 
 def next_step(command: str, *words: str | Path) -> str:
@@ -59,17 +100,18 @@ def next_step(command: str, *words: str | Path) -> str:
     return f"{tag('dim', 'Next:')} {' '.join([command, *map(quoted, words)])}"
 
 
-def show_json(data: Any) -> None:
-    """Print the same fields for machines."""
+def show_json(data: Any, *, done: Sequence[str] = ()) -> None:
+    """Print the same fields for machines; `done` as in `show`."""
     text = json_text(data, allow_nan=False)
-    if not _can_show(text, sys.stdout):
-        text = re.sub(r"[^\x00-\x7f]", lambda found: json.dumps(found.group())[1:-1], text)
-    click.echo(text)
+    with _standard_output(done):
+        if not _can_show(text, sys.stdout):
+            text = re.sub(r"[^\x00-\x7f]", lambda found: json.dumps(found.group())[1:-1], text)
+        click.echo(text)
 
 
 def show_error(error: DxError, *, as_json: bool) -> None:
     """One clear message on stderr, or JSON on stdout."""
-    if as_json:
+    if as_json and not isinstance(error, OutputLost):
         show_json(error.to_dict())
         return
     head, _, what = error.headline.partition(" · ")
@@ -89,8 +131,7 @@ def show_error(error: DxError, *, as_json: bool) -> None:
             lines += [f"  {part}" for part in wrap(line, 96, "  ")]
         else:  # a command stays in one line, ready to be pasted
             lines += [f"  → {command}", *(f"      {part}" for part in wrap(why, 92))]
-    for line in lines:
-        click.echo(paint(line, sys.stderr), err=True, color=True)
+    show(lines, err=True)
 
 
 @contextmanager

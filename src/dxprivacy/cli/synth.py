@@ -188,7 +188,7 @@ def _make(
     counting: Counting,
 ) -> None:
     """Reserve, make, write, compare."""
-    from dxprivacy.cli.screen import next_step, show, show_json, working
+    from dxprivacy.cli.screen import done_lines, next_step, show, show_json, working
     from dxprivacy.cli.worth import left_line, require_worth
     from dxprivacy.screens.release import promise_lines
     from dxprivacy.screens.report import report_lines
@@ -209,8 +209,10 @@ def _make(
             )
         counted, left = session.source.name, session.left
     written = places.write(made)
+    done = done_lines(written, made.entries, book, replayed=made.replayed)
     if as_json:
-        show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": [str(file) for file in written]})
+        files = [str(file) for file in written]
+        show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": files}, done=done)
         return
     head = [deciding.words, *_steps(made, book, counted)]
     head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", left_line(left), ""]
@@ -220,7 +222,7 @@ def _make(
     last = [next_step("dxp ledger", book, *deciding.options)]
     if made.release is not None:
         last.insert(0, next_step("dxp verify", places.release(made.name), "--ledger", book))
-    show([*synthesis_lines(plan, in_ledger=True), "", *head, *lines, "", *last])
+    show([*synthesis_lines(plan, in_ledger=True), "", *head, *lines, "", *last], done=done)
 
 
 def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:

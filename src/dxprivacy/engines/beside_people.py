@@ -4,18 +4,21 @@ Both are joined by the digest of the key.  Whoever stands in the table of people
 Which rows are kept is decided by the rows alone; so a person is their rows and their entry, and both are theirs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from dxprivacy.engines.keeping import NO_KEY, KeptRows, KeyedRows, required
 from dxprivacy.engines.packing import Packing
-from dxprivacy.engines.source import Column, Others, Source
+from dxprivacy.engines.source import Column, Others, Source, in_snapshot
 from dxprivacy.errors import DataError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.people import People, PersonTable
 from dxprivacy.model.universe import Universe
+
+T = TypeVar("T")
 
 
 class BesidePeople:
@@ -24,6 +27,13 @@ class BesidePeople:
     def __init__(self, rows: Source, people: Source) -> None:
         self._rows, self._people = rows, people
         self.name, self.has_schema = rows.name, rows.has_schema
+
+    def in_snapshot(self, action: Callable[[Source], T]) -> T:
+        """What an action finds out from one state of each table."""
+        return in_snapshot(
+            self._rows,
+            lambda rows: in_snapshot(self._people, lambda people: action(BesidePeople(rows, people))),
+        )
 
     def columns(self) -> list[Column]:
         """Those of the rows."""

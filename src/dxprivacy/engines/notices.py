@@ -5,6 +5,7 @@ Whoever listens to the log `dxprivacy.notices`, or to one above it, hears it the
 
 import logging
 import sys
+from contextlib import suppress
 
 from dxprivacy.errors import one_line
 
@@ -16,7 +17,8 @@ def notice(text: str) -> None:
     """Tell it once."""
     _LOG.warning("%s", one_line(text))
     if not _is_heard(_LOG):
-        print(one_line(text), file=sys.stderr)
+        with suppress(OSError):  # a count must not fail because nobody can be told
+            print(one_line(text), file=sys.stderr)
 
 
 def _is_heard(logger: logging.Logger | None) -> bool:

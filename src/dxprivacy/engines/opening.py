@@ -65,9 +65,8 @@ def open_data(data: object, universe: Universe, people: str | Path | None = None
         raise DataError("where is the table of people? A ledger does not keep its place", hints=hints)
     from dxprivacy.engines.beside_people import BesidePeople
 
-    # Of `[file]` only what is declared of views holds for both: how lines are written is about the rows alone.
-    declared = FileFormat(rows_are_records=universe.file.rows_are_records)
-    return BesidePeople(rows, open_source(people, file=declared, spill=spill))
+    # What is declared of servers holds for both tables: `[file]` is about the rows alone.
+    return BesidePeople(rows, open_source(people, file=universe.file.of_servers, spill=spill))
 
 
 def _open(data: object, together: _Together) -> Source:
@@ -101,7 +100,7 @@ def _open_path(given: str, together: _Together) -> Source:
                 where="--data",
                 hints=[("postgresql://user@host/database::table", "an address; the password stands in ~/.pgpass")],
             )
-        served = _open_served(given, rows_are_records=together.file.rows_are_records)
+        served = _open_served(given, together.file)
         if served is not None:
             return served
         file, sign, part = given.rpartition(_TABLE)
@@ -115,20 +114,20 @@ def _open_path(given: str, together: _Together) -> Source:
     return _open_file(Path(given), "", together)
 
 
-def _open_served(given: str, *, rows_are_records: bool) -> Source | None:
+def _open_served(given: str, declared: FileFormat) -> Source | None:
     """A table that a server or a cluster counts, if a text is the address of one."""
     if is_postgres(given):
         from dxprivacy.engines.postgres.address import address
         from dxprivacy.engines.postgres.source import PostgresSource
 
-        return PostgresSource(address(given), rows_are_records=rows_are_records)
+        return PostgresSource(address(given), declared)
     if is_spark(given):
         from dxprivacy.engines.spark.address import address as spark_address
         from dxprivacy.engines.spark.session import opened
         from dxprivacy.engines.spark.source import SparkSource
 
         at = spark_address(given)
-        return SparkSource(opened(at, rows_are_records=rows_are_records), at.name)
+        return SparkSource(opened(at, rows_are_records=declared.rows_are_records), at.name)
     return None
 
 

@@ -5,14 +5,16 @@ unit of the histogram, whatever is written in it.  Only the public schema (colum
 what does not fit in a single row counts as the attribute's `other`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar, runtime_checkable
 
 from dxprivacy.engines.keeping import KeptRows, KeyedRows
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.universe import Universe
+
+T = TypeVar("T")
 
 
 class Source(Protocol):
@@ -54,6 +56,19 @@ class Source(Protocol):
 
         At most so many entries are listed, the most frequent first; None lists all.
         """
+
+
+@runtime_checkable
+class Changing(Protocol):
+    """A source whose rows others may change meanwhile, and that can hold one state of them."""
+
+    def in_snapshot(self, action: Callable[[Source], T]) -> T:
+        """What an action finds out from one state of the rows."""
+
+
+def in_snapshot(source: Source, action: Callable[[Source], T]) -> T:
+    """What an action finds out from one state of a source; files and frames are taken to stay as they are."""
+    return source.in_snapshot(action) if isinstance(source, Changing) else action(source)
 
 
 class Kind(StrEnum):

@@ -21,6 +21,8 @@ _CHUNK = 1 << 16
 _LONGEST_TAG = 1 << 26  # bytes of a tag or a comment
 _LONGEST = 1 << 15  # characters of a cell; the format allows no more
 _MOST_COLUMNS = 1 << 14
+_NO_COLUMN = -1  # the key of cells whose reference names no column: no attribute reads them, but their row is a record
+_PARTS = ("f", "v", "is")  # what a cell can hold: a formula, a stored value, a text of its own
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _LITERAL = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]')  # of a number format: what is written, not a field
 _DAYS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # number formats that every workbook has
@@ -61,7 +63,7 @@ class Workbook:
         self._archive.close()
 
     def rows(self, sheet: str) -> Iterator[Row]:
-        """The rows of a sheet, each as its cells by column; empty cells are left out."""
+        """The rows of a sheet, each as its cells by column; cells with neither a formula nor a value are left out."""
         cells = _Cells(self._texts(), self._dates(), epoch_1904=self._epoch_1904)
         for _ in self._events(self._sheets[sheet], cells.opened, cells.closed, cells.said):
             yield from cells.taken()
@@ -217,6 +219,7 @@ class _Cells:
         self._text = _Text()
         self.said = self._text.said
         self._at, self._kind, self._style, self._aside = -1, "n", "", 0
+        self._parts: set[str] = set()
 
     def taken(self) -> list[Row]:
         """The rows that are complete."""
@@ -227,9 +230,12 @@ class _Cells:
         if name == "c" and self._row is not None:
             self._at = _column(given.get("r", ""), self._at + 1)
             self._kind, self._style = given.get("t", "n"), given.get("s", "")
+            self._parts = set()
             self._text.begin()
         elif name == "row":
             self._row, self._at = {}, -1
+        elif name in _PARTS:
+            self._parts.add(name)
         self._aside += name == "rPh"
         self._text.listening = name == "v" or (name == "t" and not self._aside)
 
@@ -238,15 +244,17 @@ class _Cells:
         self._aside -= name == "rPh"
         if name == "c" and self._row is not None:
             entry = self._entry(self._text.taken())
-            if entry != "" and 0 <= self._at < _MOST_COLUMNS:
-                self._row[self._at] = entry
+            if entry != "":
+                self._row[self._at if 0 <= self._at < _MOST_COLUMNS else _NO_COLUMN] = entry
         elif name == "row" and self._row is not None:
             self._rows.append(self._row)
             self._row = None
 
     def _entry(self, text: str | float) -> object:
-        if isinstance(text, float) or (text == "" and self._kind != "e"):
+        if isinstance(text, float):
             return text
+        if text == "":
+            return "" if self._is_empty() else BROKEN
         match self._kind:
             case "n":
                 return self._number(text)
@@ -258,6 +266,12 @@ class _Cells:
             case "b":
                 return {"1": "true", "0": "false", "true": "true", "false": "false"}.get(text, BROKEN)
         return BROKEN  # an error value, or a type that came later
+
+    def _is_empty(self) -> bool:
+        """Whether a cell without text holds nothing, or stores the empty text; a formula without a value is neither."""
+        if self._kind in ("str", "inlineStr"):
+            return "v" in self._parts or "f" not in self._parts
+        return self._kind != "e" and not self._parts
 
     def _number(self, text: str) -> object:
         text = text.strip(" \t\r\n")

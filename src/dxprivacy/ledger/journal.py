@@ -25,7 +25,7 @@ from typing import Any, Self, TypeVar
 
 from dxprivacy.errors import LedgerError
 from dxprivacy.files.writing import real_path
-from dxprivacy.ledger.witness import Witness, flush_directory, in_plain_words
+from dxprivacy.ledger.witness import Witness, flush_directory, in_plain_words, require_regular
 
 _SCHEMA = (
     """CREATE TABLE journal (
@@ -137,9 +137,9 @@ class Journal:
         with in_plain_words(path):
             self._file = real_path(path)  # SQLite keeps its -wal file there, so the witness stands there too
             self._witness = Witness(self._file, path)
+            for suffix in ("", "-wal", "-shm", "-journal"):  # SQLite opens all of them
+                require_regular(self._file.with_name(self._file.name + suffix), path)
             witnessed = self._witness.lines()  # before looking for the ledger: another process may be making both
-            if self._file.is_dir():
-                raise self._refusal("is a directory", hint=("name a file", "such as ledger.db"))
             if not self._file.exists():
                 if witnessed:  # a new ledger would forget what was spent
                     raise self._witness.ahead(0, len(witnessed))

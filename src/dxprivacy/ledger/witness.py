@@ -14,6 +14,7 @@ import errno
 import fcntl
 import os
 import sqlite3
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ class Witness:
     def lines(self) -> list[str]:
         """All finished lines; a missing file has none.  A last line without its end is in the making, and left out."""
         with in_plain_words(self.shown):
+            require_regular(self.path, self.shown)
             try:
                 return self.path.read_bytes().decode("ascii", "replace").split("\n")[:-1]
             except FileNotFoundError:
@@ -44,6 +46,7 @@ class Witness:
     def locked(self, timeout: float, *, create: bool) -> Iterator[int]:
         """Hold the one lock of all writers; yields the file to append to."""
         with in_plain_words(self.shown):
+            require_regular(self.path, self.shown)
             flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0)
             try:
                 opened = os.fdopen(os.open(self.path, flags, 0o600), "rb", buffering=0)
@@ -142,6 +145,11 @@ _FULL = _Trouble("the disk is full; no answer was released", "free some space", 
 _DENIED = _Trouble("may not be read or written", "check the permissions of the file and of its directory")
 _NO_PATH = _Trouble("no such file or directory", "make the directory, or correct the path")
 _DISK = _Trouble("the disk reports an error; no answer was released", "check the disk", "earlier answers are kept")
+_TOO_MANY = _Trouble(f"cannot be opened: {os.strerror(errno.EMFILE)}", "close some of them", "then repeat")
+_NO_LOCKS = _Trouble(
+    "the file system does not lock or map files; no answer was released", "move the ledger to a local disk"
+)
+_MEMORY = _Trouble("there is not enough memory; no answer was released", "free some memory", "then repeat")
 _DAMAGED = _Trouble("not a ledger, or damaged", "restore the newest copy", "with its witness")
 _TOO_LONG = _Trouble("cannot be opened: File name too long", "a shorter path")
 _CLOSED = _Trouble("closed, or opened by another thread", "open it again")
@@ -150,9 +158,15 @@ _BY_ERRNO = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _DENIED),
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), _NO_PATH),
+    **dict.fromkeys((errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS), _NO_LOCKS),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _TOO_MANY),
+    **dict.fromkeys((errno.EIO, errno.ENXIO, errno.ENODEV, errno.ESTALE), _DISK),
     errno.ENAMETOOLONG: _TOO_LONG,
 }
-_BY_SQLITE_CODE = {
+_BY_SQLITE_CODE = {  # extended codes, and below them their kinds
+    **dict.fromkeys((sqlite3.SQLITE_IOERR_NOMEM, sqlite3.SQLITE_NOMEM), _MEMORY),
+    **dict.fromkeys((sqlite3.SQLITE_IOERR_LOCK, sqlite3.SQLITE_IOERR_RDLOCK, sqlite3.SQLITE_IOERR_UNLOCK), _NO_LOCKS),
+    **dict.fromkeys((sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_IOERR_SHMMAP), _NO_LOCKS),
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), _LOCKED),
     **dict.fromkeys((sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN), _DENIED),
     sqlite3.SQLITE_FULL: _FULL,
@@ -166,12 +180,41 @@ def in_plain_words(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _BY_ERRNO.get(error.errno or 0, _DISK).error(path) from None
+        raise _BY_ERRNO.get(error.errno or 0, _refused_by_system(error)).error(path) from None
     except sqlite3.ProgrammingError:
         raise _CLOSED.error(path) from None
     except (sqlite3.Error, UnicodeError) as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the kind, the rest the details
-        raise _BY_SQLITE_CODE.get(code, _DAMAGED).error(path) from None
+        code = getattr(error, "sqlite_errorcode", 0)
+        kind = _BY_SQLITE_CODE.get(code & 0xFF, _DAMAGED)  # the low byte is the kind, the rest the details
+        raise _BY_SQLITE_CODE.get(code, kind).error(path) from None
+
+
+def _refused_by_system(error: OSError) -> _Trouble:
+    why = error.strerror or "the operating system gives no reason"
+    return _Trouble(f"cannot be read or written: {why}; no answer was released", "remove the cause", "then repeat")
+
+
+_NOT_REGULAR = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO (named pipe)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+
+def require_regular(path: Path, shown: Path) -> None:
+    """Refuse a directory, FIFO, socket or device before it is opened: to open or read one may never return."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the path
+        return
+    for is_kind, words in _NOT_REGULAR:
+        if is_kind(mode):
+            # The path that the user gave may be a link to `path`.
+            name = "" if path.name in (shown.name, shown.resolve().name) else f"{path.name} "
+            hint = ("name another file", "such as ledger.db") if not name else (f"move {path.name} away", "then repeat")
+            raise LedgerError(f"{name}is {words}, not a regular file", where=str(shown), hints=[hint])
 
 
 def flush_directory(path: Path) -> None:

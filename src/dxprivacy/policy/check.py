@@ -149,6 +149,8 @@ def check(policy: PolicyFacts) -> Check:
         warnings.append(_line_breaks_notice())
     if policy.universe.file.rows_are_records:
         warnings.append(_records_notice())
+    if role := policy.universe.file.row_security_role:
+        warnings.append(_role_notice(role))
     if len(rows) > 1:
         warnings += _correlation(rows)
     far = whole.farthest
@@ -398,6 +400,15 @@ def _records_notice() -> Notice:
         "views",
         "rows_are_records: rows of views, foreign tables and generated columns are counted as if they were stored. It "
         "rests on you that each of them comes from one record, and from it alone.",
+    )
+
+
+def _role_notice(role: str) -> Notice:
+    return Notice(
+        "row security",
+        f"row_security_role: only rows that role {role} sees are counted, also where row-level security hides others. "
+        "It rests on you that whether the role sees a row depends on that row alone, and not on other rows, settings "
+        "or the time.",
     )
 
 

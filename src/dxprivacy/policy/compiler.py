@@ -13,7 +13,7 @@ from dxprivacy.metrics.combine import AttributeMax
 from dxprivacy.metrics.other import WithOther
 from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.model.universe import Universe
-from dxprivacy.policy.file_table import file_format
+from dxprivacy.policy.file_table import SERVER_KEYS, file_format
 from dxprivacy.policy.keys import Keys
 from dxprivacy.policy.kinds import COMMON, TABLES
 from dxprivacy.policy.recoding import recoding_of, version_text, was_version
@@ -22,7 +22,7 @@ from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 from dxprivacy.policy.unit import KEYS as UNIT_KEYS
 from dxprivacy.policy.unit import Unit, unit_of
 
-_TOP = ("title", "dataset", "version", "was_version", *UNIT_KEYS, "rows_are_records", "file", "attributes", "combine")
+_TOP = ("title", "dataset", "version", "was_version", *UNIT_KEYS, *SERVER_KEYS, "file", "attributes", "combine")
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
 
 
@@ -83,7 +83,7 @@ def compile_policy(file: PolicyFile, *, whole_people: bool = False) -> Compiled:
         raise file.error("version is a number or a text", key="version", hints=['version = "2"'])
     unit = unit_of(file, top, whole_people=whole_people, of_people=_of_people(file, top.get("attributes")))
     how = _how(file, top.get("combine", {}))
-    lines = file_format(file, top.get("file", {}), top.get("rows_are_records", False))
+    lines = file_format(file, top)
     tables = top.get("attributes")
     if not isinstance(tables, dict) or not tables:
         raise file.error(

@@ -10,9 +10,10 @@
 What is declared here is the same for every row, so that a row still goes to its cell by itself.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from dxprivacy.model.file_format import CODECS, FileFormat
+from dxprivacy.model.file_format import CODECS, FileFormat, is_role
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 
 _KEYS = ("delimiter", "encoding", "header", "columns", "quoted_line_breaks")
@@ -35,6 +36,8 @@ _ALSO_CALLED = {
     "macroman": "mac-roman",
     "mac_roman": "mac-roman",
 }
+SERVER_KEYS = ("rows_are_records", "row_security_role")
+"""What a policy may declare at its top of the tables of a server."""
 MOST_COLUMNS = 10_000
 
 
@@ -63,16 +66,22 @@ def why_no_delimiter(text: str) -> str:
     return "a delimiter can be seen, or is a tab" if text != "\t" and UNPRINTABLE.search(text) else ""
 
 
-def file_format(file: PolicyFile, given: Any, rows_are_records: Any = False) -> FileFormat:
-    """What the table `[file]` says, and whether rows of views count as records; errors name their lines."""
+def file_format(file: PolicyFile, top: Mapping[str, Any]) -> FileFormat:
+    """What the table `[file]` says, and what is declared of the tables of a server; errors name their lines."""
+    given = top.get("file", {})
+    rows_are_records, role = top.get("rows_are_records", False), top.get("row_security_role", "")
     if not isinstance(rows_are_records, bool):
         hints = ["rows_are_records = true"]
         raise file.error("rows_are_records is true or false", key="rows_are_records", hints=hints)
+    if not isinstance(role, str) or not is_role(role) or (not role and "row_security_role" in top):
+        hint = ('row_security_role = "anna"', "the role that connects to the server, and whose rows are the records")
+        raise file.error("row_security_role is the name of a role", key="row_security_role", hints=[hint])
     if not isinstance(given, dict):
         raise file.error("file is a table", key="file", hints=["[file]", 'delimiter = ";"'])
     file.only(given, _KEYS, "file")
     breaks = _flag(file, given, "quoted_line_breaks")
-    return FileFormat(_delimiter(file, given), _encoding(file, given), _columns(file, given), breaks, rows_are_records)
+    lines = (_delimiter(file, given), _encoding(file, given), _columns(file, given), breaks)
+    return FileFormat(*lines, rows_are_records, role)
 
 
 def _delimiter(file: PolicyFile, given: dict[str, Any]) -> str:

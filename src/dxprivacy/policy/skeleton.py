@@ -5,7 +5,7 @@ The exception is a column whose values its curator declares public: they are giv
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.policy.places import LATITUDE, LONGITUDE
@@ -107,6 +107,17 @@ _AS_USUAL = Written()
 _RECORDS_OF_VIEWS = "rows_are_records = true           # of a view: you declared that each row comes from one record"
 
 
+_ROLE = "# The records are the rows that this role sees; whether it sees a row depends on that row alone."
+
+
+def _declared(file: FileFormat) -> list[str]:
+    """The lines that declare what is true of the tables of a server."""
+    found = [_RECORDS_OF_VIEWS] if file.rows_are_records else []
+    return found + (
+        [_ROLE, f'row_security_role = "{_escaped(file.row_security_role)}"'] if file.row_security_role else []
+    )
+
+
 def skeleton(
     title: str,
     dataset: str,
@@ -129,9 +140,9 @@ def skeleton(
     unit = _PEOPLE.format(key=_names(key)) if key else _RECORDS
     types = _UNTYPED if untyped else ""
     parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset), types=types, unit=unit)]
-    if written.file.rows_are_records:
-        parts[0] = re.sub("(?m)^(dataset = .*)$", rf"\1\n{_RECORDS_OF_VIEWS}", parts[0], count=1)
-    if replace(written.file, rows_are_records=False):
+    declared = _declared(written.file)
+    parts[0] = re.sub("(?m)^(dataset = .*)$", lambda found: "\n".join([found[0], *declared]), parts[0], count=1)
+    if written.file.of_lines:
         parts.append(_file_table(written.file))
     for column, kind, words in columns:
         if column in key:

@@ -7,7 +7,7 @@ there are cells.
 from collections.abc import Sequence
 
 from dxprivacy.engines.packing import Packing
-from dxprivacy.engines.source import Source
+from dxprivacy.engines.source import Source, in_snapshot
 from dxprivacy.histogram import Histogram
 from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
@@ -24,7 +24,28 @@ def count(
     """The rows of a source by the attributes of every question; one table where that fits, otherwise several.
 
     Of people with several rows, those that are kept; by the attributes of `people` also whose they are.
+    All tables, and the public number of people, come from one state of the source.
     """
+    return in_snapshot(source, lambda same: _count(same, universe, asked, records, people, is_newer=same is not source))
+
+
+def public_rows(source: Source, universe: Universe) -> int:
+    """The public number of rows; of people with several rows, how many rows can be kept."""
+    return source.rows() if universe.people is None else source.people(universe) * universe.people.at_most
+
+
+def _count(
+    source: Source,
+    universe: Universe,
+    asked: Sequence[Axes],
+    records: int,
+    people: Sequence[Axes],
+    *,
+    is_newer: bool,
+) -> Histogram:
+    """As `count`; `is_newer` if the source may have changed since `records` was read from it."""
+    if is_newer and universe.people is not None and universe.max_records is None:
+        records = public_rows(source, universe)
     parts = projections(universe, asked, records) if asked or not people else ()
     if universe.people is None:
         return Histogram.joined(universe, [(axes, source.count(universe.onto(axes))) for axes in parts])

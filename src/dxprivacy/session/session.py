@@ -10,6 +10,7 @@ from dxprivacy.engines import open_data
 from dxprivacy.errors import UsageError
 from dxprivacy.files.canonical import parse
 from dxprivacy.files.reading import read_text
+from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
 from dxprivacy.log import Log
 from dxprivacy.mechanisms.choice.plan import Choice, make_choice
@@ -26,6 +27,7 @@ from dxprivacy.questions.sql import sql_questions
 from dxprivacy.release import Release
 from dxprivacy.release.booking import Booking
 from dxprivacy.session.counting import count as counted
+from dxprivacy.session.counting import public_rows
 from dxprivacy.session.outcome import Outcome
 from dxprivacy.session.pace import paced, period
 from dxprivacy.session.recorded import Recorded, require_budget
@@ -88,8 +90,7 @@ class Session(OneLine):
         if universe.max_records is not None:
             return universe.max_records
         if self._rows is None:
-            people = universe.people
-            self._rows = self.source.rows() if people is None else self.source.people(universe) * people.at_most
+            self._rows = public_rows(self.source, universe)
         return self._rows
 
     def pacing(self) -> AbstractContextManager[None]:
@@ -168,9 +169,7 @@ class Session(OneLine):
             self.source.check(self.policy.universe)
         if planned.in_steps:
             require_budget(ledger, planned, len(booked))
-        count = spend.guarded(
-            lambda: counted(self.source, self.policy.universe, planned.asks, self.rows, planned.asks_people)
-        )
+        count = spend.guarded(lambda: self._counted(planned))
         # Told before anything is counted, and after an answer was kept at its pace: never in between.
         _LOG.event("carrying out", plan=planned.name, request=name, source=self.source.name)
         made = planned.run(count, self._noise, spend, progress=progress)
@@ -179,6 +178,13 @@ class Session(OneLine):
         what = "answered" if spend.booked else "answered from the ledger, nothing spent"
         _LOG.event(what, plan=planned.name, entries=numbered(entries), ledger=ledger.path)
         return Outcome(made, not spend.booked, entries)
+
+    def _counted(self, planned: Planned[Any]) -> Histogram:
+        universe = self.policy.universe
+        histogram = counted(self.source, universe, planned.asks, self.rows, planned.asks_people)
+        if universe.max_records is None:
+            self._rows = histogram.public_records  # a table of a server may have changed since they were counted
+        return histogram
 
     def _require_mine(self, planned: Planned[Any]) -> None:
         what, again = planned.told

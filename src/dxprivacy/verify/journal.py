@@ -42,8 +42,12 @@ class Row:
 
 def read_rows(path: Path) -> list[Row]:
     """All rows; the file is only read."""
-    if not path.is_file():
+    if not path.exists():
         raise LedgerError("no ledger here", where=str(path))
+    for suffix in ("", ".witness", "-wal", "-shm", "-journal"):
+        part = _real(path).with_name(_real(path).name + suffix)
+        if part.exists() and not part.is_file():  # to open or read a FIFO or a device may never return
+            raise LedgerError(f"{path.name}{suffix} is not a regular file", where=str(path))
     waiting = path.with_name(path.name + "-wal")
     # A reader of a write-ahead log needs a place for its index; a file without such a log can do without.
     quiet = not waiting.exists() or not waiting.stat().st_size

@@ -115,11 +115,11 @@ class Universe:
 
 def _require_file(given: dict[str, Any]) -> None:
     """How the data's lines are written: nothing in a file of ours depends on it, but the digest covers it."""
-    optional = ("delimiter", "encoding", "columns", "quoted_line_breaks", "rows_are_records")
+    optional = ("delimiter", "encoding", "columns", "quoted_line_breaks", "rows_are_records", "row_security_role")
     told = reading.members(given, FILE, ("kind",), optional)
     columns = reading.each(told.get("columns", ["-"]), f"{FILE} columns", reading.text)
     one = [len(reading.text(told["delimiter"], f"{FILE} delimiter")) == 1] if "delimiter" in told else []
-    named = [bool(reading.text(told["encoding"], f"{FILE} encoding"))] if "encoding" in told else []
+    named = [bool(reading.text(told[key], f"{FILE} {key}")) for key in ("encoding", "row_security_role") if key in told]
     flag = [reading.flag(told[key], FILE) for key in ("quoted_line_breaks", "rows_are_records") if key in told]
     if len(told) < 2 or not columns or len(set(columns)) < len(columns) or not all([*one, *named, *flag]):
         raise refuse("says nothing, or has a column twice", FILE)

@@ -218,3 +218,18 @@ def test_a_header_that_looks_like_a_record_can_be_declared_one(tmp_path, monkeyp
     assert dxp("init", "people.csv").code == 6
     assert dxp("init", "people.csv", "--header").code == 0
     assert "attributes.2019" in (tmp_path / "policy.toml").read_text()
+
+
+@pytest.mark.parametrize("role", ["anna", 'o"dd \\ name', "Änna\\1"])
+def test_the_role_of_a_server_is_declared_in_the_policy(parquet, dxp, role):
+    dxp("init", "mixed.parquet", "--row-security-role", role, "--rows-are-records", "--out", "new.toml").fine()
+    declared = tomllib.loads((parquet / "new.toml").read_text())
+    assert (declared["row_security_role"], declared["rows_are_records"]) == (role, True)
+    assert "file" not in declared
+
+
+@pytest.mark.parametrize("role", ["", "a\nb", "x" * 64])
+def test_a_role_that_no_server_can_have_is_refused(parquet, dxp, role):
+    called = dxp("init", "mixed.parquet", "--row-security-role", role, "--out", "new.toml")
+    assert called.code == 2
+    assert "--row-security-role needs the name of a role" in called.err

@@ -33,6 +33,21 @@ def test_a_policy_declares_how_its_files_are_written(attributes, top):
     assert made.metric.exact(0, 1) == plain.metric.exact(0, 1)
 
 
+def test_the_role_whose_rows_are_the_records_belongs_to_the_policy():
+    made, plain = policy('row_security_role = "Änna x"\n'), policy("")
+    assert made.universe.file == FileFormat(row_security_role="Änna x")
+    assert made.digest != plain.digest != policy('row_security_role = "bob"\n').digest
+    assert [(s.what, s.after) for s in plain.diff(made).settings] == [("file", "rows that role Änna x sees")]
+    assert any("only rows that role Änna x sees" in notice.text for notice in made.check().warnings)
+    assert FileFormat.from_spec(made.universe.file.spec()[0]) == made.universe.file
+
+
+@pytest.mark.parametrize("role", ["", "a\nb", "x" * 64, "ä" * 32, 3])
+def test_a_role_that_no_server_can_have_is_refused_in_a_spec(role):
+    with pytest.raises(PolicyError, match="damaged"):
+        FileFormat.from_spec({"kind": "file", "row_security_role": role})
+
+
 def test_the_page_for_the_lawyer_says_on_what_line_breaks_rest():
     told = [n.text for n in policy("[file]\nquoted_line_breaks = true\n").check().warnings]
     assert any("may depend on one row" in text for text in told)
@@ -58,6 +73,9 @@ def test_the_page_for_the_lawyer_says_on_what_line_breaks_rest():
         ('[file]\nheader = false\ncolumns = ["a", ""]\n', 5, "columns is a list of names"),
         ('[file]\nheader = false\ncolumns = ["a", "b", "a"]\n', 5, "columns 1 and 3 are both called “a”"),
         ('[file]\nquoted_line_breaks = "yes"\n', 4, "quoted_line_breaks is true or false"),
+        ("row_security_role = true\n", 3, "row_security_role is the name of a role"),
+        ('row_security_role = ""\n', 3, "row_security_role is the name of a role"),
+        (f'row_security_role = "{"x" * 64}"\n', 3, "row_security_role is the name of a role"),
     ],
 )
 def test_errors_name_their_line(table, line, words):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dxprivacy.engines.notices import notice
 from dxprivacy.engines.postgres.address import Address
 from dxprivacy.engines.postgres.failures import WITHHELD, refusal
-from dxprivacy.errors import DataError
+from dxprivacy.errors import DataError, DxError
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -43,7 +43,7 @@ def connected(address: Address, action: "Callable[[Connection[Any]], T]") -> T:
         with _open(address) as con:
             _require_known(con, address)
             return action(con)
-    except DataError:
+    except DxError:
         raise
     except psycopg.Error as error:
         refused = refusal(error, address)
@@ -80,6 +80,7 @@ def _require_known(con: "Connection[Any]", address: Address) -> None:
 class UsersOwn:
     """What the user, or the server, has set already, and we keep to."""
 
+    role: str  # whose rights and row-level security hold
     path: list[str]  # the schemas in which a name is looked for
     has_end: bool  # whether statements end after some time
     has_patience: bool  # whether somebody else's lock is waited for only so long
@@ -88,17 +89,17 @@ class UsersOwn:
 def users_own(con: "Connection[Any]") -> UsersOwn:
     """Before any setting is ours."""
     limits = ", ".join(f"pg_catalog.current_setting('{name}')" for name in ("statement_timeout", "lock_timeout"))
-    row = con.execute(f"SELECT pg_catalog.current_schemas(true)::pg_catalog.text[], {limits}").fetchone()
-    path, end, patience = row or ([], "0", "0")
-    return UsersOwn(list(path), end != "0", patience != "0")
+    names = "CURRENT_USER::pg_catalog.text, pg_catalog.current_schemas(true)::pg_catalog.text[]"
+    row = con.execute(f"SELECT {names}, {limits}").fetchone()
+    role, path, end, patience = row or ("", [], "0", "0")
+    return UsersOwn(role, list(path), end != "0", patience != "0")
 
 
 def begin(con: "Connection[Any]", own: UsersOwn, *, all_rows: bool) -> None:
     """A transaction with our settings, which end with it: a pooler hands the connection to others afterwards."""
     con.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    settings = dict(_SETTINGS)
-    if all_rows:
-        settings["row_security"] = "off"  # what would hide rows from this user stops the query instead
+    # Off: a query from which row-level security would hide rows fails instead.
+    settings = {**_SETTINGS, "row_security": "off" if all_rows else "on"}
     if not own.has_end:
         settings["statement_timeout"] = f"'{_LONGEST}'"
     for name, value in settings.items():  # by SET, which looks at no state of the tables yet

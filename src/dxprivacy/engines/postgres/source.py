@@ -1,11 +1,13 @@
 """A table of a PostgreSQL server: one GROUP BY is pushed down, and only its groups travel.
 
 Every question is a look of its own, in one transaction: the schema and the rows that are counted belong together, and
-a table that was changed meanwhile is refused or counted as it is now, never half of each.
+a table that was changed meanwhile is refused or counted as it is now, never half of each.  Inside `in_snapshot` several
+questions share one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,6 +16,7 @@ from dxprivacy.attributes.base import Attribute
 from dxprivacy.attributes.codecs import Surroundings
 from dxprivacy.engines.keeping import KeptRows, KeyedRows, people_in_all, required
 from dxprivacy.engines.nearest import BLOCK, Locator
+from dxprivacy.engines.notices import notice
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.postgres.address import Address
@@ -21,13 +24,14 @@ from dxprivacy.engines.postgres.connection import connected
 from dxprivacy.engines.postgres.dialect import POSTGRES
 from dxprivacy.engines.postgres.failures import GRANT
 from dxprivacy.engines.postgres.tables import ServerColumn, ServerTable, look
-from dxprivacy.engines.source import Column, Entry, Others
+from dxprivacy.engines.source import Column, Entry, Others, Source
 from dxprivacy.engines.sql.fitting import fitted, key_columns, selected
 from dxprivacy.engines.sql.people import PERSON, Keeping
 from dxprivacy.engines.sql.query import Counting, domain
 from dxprivacy.errors import DataError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
+from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.model.people import People
 from dxprivacy.model.universe import Universe
 
@@ -47,50 +51,68 @@ class PostgresSource:
 
     has_schema = True
 
-    def __init__(self, address: Address, *, rows_are_records: bool = False) -> None:
+    def __init__(self, address: Address, declared: FileFormat = PLAIN) -> None:
         self.name = address.name
         self._address = address
-        self._declared = rows_are_records
-        connected(address, self._look)
+        self._declared = declared
+        self._held: tuple[Connection[Any], ServerTable] | None = None  # a transaction that several questions share
+        if by_role := self._asked(lambda found: found.table.by_role):
+            role = declared.row_security_role
+            notice(f"{self.name}: {by_role}: the records are the rows that role “{role}” sees")
 
     def columns(self) -> list[Column]:
         """The schema; reads no row."""
-        return connected(self._address, lambda con: [found.column for found in self._look(con).table.columns])
+        return self._asked(lambda found: [known.column for known in found.table.columns])
 
     def check(self, universe: Universe) -> None:
         """Refuse a schema that does not fit; reads no row."""
-        connected(self._address, lambda con: self._look(con).check(universe))
+        self._asked(lambda found: found.check(universe))
 
     def rows(self) -> int:
         """The number of rows."""
-        return connected(self._address, lambda con: self._look(con).rows())
+        return self._asked(lambda found: found.rows())
 
     def count(self, universe: Universe) -> Histogram:
         """How many rows fall into each cell."""
-        return connected(self._address, lambda con: self._look(con).count(universe))
+        return self._asked(lambda found: found.count(universe))
 
     def people(self, universe: Universe) -> int:
         """The number of people."""
-        return connected(self._address, lambda con: self._look(con).people(required(universe)))
+        return self._asked(lambda found: found.people(required(universe)))
 
     def keyed(self, universe: Universe) -> KeyedRows:
         """All rows by person and cell."""
-        return connected(self._address, lambda con: self._look(con).keyed(universe))
+        return self._asked(lambda found: found.keyed(universe))
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
         """The kept rows by cell of some attributes."""
-        return connected(self._address, lambda con: self._look(con).kept(universe, axes, by_person))
+        return self._asked(lambda found: found.kept(universe, axes, by_person))
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""
-        return connected(self._address, lambda con: self._look(con).distinct(column, at_most))
+        return self._asked(lambda found: found.distinct(column, at_most))
 
     def others(self, universe: Universe, at_most: int | None) -> list[Others]:
         """Which entries count as `other`."""
-        return connected(self._address, lambda con: self._look(con).all_others(universe, at_most))
+        return self._asked(lambda found: found.all_others(universe, at_most))
 
-    def _look(self, con: "Connection[Any]") -> "_Look":
-        return _Look(con, self.name, look(con, self._address, rows_are_records=self._declared))
+    def in_snapshot(self, action: Callable[[Source], T]) -> T:
+        """What an action finds out from several questions about one state of the table."""
+
+        def hold(con: "Connection[Any]") -> T:
+            held = copy(self)
+            held._held = con, look(con, self._address, self._declared)
+            return action(held)
+
+        return action(self) if self._held else connected(self._address, hold)
+
+    def _asked(self, action: "Callable[[_Look], T]") -> T:
+        """What an action finds in the transaction that is held, or in one of its own."""
+        if self._held:
+            return action(_Look(self._held[0], self.name, self._held[1]))
+        return connected(
+            self._address, lambda con: action(_Look(con, self.name, look(con, self._address, self._declared)))
+        )
 
 
 class _Look:

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dxprivacy.engines.postgres.address import Address
-from dxprivacy.engines.postgres.connection import begin, begin_locked, users_own
+from dxprivacy.engines.postgres.connection import UsersOwn, begin, begin_locked, users_own
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.errors import DataError, did_you_mean
+from dxprivacy.model.file_format import FileFormat
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -38,6 +39,8 @@ _WORDS = {
     "money": "amounts of money, whose text depends on the server's language: store them as numeric",
     "citext": "text without case: store it as text, and let the policy fold_case",
 }
+_SECURITY = "row-level security is active"
+_INVOKER = "the view has the rights of the role that reads it"
 _NOT_TABLES = {
     "v": "a view",
     "m": "a materialized view",
@@ -50,14 +53,17 @@ _FOUND = """
             WITH RECURSIVE below(oid) AS (
                 SELECT inhrelid FROM pg_catalog.pg_inherits WHERE inhparent = c.oid
                 UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN below ON i.inhparent = below.oid)
-            SELECT 1 FROM below JOIN pg_catalog.pg_class part ON part.oid = below.oid WHERE part.relkind = 'f')
+            SELECT 1 FROM below JOIN pg_catalog.pg_class part ON part.oid = below.oid WHERE part.relkind = 'f'),
+        EXISTS (
+            SELECT 1 FROM pg_catalog.pg_options_to_table(c.reloptions) AS told
+            WHERE told.option_name = 'security_invoker' AND told.option_value::boolean)
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
         AND (n.nspname || '.' || c.relname = $1::text OR n.nspname = $3::text AND c.relname = $4::text
             OR c.relname = $5::text AND n.nspname = (
                 SELECT seen.nspname
                 FROM pg_catalog.pg_class same JOIN pg_catalog.pg_namespace seen ON seen.oid = same.relnamespace
-                WHERE same.relname = $5::text AND seen.nspname = ANY($2::text[])
+                WHERE same.relname = $5::text AND seen.nspname = ANY($2::text[]) AND same.relpersistence <> 't'
                 ORDER BY array_position($2::text[], seen.nspname::text) LIMIT 1))"""
 _LISTED = """
     SELECT CASE WHEN n.nspname = ANY($1::text[]) THEN c.relname::text ELSE n.nspname || '.' || c.relname END
@@ -99,6 +105,7 @@ class ServerTable:
 
     rows: str  # its name in SQL
     columns: tuple[ServerColumn, ...]
+    by_role: str  # why the rows that are seen depend on the role that connects; empty if they do not
 
     @property
     def names(self) -> list[str]:
@@ -106,33 +113,52 @@ class ServerTable:
         return [found.column.name for found in self.columns]
 
 
-def look(con: "Connection[Any]", address: Address, *, rows_are_records: bool) -> ServerTable:
+@dataclass(frozen=True)
+class _Found:
+    """What the catalog says of a relation."""
+
+    oid: int
+    rows: str  # its name in SQL
+    kind: str
+    filtered: bool  # row-level security of the relation itself is active for this role
+    readable: bool  # as a whole, and not some columns alone
+    foreign: bool  # a partition or child is a foreign table
+    invoker: bool  # a view with the rights of the role that reads it
+
+    @property
+    def lockable(self) -> bool:
+        return self.readable and self.kind in ("r", "p")
+
+
+def look(con: "Connection[Any]", address: Address, declared: FileFormat) -> ServerTable:
     """The table of an address as it is now, and stays for this transaction, which begins here."""
-    own, all_rows = users_own(con), not rows_are_records
-    begin(con, own, all_rows=all_rows)
-    found = _find(con, address, own.path, rows_are_records=rows_are_records)
+    own, role = users_own(con), declared.row_security_role
+    if role and own.role != role:
+        raise _other_role(address, role, own.role)
+    all_rows = not role
+    begin(con, own, all_rows=True)
+    found = _find(con, address, own.path)
+    if not declared.rows_are_records:
+        _require_table(address, _NOT_TABLES.get(found.kind, ""), foreign=found.foreign)
+    by_role = _by_role(con, own, found)
     con.execute("COMMIT")
-    if found[2]:
-        begin_locked(con, own, found[1], address.name, all_rows=all_rows)
+    if by_role and not role:
+        raise _depends_on_role(address, by_role, own.role)
+    if found.lockable:
+        begin_locked(con, own, found.rows, address.name, all_rows=all_rows)
     else:  # who may read some columns only may not lock it; then a change at that very moment may be missed
         begin(con, own, all_rows=all_rows)
-    again = _find(con, address, own.path, rows_are_records=rows_are_records)
-    if found != again:
+    if found != _find(con, address, own.path):
         raise DataError("the table was replaced just now", where=address.name, hints=["try again"])
-    told = con.execute(_COLUMNS, [found[0]]).fetchall()
-    columns = tuple(_column(*column, computed=rows_are_records) for column in told)
+    told = con.execute(_COLUMNS, [found.oid]).fetchall()
+    columns = tuple(_column(*column, computed=declared.rows_are_records) for column in told)
     if not columns:
         raise DataError("has no columns", where=address.name)
-    return ServerTable(found[1], columns)
+    return ServerTable(found.rows, columns, by_role)
 
 
-def _find(
-    con: "Connection[Any]", address: Address, path: list[str], *, rows_are_records: bool
-) -> tuple[int, str, bool]:
-    """A table's number, its name in SQL, and whether all of it may be read.
-
-    Views, foreign tables and what security policies filter only if they are declared.
-    """
+def _find(con: "Connection[Any]", address: Address, path: list[str]) -> _Found:
+    """The one table, view or foreign table that an address names; temporary ones belong to another session."""
     dotted = address.table if address.quoted is None else None  # which of its dots ends the schema is not known
     alone = (address.quoted or address.table) if address.schema is None else None
     found = con.execute(_FOUND, [dotted, path, address.schema, address.quoted, alone]).fetchall()
@@ -142,14 +168,11 @@ def _find(
         named = [f"{identifier(schema)}.{identifier(table)}" for _, schema, table, *_ in found]
         hints = [(f"'…::{named[0]}'", "names one of them, in quotes of the shell")]
         raise DataError(f"{len(found)} tables have this name: {', '.join(named)}", where=address.name, hints=hints)
-    oid, schema, table, kind, filtered, readable, foreign = found[0]
-    if not rows_are_records:
-        _require_table(address, _NOT_TABLES.get(kind, ""), filtered=filtered, foreign=foreign)
-    lockable = bool(readable) and kind in ("r", "p")
-    return int(oid), f"{identifier(schema)}.{identifier(table)}", lockable
+    oid, schema, table, *told = found[0]
+    return _Found(int(oid), f"{identifier(schema)}.{identifier(table)}", *told)
 
 
-def _require_table(address: Address, other: str, *, filtered: bool, foreign: bool) -> None:
+def _require_table(address: Address, other: str, *, foreign: bool) -> None:
     """Refuse rows that may be computed from several records, or by somebody else's server."""
     hint = ("rows_are_records = true", "in the policy, if each of its rows comes from one record, and from it alone")
     if other:
@@ -160,13 +183,50 @@ def _require_table(address: Address, other: str, *, filtered: bool, foreign: boo
     if foreign:
         what = f"a part of “{address.table}” is a foreign table"
         raise DataError(what, where=address.name, details=["Its server may give other rows each time."], hints=[hint])
-    if filtered:
-        raise DataError(
-            f"row-level security hides rows of “{address.table}” from this user",
-            where=address.name,
-            details=["Which rows are hidden may depend on other rows, and all records are to be counted."],
-            hints=[("ALTER ROLE … BYPASSRLS", "lets the user that connects see all rows"), hint],
-        )
+
+
+def _by_role(con: "Connection[Any]", own: UsersOwn, found: _Found) -> str:
+    """Why the rows of a relation depend on the role that reads it; empty if they do not.
+
+    Below a view the catalog does not say whose row-level security is active.  The server knows it when it expands the
+    view: with `row_security = off` it refuses a query from which rows would be hidden, and with `on` it does not.
+    """
+    from psycopg.errors import InsufficientPrivilege
+
+    filtered, expand = found.filtered, f"EXPLAIN SELECT FROM {found.rows}"
+    try:
+        if found.kind == "v":
+            con.execute(expand)
+    except InsufficientPrivilege:
+        con.execute("ROLLBACK")
+        begin(con, own, all_rows=False)
+        con.execute(expand)  # fails again if it is the privilege to read that is missing
+        filtered = True
+    return " and ".join([_INVOKER] * found.invoker + [_SECURITY] * filtered)
+
+
+def _depends_on_role(address: Address, why: str, role: str) -> DataError:
+    what = f"row-level security hides rows of “{address.table}” from the role “{role}”"
+    if _INVOKER in why:
+        what = f"“{address.table}” is a view with the rights of the role that reads it (security_invoker)"
+    return DataError(
+        what,
+        where=address.name,
+        details=["Another role may see other rows, and which rows are hidden may depend on other rows."],
+        hints=[
+            ("ALTER ROLE … BYPASSRLS", "lets the role that connects see all rows of tables"),
+            (f'row_security_role = "{role}"', "in the policy, if the records are the rows that this role sees"),
+        ],
+    )
+
+
+def _other_role(address: Address, declared: str, role: str) -> DataError:
+    return DataError(
+        f"the policy counts the rows that role “{declared}” sees, and “{role}” is connected",
+        where=address.name,
+        details=["Another role may see other rows. Nothing spent, no data read."],
+        hints=[(f"postgresql://{declared}@…", "connects as that role; or change row_security_role in the policy")],
+    )
 
 
 def _column(
