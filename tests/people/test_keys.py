@@ -1,6 +1,7 @@
 """Whose row it is, for keys of every odd type on every kind of source: a function of that row alone."""
 
 import random
+import zipfile
 from collections import Counter
 from decimal import Decimal
 from functools import cache
@@ -17,6 +18,7 @@ from dxprivacy.engines import open_source
 from dxprivacy.engines.beside_people import BesidePeople
 from dxprivacy.engines.keeping import NOBODY, UNUSABLE, key_part
 from dxprivacy.engines.whose_rows import whose_rows
+from engines.workbooks import workbook
 
 AT_MOST = 2
 
@@ -215,6 +217,19 @@ def test_json_entries_that_are_no_text_or_number_are_present(tmp_path):
     path.write_text("".join(f'{{"who": {entry}, "a": "x"}}\n' for entry in lines) + "not json\n")
     found = whose_rows(open_source(path), policy_of(("who",)).universe)
     assert (found.people, found.without_key, found.unusable) == (0, 4, 6)
+
+
+def test_error_values_of_a_sheet_are_unusable_keys(tmp_path):
+    path = workbook(tmp_path / "t.xlsx", people=[("who", "a"), (1, "x"), ("1e999", "x"), (None, "x"), ("b", "x")])
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    parts[sheet] = parts[sheet].replace(b'<c t="inlineStr"><is><t xml:space="preserve">b<', b'<c t="e"><is><t>b<')
+    with zipfile.ZipFile(path, "w") as book:
+        for name, part in parts.items():
+            book.writestr(name, part)
+    found = whose_rows(open_source(path), policy_of(("who",)).universe)
+    assert (found.people, found.without_key, found.unusable) == (2, 1, 1)
 
 
 def test_equal_numbers_of_json_are_read_by_their_own_type(tmp_path):

@@ -1,7 +1,7 @@
 """Workbooks (`.xlsx`) as they are stored: a ZIP archive of XML parts, read as streams, cell by cell.
 
 A cell is read by itself and can be anything: what it does not say in a way that we know (an error value, a number that
-is none, a text that is nowhere) is `BROKEN`, and nothing it says can stop the rows behind it or need much memory.
+is none, a text that is nowhere) is `UNREADABLE`, and nothing it says can stop the rows behind it or need much memory.
 """
 
 import math
@@ -13,8 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.parsers import expat
 
-BROKEN = math.nan
-"""A cell in which something stands that has no value: `other` to every attribute, but not empty."""
+from dxprivacy.engines.entries import UNREADABLE
 
 Row = dict[int, object]
 _CHUNK = 1 << 16
@@ -94,10 +93,10 @@ class Workbook:
             self._each(part, opened)
         return found
 
-    def _texts(self) -> list[str | float]:
+    def _texts(self) -> list[object]:
         """The texts that cells name by their number."""
         part = self._parts["sharedStrings"]
-        texts: list[str | float] = []
+        texts: list[object] = []
         if part not in self._archive.namelist():
             return texts
         text, state = _Text(), {"aside": 0}
@@ -205,14 +204,14 @@ class _Text:
             self._pieces.append(piece[: self._room + 1])
             self._room -= len(piece)
 
-    def taken(self) -> str | float:
-        return "".join(self._pieces) if self._room >= 0 else BROKEN
+    def taken(self) -> object:
+        return "".join(self._pieces) if self._room >= 0 else UNREADABLE
 
 
 class _Cells:
     """The rows of a sheet, from what its XML says."""
 
-    def __init__(self, texts: list[str | float], dates: set[int], *, epoch_1904: bool) -> None:
+    def __init__(self, texts: list[object], dates: set[int], *, epoch_1904: bool) -> None:
         self._texts, self._dates, self._epoch_1904 = texts, dates, epoch_1904
         self._rows: list[Row] = []
         self._row: Row | None = None
@@ -250,22 +249,22 @@ class _Cells:
             self._rows.append(self._row)
             self._row = None
 
-    def _entry(self, text: str | float) -> object:
-        if isinstance(text, float):
+    def _entry(self, text: object) -> object:
+        if not isinstance(text, str):
             return text
         if text == "":
-            return "" if self._is_empty() else BROKEN
+            return "" if self._is_empty() else UNREADABLE
         match self._kind:
             case "n":
                 return self._number(text)
             case "s":
                 known = text.isascii() and text.isdecimal() and len(text) < 10 and int(text) < len(self._texts)
-                return self._texts[int(text)] if known else BROKEN
+                return self._texts[int(text)] if known else UNREADABLE
             case "str" | "inlineStr" | "d":
                 return text
             case "b":
-                return {"1": "true", "0": "false", "true": "true", "false": "false"}.get(text, BROKEN)
-        return BROKEN  # an error value, or a type that came later
+                return {"1": "true", "0": "false", "true": "true", "false": "false"}.get(text, UNREADABLE)
+        return UNREADABLE  # an error value, or a type that came later
 
     def _is_empty(self) -> bool:
         """Whether a cell without text holds nothing, or stores the empty text; a formula without a value is neither."""
@@ -275,10 +274,10 @@ class _Cells:
 
     def _number(self, text: str) -> object:
         text = text.strip(" \t\r\n")
-        number = float(text) if _NUMBER.fullmatch(text) else BROKEN
+        number = float(text) if _NUMBER.fullmatch(text) else math.nan
         style = int(self._style) if self._style.isascii() and self._style.isdecimal() and len(self._style) < 9 else 0
         if not math.isfinite(number):
-            return BROKEN
+            return UNREADABLE
         return number if style not in self._dates else _day(number, epoch_1904=self._epoch_1904)
 
 
@@ -301,13 +300,13 @@ def _day(number: float, *, epoch_1904: bool) -> object:
     """A number of days as the day, or the point in time; as a number where the calendar ends.
 
     >>> _day(46023.0, epoch_1904=False), _day(1.5, epoch_1904=False), _day(60.0, epoch_1904=False)
-    (datetime.date(2026, 1, 1), datetime.datetime(1900, 1, 1, 12, 0), nan)
+    (datetime.date(2026, 1, 1), datetime.datetime(1900, 1, 1, 12, 0), UNREADABLE)
     """
     days = number + 1462 if epoch_1904 else number
     if not 0 <= days < _LAST_DAY:
         return number
     if 60 <= days < 61:
-        return BROKEN  # 29 February 1900, which the format has and the calendar has not
+        return UNREADABLE  # 29 February 1900, which the format has and the calendar has not
     first = date(1899, 12, 31) if days < 60 else date(1899, 12, 30)
     day = first + timedelta(days=math.floor(days))
     seconds = round((days - math.floor(days)) * 86_400)

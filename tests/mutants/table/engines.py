@@ -255,7 +255,7 @@ ENGINES = (
     ),
     Mutant(
         "engines/workbook.py",
-        'return "" if self._is_empty() else BROKEN',
+        'return "" if self._is_empty() else UNREADABLE',
         'return ""',
         "tests/engines/test_sheets.py",
         "test_a_row_with_one_unreadable_cell_is_a_record",
