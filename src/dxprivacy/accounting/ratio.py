@@ -163,8 +163,8 @@ def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:
 
 def _block(loss: PseudoMetric) -> int:
     """Smaller blocks where a record counts in many rows, so that memory stays bounded."""
-    dense = sum(t.width for t in loss.terms)
-    return max(1 << 10, min(BLOCK, (1 << 24) // max(dense, 1)))
+    pairs = (1 << 24) // max(sum(t.width for t in loss.terms), 1)
+    return min(BLOCK, pairs) if pairs >= 1 << 10 else max(16, pairs // 4)
 
 
 def ratios(loss: PseudoMetric, metric: Metric, i: Ints, j: Ints) -> Floats:

@@ -38,6 +38,7 @@ from dxprivacy.optimise.symmetry import reduced
 from dxprivacy.optimise.watch import Watch
 
 MAX_ENTRIES = 10_000_000  # stored loads
+MAX_AT_ONCE = 4_000_000  # rows x pairs whose differences are held at once
 MAX_PAIRS = 2_500_000
 MAX_LINES = 30_000_000  # stored columns of the dense pairs
 MAX_PASS = 500_000_000  # loads looked at in one pass over dense pairs
@@ -217,7 +218,7 @@ class _Building:
         parts: list[tuple[Ints, Ints, Ints]] = [(nothing, nothing, nothing)]
         limits: list[Floats] = [np.zeros(0)]
         entries = seen = 0
-        for i, j in plan.pairs(1 << 13):
+        for i, j in plan.pairs(max(1, min(1 << 13, MAX_AT_ONCE // self.workload.rows))):
             limit = limits_of(self.metric, self.share, self.spent, i, j)
             asks = np.isfinite(limit)
             i, j, limit = i[asks], j[asks], limit[asks]

@@ -54,7 +54,9 @@ class AlongAxis(Block):
         return self.moving(axis)
 
     def differences(self, i: Ints, j: Ints) -> Differences:
-        amounts = np.abs(self.columns(i) - self.columns(j))
+        amounts = self.columns(i)
+        amounts -= self.columns(j)
+        np.abs(amounts, out=amounts)
         row, pair = np.nonzero(amounts)
         return pair, row, amounts[row, pair]
 

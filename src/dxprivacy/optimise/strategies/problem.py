@@ -134,11 +134,7 @@ class Problem:
             return np.inf
         if load == 0 or not len(rows):
             return 0.0 if not len(self.root) else np.inf
-        X = rows / load
-        X = X - X.mean(axis=1, keepdims=True)
-        if len(X) > self.cells:
-            X = np.asarray(np.linalg.qr(X, mode="r"))
-        _, sizes, vectors = np.linalg.svd(X)
+        _, sizes, vectors = np.linalg.svd(_triangle(rows) / load)
         seen = sizes > sizes[0] * _RANK
         parts = ((self.root @ vectors.T) ** 2).sum(axis=0)
         seen = np.concatenate([seen, np.zeros(len(parts) - len(seen), dtype=bool)])
@@ -153,6 +149,18 @@ class Problem:
         rows = rows[spread > _FLAT * spread.max(initial=0.0)]
         rows = np.asarray(rows / load, dtype=np.float64)
         return Found(name, rows, self.total(rows))
+
+
+def _triangle(rows: Floats) -> Floats:
+    """Centered rows, or where there are more than columns a triangle R with the same R'R, from a few at a time."""
+    step = max(rows.shape[1], _BLOCK // rows.shape[1])
+    out = rows[:0]
+    for at in range(0, len(rows), step):
+        some = rows[at : at + step]
+        out = np.vstack([out, some - some.mean(axis=1, keepdims=True)])
+        if len(out) > rows.shape[1]:
+            out = np.asarray(np.linalg.qr(out, mode="r"))
+    return out
 
 
 @dataclass(frozen=True, eq=False)

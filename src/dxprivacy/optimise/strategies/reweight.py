@@ -5,6 +5,8 @@ is a sum of parts / w^2, convex under the pairs' limits, and `optimise` solves i
 function in one of its two arguments.
 """
 
+from hashlib import blake2b
+
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
@@ -15,6 +17,7 @@ from dxprivacy.optimise.watch import Watch
 
 MOST_ROWS = 600
 _MOST_LOADS = 4_000_000
+_AT_ONCE = 1_000_000  # entries
 
 
 def fits(problem: Problem, rows: Floats) -> bool:
@@ -28,18 +31,32 @@ def distinct_rows(rows: Floats) -> tuple[Floats, Floats]:
     >>> distinct_rows(np.array([[1.0, 1.0], [0.0, 2.0], [5.0, 4.0]]))
     (array([[ 0.5, -0.5]]), array([5.]))
     """
+    kind: dict[bytes, int] = {}
+    kept: list[Floats] = [np.zeros((0, rows.shape[1]))]
+    parts: list[float] = []
+    step = max(16, _AT_ONCE // rows.shape[1])
+    for at in range(0, len(rows), step):
+        some, ranges = _in_unit_range(rows[at : at + step])
+        new = []
+        for k, (row, size) in enumerate(zip(np.round(some, 9) + 0.0, ranges.tolist(), strict=True)):
+            digest = blake2b(row.tobytes(), digest_size=16).digest()
+            place = kind.setdefault(digest, len(kind))
+            if place == len(parts):
+                new.append(k)
+                parts.append(0.0)
+            parts[place] += size**2
+        kept.append(some[new] + 0.0)
+    return np.concatenate(kept), np.array(parts)
+
+
+def _in_unit_range(rows: Floats) -> tuple[Floats, Floats]:
+    """Rows that tell some cells apart with a range of 1, the first of their largest entries positive; their ranges."""
     low, high = rows.min(axis=1), rows.max(axis=1)
     varied = high - low > 1e-12 * np.maximum(np.abs(low), np.abs(high))
     rows, low, high = rows[varied], low[varied], high[varied]
-    if not len(rows):
-        return rows, low
     rows = (rows - ((low + high) / 2)[:, None]) / (high - low)[:, None]
-    first = np.abs(np.round(rows, 9)).argmax(axis=1)
-    rows = rows * np.sign(rows[np.arange(len(rows)), first])[:, None]
-    _, at, kind = np.unique(np.round(rows, 9) + 0.0, axis=0, return_index=True, return_inverse=True)
-    parts = np.bincount(kind.ravel(), (high - low) ** 2).astype(np.float64)
-    order = np.argsort(at)
-    return np.asarray(rows[at[order]] + 0.0, dtype=np.float64), parts[order]
+    first = np.abs(np.round(rows, 9)).argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.int64)
+    return rows * np.sign(rows[np.arange(len(rows)), first])[:, None], high - low
 
 
 def reweighted(
