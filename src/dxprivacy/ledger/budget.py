@@ -6,7 +6,7 @@ did not use on a pair is still there for the next.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -15,13 +15,15 @@ import numpy as np
 
 from dxprivacy.accounting import Cover, cover, largest_pairs, max_ratio, ratios
 from dxprivacy.accounting.costs import RowsCost, SumCost
-from dxprivacy.errors import BudgetExceeded
+from dxprivacy.errors import BudgetExceeded, LedgerError
+from dxprivacy.ledger.history import Entry
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.base import Pairs
 from dxprivacy.metrics.other import along, present
 from dxprivacy.wording import digits
 
 SHARE_GRID = 1 << 60
+_SHARE_ROOM = Fraction(1, 1 << 20)  # for roundings of other machines, as in the verifier
 _WORK = 4_000_000  # pairs times blocks to look at along an attribute, for a screen
 _FEWEST = 20_000
 _SHOWN = 100  # pairs along an attribute of many points
@@ -48,6 +50,28 @@ def certified_share(cost: RowsCost, metric: Metric) -> Fraction:
             hints=["give the pair an ε above 0, or more noise"],
         )
     return round_share(Fraction(bound.upper))
+
+
+def checked_share(entry: Entry, certified: Callable[[RowsCost], Fraction], where: str) -> Fraction:
+    """Return the share of an entry, never less than its cost takes; refuse a stored one that is too small.
+
+    A stored share that is larger is kept: it spends more than the cost, and a search with smaller limits wrote it.
+    """
+    try:
+        share = certified(entry.cost)
+    except BudgetExceeded:
+        found = "without limit"
+    else:
+        if entry.share >= share * (1 - _SHARE_ROOM):
+            return max(entry.share, share)
+        found = f"{float(share):.6g}"
+    raise LedgerError(
+        f"entry {entry.number} (row {entry.row}): the stored share does not follow from the entry (stored "
+        f"{float(entry.share):.6g}, computed from its queries and scales: {found}); nothing was spent",
+        where=where,
+        details=["The entry was not written by this program, or it was changed and the hashes were computed again."],
+        hints=["restore the ledger and its witness from a copy that `dxp ledger` accepts"],
+    )
 
 
 def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, share: Fraction, metric: Metric) -> None:

@@ -4,10 +4,11 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.adoption import Adoption, adopt
-from dxprivacy.ledger.budget import Used, bracket, certified_share, most_used, require_budget
+from dxprivacy.ledger.budget import Used, bracket, certified_share, checked_share, most_used, require_budget
 from dxprivacy.ledger.history import Entry, History, body_of, cost_content
 from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
@@ -76,6 +77,8 @@ class Ledger(Displayed):
         self._left: tuple[int, Leftover] | None = None
         self._worst = SoFar.nothing(metric.universe)
         self._summed = (0, Fraction(0))  # how many entries, and their shares together
+        self._entry_shares: WeakKeyDictionary[RowsCost, Fraction] = WeakKeyDictionary()
+        self._checked: list[Fraction] = []  # the shares of the entries, in their order
         self._shares: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
 
     def in_short(self) -> str:
@@ -138,7 +141,8 @@ class Ledger(Displayed):
         adoption = adopt(self._journal, version, dry_run=dry_run, looser=looser)
         if not dry_run:
             self.metric, self._history = version.metric, History(self._journal.policies, str(self.path))
-            self._left, self._shares, self._summed = None, {}, (0, Fraction(0))
+            self._left, self._shares, self._summed, self._checked = None, {}, (0, Fraction(0)), []
+            self._entry_shares.clear()
             self._worst = SoFar.nothing(version.metric.universe)
         return adoption
 
@@ -191,7 +195,7 @@ class Ledger(Displayed):
         def decide(rows: list[JournalRow]) -> None:
             nonlocal number
             self._require_current()
-            before = self._history.entries(rows)
+            before = self._entries(rows)
             shares = self._shares_of(before)
             require_budget([e.cost for e in before], shares, cost, rounded, self.metric)
             number = len(before) + 1
@@ -201,6 +205,7 @@ class Ledger(Displayed):
         if isinstance(outcome, Replay):
             return self._repeated(outcome, request)
         self._history.remember(body, cost)
+        self._entry_shares[cost] = rounded
         _LOG.event("cost reserved", entry=number, share=rounded, request=request, ledger=self.path)
         return self._history.entry(outcome, number)
 
@@ -224,10 +229,16 @@ class Ledger(Displayed):
         return total
 
     def _share(self, cost: RowsCost) -> Fraction:
-        """The part of the policy that a cost takes, certified once."""
+        """Return the part of the policy that a cost takes, computed once per process and never read from the file."""
         if cost.identity not in self._shares:
             self._shares[cost.identity] = certified_share(cost, self.metric)
         return self._shares[cost.identity]
+
+    def _entry_share(self, cost: RowsCost) -> Fraction:
+        """Return the same for the cost of an entry: equal ones are one object, and carried ones have no digest."""
+        if cost not in self._entry_shares:
+            self._entry_shares[cost] = certified_share(cost, self.metric)
+        return self._entry_shares[cost]
 
     def verify_on_disk(self) -> None:
         """Refuse a ledger that is damaged by now, stored releases included: before anything more is spent from it."""
@@ -242,7 +253,17 @@ class Ledger(Displayed):
         """All reserved costs, oldest first, as the current version sees them."""
         rows = self._journal.reserved()
         self._require_current()
-        return self._history.entries(rows)
+        return self._entries(rows)
+
+    def _entries(self, rows: list[JournalRow]) -> list[Entry]:
+        """Return the entries of the reserve rows, with shares computed from their costs and never only read.
+
+        The chain and the witness show that rows are as they were written, not that they were written by this program.
+        """
+        entries = self._history.entries(rows)
+        for entry in entries[len(self._checked) :]:
+            self._checked.append(checked_share(entry, self._entry_share, str(self.path)))
+        return [e if e.share == s else replace(e, share=s) for e, s in zip(entries, self._checked, strict=True)]
 
     def _require_current(self) -> None:
         """Another process may have adopted a version since this ledger was opened."""

@@ -33,6 +33,13 @@ LEDGER = (
         "test_a_question_about_one_attribute_leaves_the_other_untouched",
     ),
     Mutant(
+        "ledger/budget.py",
+        "if entry.share >= share * (1 - _SHARE_ROOM):",
+        "if True:",
+        "tests/ledger/test_forged_ledger.py",
+        "test_a_stored_share_that_does_not_follow_from_its_entry_is_refused",
+    ),
+    Mutant(
         "ledger/adoption.py",
         "    if bound.upper <= 1:",
         "    if bound.lower <= 1:",
