@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.accounting import largest_loss
+from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import DxError, UsageError
 from dxprivacy.ledger.budget import certified_share, checked_share
 from dxprivacy.ledger.history import Entry, History, title_of
 from dxprivacy.ledger.journal import Journal
+from dxprivacy.ledger.so_far import worst_of
 from dxprivacy.questions.stored import from_dict
 from dxprivacy.wording import digits, percent, plural, quoted, tag, wrap
 
@@ -71,7 +72,7 @@ def receipt(ledger: str | Path, entry: int) -> Receipt:
         request=row.request,
         released=_released(json.loads(row.content)),
         share=float(_share(history, original)),
-        worst_case_epsilon=largest_loss(original.cost)[0],
+        worst_case_epsilon=worst_of(SumCost(original.cost.universe, [original.cost])),
         row=row.seq,
         row_hash=row.hash,
         answer_hash=answered.hash if answered else None,
