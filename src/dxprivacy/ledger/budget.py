@@ -87,7 +87,7 @@ def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, s
     hints = []
     fits = _fitting_factor(before, new, metric)
     if fits > 0 and max_ratio(_together(before, new, fits), metric).upper > 1:  # only a bound, or charged as a whole
-        fits = float(max(1 - shares, 0) / share)
+        fits = float(max(1 - shares, Fraction(0)) / share)
     if fits > 0.0005:
         smaller = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10
         hints.append((f"dxp plan … --share {smaller:g}%", f"fits; every error grows {digits(1 / fits)} times"))
