@@ -136,12 +136,13 @@ def _fits(entries: Sequence[Entry], metric: Metric) -> tuple[Fraction, tuple[int
         return Fraction(bound.upper), bound.witness
     i, j = bound.witness or (0, 1)
     a, b = metric.universe.tell(i, j)
-    spent, allowed = (float(x.exact(i, j)) * metric.universe.rows_each for x in (total, metric))
+    charged, allowed = (float(x.exact(i, j)) * metric.universe.rows_each for x in (total, metric))
+    word = "spent" if charged <= float(total.per_person(i, j)) * (1 + 1e-6) else "charged"
     which = numbered([entry.number for entry in entries if entry.cost.exact(i, j) > 0])
     bounded = "" if bound.exact else " Their sum could only be bounded from above."
     raise BudgetExceeded(
         "nothing was changed",
         where="the new policy allows less than was spent",
-        details=[f"{a} – {b}: spent {digits(spent)} ({which}), the new policy allows {digits(allowed)}.{bounded}"],
+        details=[f"{a} – {b}: {word} {digits(charged)} ({which}), the new policy allows {digits(allowed)}.{bounded}"],
         hints=[("a larger ε for this pair", "what was released cannot be taken back")],
     )

@@ -140,6 +140,34 @@ LEDGER = (
     ),
     # people with several rows
     Mutant(
+        "ledger/adoption.py",
+        "float(x.exact(i, j)) * metric.universe.rows_each",
+        "float(x.exact(i, j))",
+        "tests/people/test_spent_and_left.py",
+        "test_an_adoption_that_does_not_fit_speaks_of_whole_people",
+    ),
+    Mutant(
+        "ledger/leftover.py",
+        ".decided(len(self._present.axes or ()))",
+        "",
+        "tests/maps/test_map_costs.py",
+        "test_what_is_left_beside_several_maps_can_be_spent",
+    ),
+    Mutant(
+        "accounting/with_wholes.py",
+        "min(charged, most if most == math.inf else Fraction(most))",
+        "charged",
+        "tests/people/test_spent_and_left.py",
+        "test_a_count_of_people_is_not_spent_more_than_once_on_a_public_attribute",
+    ),
+    Mutant(
+        "ledger/budget.py",
+        "and direct <= detour:",
+        "and True:",
+        "tests/people/test_spent_and_left.py",
+        "test_an_attribute_shows_its_own_pair_and_what_detours_over_absence_leave",
+    ),
+    Mutant(
         "ledger/upgrade.py",
         '    if old != new:\n        raise PolicyError("attributes cannot change under [people]',
         '    if False:\n        raise PolicyError("attributes cannot change under [people]',
