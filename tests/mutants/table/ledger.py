@@ -154,13 +154,6 @@ LEDGER = (
         "test_what_is_left_beside_several_maps_can_be_spent",
     ),
     Mutant(
-        "accounting/with_wholes.py",
-        "min(charged, most if most == math.inf else Fraction(most))",
-        "charged",
-        "tests/people/test_spent_and_left.py",
-        "test_a_count_of_people_is_not_spent_more_than_once_on_a_public_attribute",
-    ),
-    Mutant(
         "ledger/budget.py",
         "and direct <= detour:",
         "and True:",
