@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Ledger
+from dxprivacy.ledger.budget import certified_share
 from dxprivacy.ledger.history import body_of, cost_content
 from dxprivacy.ledger.journal import Journal
+from dxprivacy.ledger.receipt import receipt
 from ledger.journal_worker import BINDING, BODY, COST, accept, fill
 
 
@@ -96,3 +99,65 @@ def test_every_line_of_the_witness_is_on_the_disk_before_anything_else_happens(t
 
 def _name(file):
     return str(Path(f"/proc/self/fd/{file}").readlink())
+
+
+def with_stored_shares(path, d, plan, share, count=3):
+    """A ledger whose reserve rows state this share, with chain and witness in order."""
+    content = cost_content(plan.cost, plan.questions)
+    with Ledger.open(path, d, dataset="p") as ledger:
+        for k in range(count):
+            text = json.dumps({**content, "share": share}, sort_keys=True)
+            ledger._journal.reserve(f"r{k}", body_of(plan.cost, content), text, lambda rows: None)
+
+
+@pytest.mark.parametrize("share", ["1/1000", "0", "299999/1000000"])
+def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path, share):
+    d = dx.metrics.constant(3, "0.3")
+    plan = plain_plan([[1, 0, 0]], d, share="30%")
+    with_stored_shares(tmp_path / "l.db", d, plan, share)
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        for call in (ledger.entries, ledger.verify, lambda: reserve(ledger, plan)):
+            with pytest.raises(
+                LedgerError, match=r"entry 1 \(row 3\): the stored share does not follow from the entry"
+            ):
+                call()
+        assert len(ledger._journal.reserved()) == 3
+    with pytest.raises(LedgerError, match="does not follow"):
+        receipt(tmp_path / "l.db", 1)
+
+
+def test_a_share_carried_to_a_new_version_that_does_not_follow_is_refused(tmp_path):
+    old, new = dx.metrics.constant(3, "0.3"), dx.metrics.constant(3, "0.6")
+    plan = plain_plan([[1, 0, 0]], old, share="30%")
+    with Ledger.open(tmp_path / "l.db", old, dataset="p") as ledger, pytest.MonkeyPatch.context() as patch:
+        ledger.reserve(plan.cost, plan.questions, request="r")
+        patch.setattr("dxprivacy.ledger.adoption.round_share", lambda share: share / 1000)
+        ledger.adopt(new, looser=True)
+    with Ledger.open(tmp_path / "l.db", new, dataset="p") as ledger, pytest.raises(LedgerError, match="not follow"):
+        ledger.verify()
+
+
+def test_an_entry_without_noise_that_no_policy_allows_is_refused_as_damage(tmp_path):
+    d = dx.metrics.constant(3, "0.3")
+    plan = plain_plan([[1, 0, 0]], d, share="30%")
+    exact = replace(plan, scales=(0.0,))
+    with_stored_shares(tmp_path / "l.db", d, exact, "3/10", count=1)
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger, pytest.raises(LedgerError, match="not follow"):
+        ledger.verify()
+
+
+def test_shares_are_computed_once_for_equal_costs(tmp_path, monkeypatch):
+    d = dx.metrics.constant(3, "0.3")
+    plan = plain_plan([[1, 0, 0]], d, share="1%")
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        for k in range(20):
+            ledger.reserve(plan.cost, plan.questions, request=f"r{k}")
+    calls = []
+    monkeypatch.setattr(
+        "dxprivacy.ledger.ledger.certified_share",
+        lambda cost, metric: calls.append(1) or certified_share(cost, metric),
+    )
+    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+        ledger.verify()
+        ledger.verify()
+    assert len(calls) == 1

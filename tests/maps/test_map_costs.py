@@ -35,6 +35,7 @@ from dxprivacy.questions.asking import gather
 from dxprivacy.verify import reading, verify_data
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.universe import Universe as Read
+from ledger.spendable import require_spendable
 
 REFUSED = (QuestionError, SeparatesIdentical, TooLarge)
 
@@ -317,8 +318,8 @@ def shortest_ways(metric, spent):
 
 
 @pytest.mark.parametrize("absent", [None, F(2), F(29, 10), F(12)])
-def test_what_is_left_beside_several_maps_is_what_their_costs_leave(absent):
-    """Where records may be absent, each map has its own end: none is charged for what another one takes."""
+def test_what_is_left_beside_several_maps_can_be_spent(absent):
+    """Where records may be absent, decisions charge an attribute and presence alike: left is less than costs leave."""
     metric = places_alone([[0.0, 0.0], [0.4, 0.0], [3.0, 0.0], [9.0, 0.0], [9.0, 5.0]])
     metric = metric if absent is None else metrics.with_absent(metric, absent, max_records=100)
     shares = (
@@ -331,7 +332,11 @@ def test_what_is_left_beside_several_maps_is_what_their_costs_leave(absent):
     wanted, found = shortest_ways(metric, spent), Leftover(spent, metric)
     for i in range(metric.universe.size):
         for j in range(i):
-            assert found.between(i, j).left == pytest.approx(max(wanted[i][j], 0.0), rel=1e-9, abs=1e-12)
+            left = max(wanted[i][j], 0.0)
+            assert found.between(i, j).left <= left * (1 + 1e-9) + 1e-12
+            if absent is None:
+                assert found.between(i, j).left == pytest.approx(left, rel=1e-9, abs=1e-12)
+        assert require_spendable(spent, metric, lambda a, b: found.between(a, b).left, i)
 
 
 def test_a_certificate_names_what_is_accounted_as_a_whole_and_nothing_else():

@@ -173,7 +173,8 @@ def test_files_and_ledger_are_verified_and_forged_ones_are_not(data, tmp_path):
         session.release(inside).save(tmp_path / "inside.json")
         told = session.ledger.tell_apart({"ward": "A"}, {"ward": "B"})
         assert told.allowed == 1
-        assert told.left == pytest.approx(1 - told.spent, abs=1e-6)
+        assert told.left == pytest.approx(1 - told.charged, abs=1e-6)
+        assert told.spent <= min(told.charged, session.ledger.worst_case())
         assert told.left < 0.2
         assert session.ledger.worst_case() >= mixed.worst_epsilon + alone.worst_epsilon
     mixed.save(tmp_path / "plan.json")

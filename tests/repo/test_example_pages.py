@@ -34,7 +34,7 @@ def test_every_command_of_an_example_runs(name, tmp_path):
     shutil.copytree(ROOT / "examples" / name, folder)
     said = {tuple(words[:2]): run(words, folder) for words in commands(name)}
     assert "one person replaced, with all their rows" in said["dxp", "check"]
-    assert "people (public); how many rows is private" in said["dxp", "release"]
+    assert "people (public, one of them for all rows without a key); how many rows is private" in said["dxp", "release"]
     assert list(folder.glob("release-*.csv"))
 
 

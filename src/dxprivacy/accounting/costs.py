@@ -125,6 +125,10 @@ class RowsCost(ABC):
     def exact(self, i: int, j: int) -> Exact:
         """The loss of one pair as a fraction."""
 
+    def per_person(self, i: int, j: int) -> Exact:
+        """Bound the privacy loss between two people all of whose rows differ like i and j, as a fraction."""
+        return self.exact(i, j) * self.universe.rows_each
+
     def exacts(self, i: Ints, j: Ints) -> list[Exact]:
         """Those of several."""
         return [self.exact(a, b) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
@@ -383,6 +387,10 @@ class SumCost:
     def exact(self, i: int, j: int) -> Exact:
         """The sum."""
         return sum((n * c.exact(i, j) for c, n in self._distinct), Fraction(0))
+
+    def per_person(self, i: int, j: int) -> Exact:
+        """The sum of the losses between two people all of whose rows differ like i and j."""
+        return sum((n * c.per_person(i, j) for c, n in self._distinct), Fraction(0))
 
     def exacts(self, i: Ints, j: Ints) -> list[Exact]:
         """The sums for several pairs."""

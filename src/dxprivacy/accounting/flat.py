@@ -42,3 +42,17 @@ class Flat:
     def most(self) -> Exact:
         """The part of any distance, at most."""
         return self.everywhere + max(self.along.values(), default=Fraction(0))
+
+    def decided(self, axes: int) -> "Flat":
+        """The parts that `max_ratio` charges along each of so many attributes, and on presence.
+
+        It looks at one attribute and at presence together, so each is charged the larger part of the two.
+
+        >>> Flat(along={0: Fraction(1, 2), PRESENCE: Fraction(1, 4)}).decided(2).along
+        {0: Fraction(1, 2), 1: Fraction(1, 4), -1: Fraction(1, 2)}
+        """
+        if not self.along:
+            return self
+        presence = self.along.get(PRESENCE, Fraction(0))
+        along = {axis: max(presence, self.along.get(axis, Fraction(0))) for axis in range(axes)}
+        return Flat(self.everywhere, {**along, PRESENCE: max(along.values())})

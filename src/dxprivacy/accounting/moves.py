@@ -100,9 +100,14 @@ class Cover:
         return sum(m.size for m in self.moves) + more
 
     @property
+    def bounded(self) -> bool:
+        """Whether some queries are only bounded, each by itself."""
+        return bool(self.loose or self.apart or self.absences or self.steep)
+
+    @property
     def tight(self) -> bool:
         """Whether the pairs tell everything, and nothing is only bounded."""
-        return not (self.loose or self.apart or self.absences or self.walks or self.steep)
+        return not (self.bounded or self.walks)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """All pairs but the loose ones."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from dxprivacy.accounting.costs import FINER, RowsCost, SumCost
 from dxprivacy.accounting.covering import cover
-from dxprivacy.accounting.flat import PRESENCE, Flat
+from dxprivacy.accounting.flat import Flat
 from dxprivacy.accounting.moves import Cover, Loose, Move
 from dxprivacy.accounting.only import only_along
 from dxprivacy.accounting.worst_case import WorstCase
@@ -142,12 +142,8 @@ def _parts(flat: Flat, metric: Metric) -> list[tuple[Exact, Metric]]:
     axes = range(len(present(metric).axes or ()))
     apart = [axis for axis in axes if flat.along.get(axis)]
     groups = [[axis] for axis in apart] + [[axis for axis in axes if axis not in apart]]
-    presence = flat.along_axis(PRESENCE)
-    return [
-        (max([presence, *(flat.along_axis(axis) for axis in some)]), only_along(metric, some))
-        for some in groups
-        if some or not apart
-    ]
+    decided = flat.decided(len(axes))
+    return [(max(decided.along_axis(axis) for axis in some), only_along(metric, some)) for some in groups if some]
 
 
 def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:

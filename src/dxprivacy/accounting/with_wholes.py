@@ -101,6 +101,15 @@ class WholesCost(RowsCost):
         total = own + (flat.everywhere * self.metric.exact(i, j) if flat.everywhere else 0)
         return total + self._along(i, j) if flat.along else total
 
+    def per_person(self, i: int, j: int) -> Exact:
+        """A whole is charged a part of every distance, but it never loses more than its own reading."""
+        own = Fraction(0) if self._rows is None else self._rows.exact(i, j)
+        if i == j or own == math.inf:
+            return own
+        each, most = self.universe.rows_each, self.of_wholes
+        charged = (self.exact(i, j) - own) * each
+        return own * each + min(charged, most if most == math.inf else Fraction(most))
+
     def _along(self, i: int, j: int) -> Exact:
         along, absent = self.flat.along, self.universe.absent
         once = (

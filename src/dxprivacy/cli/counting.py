@@ -60,7 +60,9 @@ def reckoned_rows(universe: "Universe", rows: int | None, people: int | None) ->
 
 def number_words(release: "Released") -> str:
     """How many there are, where that is public."""
+    from dxprivacy.release.promise import without_key
+
     people = release.facts.get("people")
     if people is not None:
-        return f"{people:,} people (public); how many rows is private"
+        return f"{people:,} people (public{without_key(release.facts)}); how many rows is private"
     return "n is private" if release.records is None else f"n = {release.records:,} (public)"

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dxprivacy.accounting import largest_loss, max_ratio
+from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError
 from dxprivacy.ledger.budget import round_share
 from dxprivacy.ledger.history import Entry, History
 from dxprivacy.ledger.journal import Journal, Row
 from dxprivacy.ledger.looser import loosened
+from dxprivacy.ledger.so_far import worst_of
 from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_people, require_unit
 from dxprivacy.ledger.versions import Recorded, Version, stored_metric
 from dxprivacy.log import Log
@@ -98,8 +99,7 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
     costs = {id(entry.cost): entry.cost for entry in carried}
     shares = {key: round_share(Fraction(max_ratio(cost, metric).upper)) for key, cost in costs.items()}
     entries = [replace(entry, share=shares[id(entry.cost)]) for entry in carried]
-    old = SumCost(before.universe, [entry.cost for entry in history.entries(reserved)])
-    worst = largest_loss(old)[0] if old.costs else 0.0
+    worst = worst_of(SumCost(before.universe, [entry.cost for entry in history.entries(reserved)]))
     after, more = _worst_case(entries, metric), loosened(_metric_of(before), metric, upgrade)
     return Adoption(before, version, upgrade, tuple(entries), used, pair, worst, after, more)
 
@@ -123,7 +123,7 @@ def _looser(adoption: Adoption, where: str) -> LooserPolicy:
 
 
 def _worst_case(entries: Sequence[Entry], metric: Metric) -> float:
-    return largest_loss(SumCost(metric.universe, [e.cost for e in entries]))[0] if entries else 0.0
+    return worst_of(SumCost(metric.universe, [entry.cost for entry in entries]))
 
 
 def _fits(entries: Sequence[Entry], metric: Metric) -> tuple[Fraction, tuple[int, int] | None]:
@@ -136,12 +136,13 @@ def _fits(entries: Sequence[Entry], metric: Metric) -> tuple[Fraction, tuple[int
         return Fraction(bound.upper), bound.witness
     i, j = bound.witness or (0, 1)
     a, b = metric.universe.tell(i, j)
-    spent, allowed = float(total.exact(i, j)), float(metric.exact(i, j))
+    charged, allowed = (float(x.exact(i, j)) * metric.universe.rows_each for x in (total, metric))
+    word = "spent" if charged <= float(total.per_person(i, j)) * (1 + 1e-6) else "charged"
     which = numbered([entry.number for entry in entries if entry.cost.exact(i, j) > 0])
     bounded = "" if bound.exact else " Their sum could only be bounded from above."
     raise BudgetExceeded(
         "nothing was changed",
         where="the new policy allows less than was spent",
-        details=[f"{a} – {b}: spent {digits(spent)} ({which}), the new policy allows {digits(allowed)}.{bounded}"],
+        details=[f"{a} – {b}: {word} {digits(charged)} ({which}), the new policy allows {digits(allowed)}.{bounded}"],
         hints=[("a larger ε for this pair", "what was released cannot be taken back")],
     )

@@ -6,22 +6,25 @@ did not use on a pair is still there for the next.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 
 import numpy as np
 
-from dxprivacy.accounting import Cover, cover, largest_pairs, max_ratio, ratios
+from dxprivacy.accounting import Bound, Cover, cover, largest_pairs, max_ratio, ratios
 from dxprivacy.accounting.costs import RowsCost, SumCost
-from dxprivacy.errors import BudgetExceeded
-from dxprivacy.metrics import Metric
+from dxprivacy.errors import BudgetExceeded, LedgerError
+from dxprivacy.ledger.history import Entry
+from dxprivacy.ledger.leftover import Leftover
+from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.base import Pairs
 from dxprivacy.metrics.other import along, present
-from dxprivacy.wording import digits
+from dxprivacy.wording import digits, percent
 
 SHARE_GRID = 1 << 60
+_SHARE_ROOM = Fraction(1, 1 << 20)  # for roundings of other machines, as in the verifier
 _WORK = 4_000_000  # pairs times blocks to look at along an attribute, for a screen
 _FEWEST = 20_000
 _SHOWN = 100  # pairs along an attribute of many points
@@ -50,6 +53,28 @@ def certified_share(cost: RowsCost, metric: Metric) -> Fraction:
     return round_share(Fraction(bound.upper))
 
 
+def checked_share(entry: Entry, certified: Callable[[RowsCost], Fraction], where: str) -> Fraction:
+    """Return the share of an entry, never less than its cost takes; refuse a stored one that is too small.
+
+    A stored share that is larger is kept: it spends more than the cost, and a search with smaller limits wrote it.
+    """
+    try:
+        share = certified(entry.cost)
+    except BudgetExceeded:
+        found = "without limit"
+    else:
+        if entry.share >= share * (1 - _SHARE_ROOM):
+            return max(entry.share, share)
+        found = f"{float(share):.6g}"
+    raise LedgerError(
+        f"entry {entry.number} (row {entry.row}): the stored share does not follow from the entry (stored "
+        f"{float(entry.share):.6g}, computed from its queries and scales: {found}); nothing was spent",
+        where=where,
+        details=["The entry was not written by this program, or it was changed and the hashes were computed again."],
+        hints=["restore the ledger and its witness from a copy that `dxp ledger` accepts"],
+    )
+
+
 def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, share: Fraction, metric: Metric) -> None:
     """Raise BudgetExceeded unless everything together stays within the policy on every pair."""
     if shares + share <= 1:
@@ -59,27 +84,41 @@ def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, s
     if bound.upper <= 1:
         return
     before = SumCost(metric.universe, spent)
-    i, j = bound.witness or (0, 1)
-    a, b = metric.universe.tell(i, j)
-    each = metric.universe.rows_each
-    allowed, used, needs = (each * float(x.exact(i, j)) for x in (metric, before, new))
-    left = max(allowed - used, 0.0) if allowed - used > 1e-9 * allowed else 0.0
-    others = _short_pairs(total, metric) - 1
-    more = f" {others:,} other pairs are short." if others > 0 else ""
     hints = []
     fits = _fitting_factor(before, new, metric)
+    if fits > 0 and max_ratio(_together(before, new, fits), metric).upper > 1:  # only a bound, or charged as a whole
+        fits = float(max(1 - shares, Fraction(0)) / share)
     if fits > 0.0005:
-        percent = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10
-        hints.append((f"dxp plan … --share {percent:g}%", f"fits; every error grows {digits(1 / fits)} times"))
+        smaller = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10
+        hints.append((f"dxp plan … --share {smaller:g}%", f"fits; every error grows {digits(1 / fits)} times"))
         hints.append(("dxp plan … --ledger LEDGER", "plans again inside what is left, pair by pair"))
     if "per question" in bound.rule:
         hints.append(("ask for fewer attributes at once", "the budget could only be bounded, not computed, for these"))
     raise BudgetExceeded(
         "nothing spent, no data read",
         where="budget exceeded",
-        details=[f"{a} – {b} has {digits(left)} left of {digits(allowed)}; this plan needs {digits(needs)}.{more}"],
+        details=[_shortage(before, new, bound, metric)],
         hints=hints or [("a new dataset", "this ledger has nothing left for these questions")],
     )
+
+
+def _shortage(before: SumCost, new: RowsCost, bound: Bound, metric: Metric) -> str:
+    """Which pair is short and of how much, for whole people; or the bound, if no single pair shows it."""
+    pair = bound.witness or (0, 1)
+    left, each = Leftover(before, metric), metric.universe.rows_each
+    allowed, needs = (each * float(x.exact(*pair)) for x in (metric, new))
+    rest = min(each * left.spendable(*pair)[0], max(allowed - each * float(before.exact(*pair)), 0.0))
+    if needs <= rest * (1 - 1e-9):
+        return (
+            "The costs can only be bounded from above, each query by itself: "
+            f"{percent(float(left.bound.upper))} of every pair counts as used, "
+            f"{percent(float(bound.upper))} with this plan."
+        )
+    rest = rest if rest > 1e-9 * allowed else 0.0
+    a, b = metric.universe.tell(*pair)
+    others = _short_pairs(SumCost(metric.universe, [*before.costs, new]), metric) - 1
+    more = f" {others:,} other pairs are short." if others > 0 else ""
+    return f"{a} – {b} has {digits(rest)} left of {digits(allowed)}; this plan needs {digits(needs)}.{more}"
 
 
 def _short_pairs(total: SumCost, metric: Metric) -> int:
@@ -101,12 +140,16 @@ def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
     return max(factor * (1 - 1e-9), 0.0)
 
 
+def _together(before: SumCost, new: RowsCost, factor: float) -> SumCost:
+    """All costs, the new one so many times as large."""
+    return SumCost(before.universe, [*before.costs, new.with_scales(new.scales / factor)])
+
+
 def _fitting_by_walks(before: SumCost, new: RowsCost, metric: Metric) -> float:
     """The same where pairs are searched for: the pair that is short of most says how much less would do for it."""
     factor = 1.0
     for _ in range(_SHOWN):
-        total = SumCost(metric.universe, [*before.costs, new.with_scales(new.scales / factor)])
-        pair = max_ratio(total, metric).witness
+        pair = max_ratio(_together(before, new, factor), metric).witness
         if pair is None:
             break
         left, wanted = float(metric.exact(*pair) - before.exact(*pair)), float(new.exact(*pair))
@@ -132,12 +175,16 @@ def bracket(spent: SumCost, metric: Metric, pairs: Sequence[tuple[int, int]]) ->
 
 @dataclass(frozen=True)
 class Used:
-    """A pair and how much of its budget is used."""
+    """A pair, how much of its ε the ledger has charged, and which part of it can still be spent.
+
+    Under `[people]` a pair stands for two people all of whose rows differ like it: both ε are those of whole people.
+    """
 
     pair: tuple[int, int]
-    share: float
-    spent: float
+    share: float  # charged / allowed
+    charged: float
     allowed: float
+    left: float  # the part of `allowed` that can be spent, detours over other records included
 
 
 def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
@@ -162,18 +209,26 @@ def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> 
         top = np.argsort(-r, kind="stable")[:count]
         found += [(float(r[k]), int(i[k]), int(j[k])) for k in top if r[k] > 0]
         found = sorted(found, key=lambda one: (-one[0], *one[1:]))[:count]  # of equally used ones the first
-    return [Used((i, j), share, float(spent.exact(i, j)), float(metric.exact(i, j))) for share, i, j in found]
+    return [_used(spent, metric, (i, j), share) for share, i, j in found]
+
+
+def _used(spent: SumCost, metric: Metric, pair: tuple[int, int], share: float) -> Used:
+    each = metric.universe.rows_each
+    charged, allowed = (float(x.exact(*pair)) * each for x in (spent, metric))
+    return Used(pair, share, charged, allowed, max(1.0 - share, 0.0))
 
 
 def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
     """Per attribute, the two most used pairs that differ only there; for other metrics one line for all."""
-    names = metric.universe.names
-    if present(metric).axes is None:
-        return {"all": most_used(spent, metric, 2) or _flatly_used(spent, metric)}
-    out: dict[str, list[Used]] = {name: [] for name in names}
     if not spent.costs:
-        return out
+        return {name: [] for name in metric.universe.names} if present(metric).axes is not None else {"all": []}
     plan = _for_screens(spent, metric)
+    left = Leftover(spent, metric, bounded=plan.bounded)
+    if (axes := present(metric).axes) is None:
+        found = most_used(spent, metric, 2) or _flatly_used(spent, metric, metric.closest)
+        return {"all": _spendable(found, left, 0.0)}
+    names, universe = metric.universe.names, metric.universe
+    out: dict[str, list[Used]] = {name: [] for name in names}
     if plan.plain is not None:
         out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
     for move in plan.moves:
@@ -184,20 +239,53 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
         out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
+    gone = out["presence"][0] if out.get("presence") else None
     for axis, name in enumerate(names):
-        out[name] = out[name] or _flatly_used(spent, metric, axis)
+        if not out[name] and axes[axis].closest is None and universe.absent is not None:
+            out[name] = _top(spent, metric, iter([_public_pairs(metric, axis, gone)]), 2)
+        out[name] = out[name] or _flatly_used(spent, metric, _closest(metric, axis))
+    return {name: _spendable(found, left, gone.share if gone else float(left.flat.most)) for name, found in out.items()}
+
+
+def _spendable(found: list[Used], left: Leftover, presence: float) -> list[Used]:
+    """The same pairs with what can be spent on them; the second one only where that is known.
+
+    Of the pairs along an attribute, the most used one has d - charged left: on every detour at least the same part of
+    each step is left. Only a detour over `absent`, of which the part `presence` is used, can be shorter.
+    """
+    out, each = [], left.universe.rows_each
+    for used in found:
+        direct, detour = used.left * used.allowed / each, 2.0 * (1.0 - presence) * left.radius
+        if used is found[0] and not left.bounded and not left.flat.along and direct <= detour:
+            out.append(used)
+            continue
+        rest, exact = left.spendable_in_any_context(*used.pair)
+        if exact or used is found[0]:
+            part = rest * each / used.allowed if 0 < used.allowed < math.inf else used.left
+            out.append(replace(used, left=min(part, used.left)))
     return out
 
 
-def _flatly_used(spent: SumCost, metric: Metric, axis: int | None = None) -> list[Used]:
-    """Some pair (along an attribute) that only counts of people or maps use, by the same part of every distance."""
-    axes = along(metric)
-    near = metric.closest if axis is None or axes is None else axes[axis].closest
-    if near is None or not spent.flat:
+def _public_pairs(metric: Metric, axis: int, gone: Used | None) -> Pairs:
+    """Records that differ in a public attribute alone, and in it from the first: their way leads over `absent`."""
+    universe = metric.universe
+    one = gone.pair[0] if gone else 0
+    values = np.arange(min(universe.shape[axis], _SHOWN), dtype=np.int64)
+    at = one // universe.strides[axis] % universe.shape[axis]
+    others = universe.numbered([one]) + universe.offsets(axis, values) - universe.offsets(axis, np.array([at]))
+    others = others[others != one]
+    return np.full_like(others, one), others
+
+
+def _closest(metric: Metric, axis: int) -> Extreme | None:
+    """The closest two records that differ in one attribute."""
+    axes, stride = along(metric), metric.universe.strides[axis]
+    near = None if axes is None else axes[axis].closest
+    return None if near is None else Extreme(near.distance, (near.pair[0] * stride, near.pair[1] * stride))
+
+
+def _flatly_used(spent: SumCost, metric: Metric, near: Extreme | None) -> list[Used]:
+    """Some pair that only counts of people or maps use."""
+    if near is None or not spent.flat or not (charged := float(spent.exact(*near.pair))):
         return []
-    stride = 1 if axis is None or axes is None else metric.universe.strides[axis]
-    flat = spent.flat_under(metric)
-    share = float(flat.most if axis is None or axes is None else flat.along_axis(axis))
-    if not share:
-        return []
-    return [Used((near.pair[0] * stride, near.pair[1] * stride), share, share * near.distance, near.distance)]
+    return [_used(spent, metric, near.pair, charged / float(metric.exact(*near.pair)))]

@@ -208,7 +208,7 @@ class History:
         key = (entry.policy, body, k)
         if key not in self._carried:
             if isinstance(entry.cost, WholesCost):  # attributes stay what they are, distances may change
-                metric = self._metric(k + 1)
+                metric = self.metric(k + 1)
                 if metric.universe != entry.cost.universe:  # it was checked on adoption
                     raise self._damaged(self.versions[k].seq)
                 self._carried[key] = WholesCost(entry.cost.workload, entry.cost.scales, metric)
@@ -219,7 +219,7 @@ class History:
             self._carried[key] = step.carry(entry.cost)
         return self._carried[key]
 
-    def _metric(self, number: int) -> Metric:
+    def metric(self, number: int) -> Metric:
         """The distances of a version, counted from 1."""
         if number not in self._metrics:
             self._metrics[number] = stored_metric(self.versions[number - 1])
@@ -234,7 +234,7 @@ class History:
             if not policy or data["universe"] != universe.digest:
                 raise ValueError("universe")
             cost = self._costs.get((row.body, policy)) or cost_from(
-                data, self.rows_of(data["questions"], universe), partial(self._metric, policy)
+                data, self.rows_of(data["questions"], universe), partial(self.metric, policy)
             )
             if body_of(cost, data) != row.body:  # it covers all that makes the cost, so equal ones are the same
                 raise ValueError("body")

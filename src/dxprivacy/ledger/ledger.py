@@ -4,10 +4,11 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,11 +17,11 @@ from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.adoption import Adoption, adopt
-from dxprivacy.ledger.budget import Used, bracket, certified_share, most_used, require_budget
+from dxprivacy.ledger.budget import Used, bracket, certified_share, checked_share, most_used, require_budget
 from dxprivacy.ledger.history import Entry, History, body_of, cost_content
 from dxprivacy.ledger.journal import Journal, Replay
 from dxprivacy.ledger.journal import Row as JournalRow
-from dxprivacy.ledger.leftover import Leftover, Way
+from dxprivacy.ledger.leftover import CONTEXTS, Leftover
 from dxprivacy.ledger.so_far import SoFar
 from dxprivacy.ledger.versions import Recorded, Version
 from dxprivacy.log import Log
@@ -33,20 +34,24 @@ from dxprivacy.questions.asked import Stack
 from dxprivacy.wording import Displayed, plural, quoted
 
 _LOG = Log("ledger")
-_CONTEXTS = 64  # so many of the worst contexts are searched for what is left
 _MOST_CONTEXTS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Told:
-    """How far two records can be told apart by everything released so far."""
+    """How far two records can be told apart by everything released so far.
+
+    Under `[people]` these are two people all of whose kept rows differ like the two records.
+    """
 
     allowed: float
-    spent: float
-    left: float | None  # None where too many linked records decide it
+    spent: float  # the privacy loss between the two so far, at most; never above the worst case of the ledger
+    charged: float  # what decisions count as used of `allowed`: more than `spent` for counts of people and maps
+    left: float | None  # what can still be spent; None if only a range is known
     entries: tuple[int, ...]
     by_way_of: str | None = None  # the record over which less is left than directly
     between: tuple[float, float] | None = None  # what is left, at least and at most, where `left` is not known
+    bound: float | None = None  # the part of every pair that counts as used, where the ledger decides by a bound
 
     @property
     def factor(self) -> float:
@@ -76,6 +81,8 @@ class Ledger(Displayed):
         self._left: tuple[int, Leftover] | None = None
         self._worst = SoFar.nothing(metric.universe)
         self._summed = (0, Fraction(0))  # how many entries, and their shares together
+        self._entry_shares: WeakKeyDictionary[RowsCost, Fraction] = WeakKeyDictionary()
+        self._checked: list[Fraction] = []  # the shares of the entries, in their order
         self._shares: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
 
     def in_short(self) -> str:
@@ -138,7 +145,8 @@ class Ledger(Displayed):
         adoption = adopt(self._journal, version, dry_run=dry_run, looser=looser)
         if not dry_run:
             self.metric, self._history = version.metric, History(self._journal.policies, str(self.path))
-            self._left, self._shares, self._summed = None, {}, (0, Fraction(0))
+            self._left, self._shares, self._summed, self._checked = None, {}, (0, Fraction(0)), []
+            self._entry_shares.clear()
             self._worst = SoFar.nothing(version.metric.universe)
         return adoption
 
@@ -191,7 +199,7 @@ class Ledger(Displayed):
         def decide(rows: list[JournalRow]) -> None:
             nonlocal number
             self._require_current()
-            before = self._history.entries(rows)
+            before = self._entries(rows)
             shares = self._shares_of(before)
             require_budget([e.cost for e in before], shares, cost, rounded, self.metric)
             number = len(before) + 1
@@ -201,6 +209,7 @@ class Ledger(Displayed):
         if isinstance(outcome, Replay):
             return self._repeated(outcome, request)
         self._history.remember(body, cost)
+        self._entry_shares[cost] = rounded
         _LOG.event("cost reserved", entry=number, share=rounded, request=request, ledger=self.path)
         return self._history.entry(outcome, number)
 
@@ -224,10 +233,16 @@ class Ledger(Displayed):
         return total
 
     def _share(self, cost: RowsCost) -> Fraction:
-        """The part of the policy that a cost takes, certified once."""
+        """Return the part of the policy that a cost takes, computed once per process and never read from the file."""
         if cost.identity not in self._shares:
             self._shares[cost.identity] = certified_share(cost, self.metric)
         return self._shares[cost.identity]
+
+    def _entry_share(self, cost: RowsCost) -> Fraction:
+        """Return the same for the cost of an entry: equal ones are one object, and carried ones have no digest."""
+        if cost not in self._entry_shares:
+            self._entry_shares[cost] = certified_share(cost, self.metric)
+        return self._entry_shares[cost]
 
     def verify_on_disk(self) -> None:
         """Refuse a ledger that is damaged by now, stored releases included: before anything more is spent from it."""
@@ -242,7 +257,17 @@ class Ledger(Displayed):
         """All reserved costs, oldest first, as the current version sees them."""
         rows = self._journal.reserved()
         self._require_current()
-        return self._history.entries(rows)
+        return self._entries(rows)
+
+    def _entries(self, rows: list[JournalRow]) -> list[Entry]:
+        """Return the entries of the reserve rows, with shares computed from their costs and never only read.
+
+        The chain and the witness show that rows are as they were written, not that they were written by this program.
+        """
+        entries = self._history.entries(rows)
+        for entry in entries[len(self._checked) :]:
+            self._checked.append(checked_share(entry, self._entry_share, str(self.path)))
+        return [e if e.share == s else replace(e, share=s) for e, s in zip(entries, self._checked, strict=True)]
 
     def _require_current(self) -> None:
         """Another process may have adopted a version since this ledger was opened."""
@@ -265,12 +290,12 @@ class Ledger(Displayed):
         return self._worst.value if more is None else self._worst.plus(more).value
 
     def remaining(self, i: int, j: int) -> float:
-        """What is left for a pair of cells, detours included; of people with several rows, for all theirs."""
-        return self.way(i, j).left * self.universe.rows_each
+        """Return what can still be spent on a pair of cells, detours over other records included.
 
-    def way(self, i: int, j: int) -> Way:
-        """What is left for a pair of cells, and the way over other records on which it is least."""
-        return self._leftover(self.spent).between(i, j)
+        Under `[people]` it is that of two people all of whose rows differ so. Where the ledger can only decide by an
+        upper bound, it is what that bound leaves.
+        """
+        return self._leftover(self.spent).spendable(i, j)[0] * self.universe.rows_each
 
     def _leftover(self, spent: SumCost) -> Leftover:
         """Prepared once for all questions about the same costs."""
@@ -287,26 +312,30 @@ class Ledger(Displayed):
         first, second = self._candidates(a, b)
         entries = self.entries()
         spent = SumCost(self.universe, [e.cost for e in entries])
-        worst = np.argsort(-spent.pairwise(first, second), kind="stable")[:_CONTEXTS]
+        worst = np.argsort(-spent.pairwise(first, second), kind="stable")[:CONTEXTS]
         pairs = list(zip(first[worst].tolist(), second[worst].tolist(), strict=True))
         here, there = pairs[0]
         parts = [(e.number, e.cost.exact(here, there)) for e in entries]
         left: float | None = None
         detour, between = None, None
+        leftover = self._leftover(spent)
         try:
-            leftover = self._leftover(spent)
+            if not leftover.bound.exact or len(first) > CONTEXTS:
+                raise QuestionError("what is left is only bounded")
             way = min((leftover.between(i, j) for i, j in pairs), key=lambda w: w.left)
             left, detour = way.left, leftover.detour(way)
         except QuestionError:
             between = bracket(spent, self.metric, pairs)
         each = self.universe.rows_each  # the two may be all rows of two people
         return Told(
-            float(self.metric.exact(here, there)) * each,
-            float(sum((x for _, x in parts), Fraction(0)) * each),
-            None if left is None else left * each,
-            tuple(number for number, x in parts if x > 0),
-            None if detour is None else self._words(detour, here, there),
-            None if between is None else (between[0] * each, between[1] * each),
+            allowed=float(self.metric.exact(here, there)) * each,
+            spent=float(spent.per_person(here, there)),
+            charged=float(sum((x for _, x in parts), Fraction(0)) * each),
+            left=None if left is None else left * each,
+            entries=tuple(number for number, x in parts if x > 0),
+            by_way_of=None if detour is None else self._words(detour, here, there),
+            between=None if between is None else (between[0] * each, between[1] * each),
+            bound=None if leftover.bound.exact else float(leftover.bound.upper),
         )
 
     def _words(self, cell: int, i: int, j: int) -> str:

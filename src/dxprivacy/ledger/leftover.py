@@ -26,14 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting import contexts_of
+from dxprivacy.accounting import Bound, contexts_of, max_ratio
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.accounting.with_wholes import taken
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.other import WithOther, present
+from dxprivacy.metrics.other import WithAbsent, WithOther, present
 from dxprivacy.metrics.simple import Constant, Line
 from dxprivacy.model.blocks import joint_classes
 from dxprivacy.model.terms import Term
@@ -47,6 +47,7 @@ _WORK = 40_000_000  # the same, times the blocks that were asked about
 _CHUNK = 1 << 18  # pairs at a time
 _CANDIDATES = 12
 _GRAPHS = 16
+CONTEXTS = 64  # of the attributes that two records share, in which all is searched
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,49 @@ def _rest(part: Exact) -> float:
 class Leftover:
     """Everything spent so far against a metric, ready for many questions."""
 
-    def __init__(self, spent: SumCost, metric: Metric) -> None:
+    def __init__(self, spent: SumCost, metric: Metric, *, bounded: bool = True) -> None:
         self.spent, self.metric, self.universe = spent, metric, metric.universe
+        self.bounded = bounded  # whether decisions about these costs may rest on a bound instead of on each pair
         self._present = present(metric)
-        self._flat = spent.flat  # parts of distances that counts of people and maps take
+        # Parts of distances that counts of people and maps take, as decisions charge them.
+        self.flat = spent.flat_under(metric).decided(len(self._present.axes or ()))
         self._kept: dict[int, Ints] = {}
         self._graphs: dict[tuple[object, ...], _Graph] = {}
+
+    @property
+    def radius(self) -> float:
+        """The distance of every record from `absent`; infinite if records cannot be absent."""
+        return float(self.metric.radius) if isinstance(self.metric, WithAbsent) else math.inf
+
+    @cached_property
+    def bound(self) -> Bound:
+        """The bound by which the ledger decides about these costs."""
+        return max_ratio(self.spent, self.metric)
+
+    def spendable(self, i: int, j: int) -> tuple[float, bool]:
+        """What can be spent on a pair of cells, and whether that is all: otherwise it is what the bound leaves."""
+        if not self.bounded or self.bound.exact:
+            try:
+                return self.between(i, j).left, True
+            except QuestionError:
+                pass
+        return self._by_bound(i, j), False
+
+    def spendable_in_any_context(self, i: int, j: int) -> tuple[float, bool]:
+        """The same for the least of all pairs that differ like these, whatever the attributes are that they share."""
+        if self.universe.absent in (i, j):
+            return self.spendable(i, j)
+        shared = [axis for axis in range(len(self.universe.shape)) if self._at(i, axis) == self._at(j, axis)]
+        contexts = contexts_of(self.spent.terms, shared, self.universe, CONTEXTS)
+        if contexts is None:
+            return self._by_bound(i, j), False
+        here = sum(self._at(i, axis) * self.universe.strides[axis] for axis in shared)
+        found = [self.spendable(i - here + c, j - here + c) for c in contexts.tolist()]
+        return min(left for left, _ in found), all(exact for _, exact in found)
+
+    def _by_bound(self, i: int, j: int) -> float:
+        d = float(self.metric.exact(i, j))
+        return max(1.0 - float(self.bound.upper), 0.0) * d if math.isfinite(d) else d
 
     def between(self, i: int, j: int) -> Way:
         """The way between two cells on which least is left; raises QuestionError where that is too much to search."""
@@ -101,7 +139,7 @@ class Leftover:
                 axis = component[0]
                 direct = float(axes[axis].exact(self._at(i, axis), self._at(j, axis)))
                 way = Way(
-                    direct * _rest(self._flat.along_axis(axis)) if math.isfinite(direct) else direct, (source, target)
+                    direct * _rest(self.flat.along_axis(axis)) if math.isfinite(direct) else direct, (source, target)
                 )
             left += way.left
             cells += [here + cell for cell in way.cells[1:]]
@@ -223,10 +261,7 @@ class Leftover:
         d = self.metric.pairwise(i, j)
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
-        for cost, often in self.spent.counted:  # each by itself: a way over the absent one is cut off for each
-            if cost.flat:
-                d = d - often * taken(cost.flat, self.metric, i, j)
-        d = np.maximum(d, 0.0)
+        d = np.maximum(d - taken(self.flat, self.metric, i, j), 0.0)
         everything = not component or self.universe.absent is not None  # presence may show in any question
         terms = [t for t in self.spent.terms if everything or set(t.axes) & set(component)]
         left = _left(d, terms, i, j) + 1e-300  # a stored zero would mean no edge
@@ -272,12 +307,12 @@ class Leftover:
         n = len(alike)
         everything = np.arange(n, dtype=np.int64)
         parts = sum(len(term.parts) for term in terms) or 1
-        if self._flat.along and self.universe.absent is not None:  # a way over the absent one is cut off differently
+        if self.flat.along and self.universe.absent is not None:  # a way over the absent one is cut off differently
             return everything
         if contexts is None or n * n * len(contexts) > min(_MATRIX, _WORK // parts):
             return everything
         u, v = np.divmod(np.arange(n * n, dtype=np.int64), n)
-        d = self._along(axis).pairwise(u, v) * _rest(self._flat.along_axis(axis))
+        d = self._along(axis).pairwise(u, v) * _rest(self.flat.along_axis(axis))
         left = np.empty((len(contexts), n, n))
         chunk = max(1, _CHUNK // (n * n))
         for start in range(0, len(contexts), chunk):

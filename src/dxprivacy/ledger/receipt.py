@@ -7,13 +7,17 @@ release is in it and that nothing before it was changed; and whoever holds recei
 import json
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.accounting import largest_loss
-from dxprivacy.errors import UsageError
-from dxprivacy.ledger.history import History, title_of
+from dxprivacy.accounting.costs import SumCost
+from dxprivacy.errors import DxError, UsageError
+from dxprivacy.ledger.budget import certified_share, checked_share
+from dxprivacy.ledger.history import Entry, History, title_of
 from dxprivacy.ledger.journal import Journal
+from dxprivacy.ledger.so_far import worst_of
 from dxprivacy.questions.stored import from_dict
 from dxprivacy.wording import digits, percent, plural, quoted, tag, wrap
 
@@ -67,14 +71,23 @@ def receipt(ledger: str | Path, entry: int) -> Receipt:
         at=row.at,
         request=row.request,
         released=_released(json.loads(row.content)),
-        share=float(original.share),
-        worst_case_epsilon=largest_loss(original.cost)[0],
+        share=float(_share(history, original)),
+        worst_case_epsilon=worst_of(SumCost(original.cost.universe, [original.cost])),
         row=row.seq,
         row_hash=row.hash,
         answer_hash=answered.hash if answered else None,
         head=rows[-1].seq,
         head_hash=rows[-1].hash,
     )
+
+
+def _share(history: History, entry: Entry) -> Fraction:
+    """Return the share computed from the cost, or the stored one if the ledger does not hold all distances."""
+    try:
+        metric = history.metric(entry.policy)
+    except DxError:
+        return entry.share
+    return checked_share(entry, partial(certified_share, metric=metric), history.where)
 
 
 def _released(content: dict[str, Any]) -> tuple[str, ...]:

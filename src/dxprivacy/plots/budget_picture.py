@@ -113,9 +113,7 @@ def _finding(spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], pa
         return f"Most used pair: {percent_up(float(shares.max()))} %; {half}"
     top = max(first.values(), key=lambda used: used.share)
     pair = short_pair(pair_words(metric, top.pair), 48)
-    return (
-        f"Most used: {pair}, {percent_up(min(top.share, 1.0))} % of ε {digits(top.allowed * metric.universe.rows_each)}"
-    )
+    return f"Most used: {pair}, {percent_up(min(top.share, 1.0))} % of ε {digits(top.allowed)}"
 
 
 def _reading(metric: Metric, panels: Sequence[Used], touched: dict[str, bool]) -> str:

@@ -99,14 +99,12 @@ def entries_table(ledger: Ledger) -> str:
 def _most_used(ledger: Ledger) -> list[str]:
     """Three pairs in words, those with the least left."""
     out: dict[str, str] = {}
-    entries, each = ledger.entries(), ledger.universe.rows_each
+    entries = ledger.entries()
     for used in ledger.most_exhausted(10 * MOST_USED):
         pair = pair_words(ledger.metric, used.pair)
         by = [e.number for e in entries if e.cost.exact(*used.pair) > 0]
         share = percent(min(used.share, 1.0))
-        told = (
-            f"{pair}: {digits(used.spent * each)} of ε {digits(used.allowed * each)} used, {share}, by {numbered(by)}."
-        )
+        told = f"{pair}: {digits(used.charged)} of ε {digits(used.allowed)} used, {share}, by {numbered(by)}."
         out.setdefault(pair, told)
         if len(out) == MOST_USED:
             break

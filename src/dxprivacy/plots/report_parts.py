@@ -60,7 +60,7 @@ def used_rows(before: SumCost | None, after: SumCost, metric: Metric) -> tuple[l
         first = _share(used)
         was = [] if before is None else [percent(_share(earlier.get(name, [])))]
         pair = short_pair(pair_words(metric, used[0].pair), 72) if used else "–"
-        rows.append([name, *was, percent(first), percent(1.0 - first), pair])
+        rows.append([name, *was, percent(first), percent(used[0].left if used else 1.0), pair])
     return head, rows
 
 

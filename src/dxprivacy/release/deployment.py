@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dxprivacy.release.promise import without_key
 from dxprivacy.tabular.markdown import escaped
 from dxprivacy.wording import digits, json_text
 
@@ -59,7 +60,7 @@ def deployment_of(made: Made, facts: Mapping[str, Any], promise: Sequence[str], 
             "dp_variant": {
                 "variant_name": "Pure DP" if _one_epsilon(policy) else "Custom",
                 "data_domain": _domain(facts),
-                "unprotected_quantities": _sentences([*_public(unit, units), *made.unprotected]) or "None.",
+                "unprotected_quantities": _sentences([*_public(unit, units, facts), *made.unprotected]) or "None.",
             },
             "privacy_loss": _loss(unit, units, facts, promise),
             "deployment_model": {
@@ -137,10 +138,11 @@ def _domain(facts: Mapping[str, Any]) -> str:
     return escaped(f"{told}Every table that can be given; entries outside of the policy count as other.")
 
 
-def _public(unit: str, units: int | None) -> list[str]:
+def _public(unit: str, units: int | None, facts: Mapping[str, Any]) -> list[str]:
     if units is None:
         return []
-    return [f"The number of {'people' if unit.startswith('people') else 'records'} ({units:,}) is treated as public."]
+    what = "people" if unit.startswith("people") else "records"
+    return [f"The number of {what} ({units:,}{without_key(facts)}) is treated as public."]
 
 
 def _many(ledger: Mapping[str, Any]) -> str:

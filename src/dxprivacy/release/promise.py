@@ -1,7 +1,10 @@
 """The promise: the three sentences that go with everything that is released."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from dxprivacy.metrics import Metric
-from dxprivacy.model.people import People
+from dxprivacy.model.people import ONE, People
 from dxprivacy.model.universe import Universe
 from dxprivacy.wording import digits
 
@@ -56,3 +59,9 @@ def public_people(universe: Universe, records: int) -> dict[str, int]:
     """For JSON: the number of people where it is public; nothing where people have one row each, or it is private."""
     people = universe.people
     return {} if people is None or people.max_people is not None else {"people": records // people.at_most}
+
+
+def without_key(facts: Mapping[str, Any]) -> str:
+    """Say that a public number of people includes the person of all rows without a key, even if there are none."""
+    attributes = (facts.get("universe") or {}).get("attributes") or [{}]
+    return ", one of them for all rows without a key" if attributes[-1].get("no_key") == ONE else ""

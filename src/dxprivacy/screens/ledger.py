@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from fractions import Fraction
 from typing import Any
 
 from dxprivacy.accounting import max_ratio
@@ -13,7 +12,6 @@ from dxprivacy.ledger.budget import Used, most_used, used_by_attribute
 from dxprivacy.ledger.history import Entry, kind_of
 from dxprivacy.ledger.ledger import Ledger, Told
 from dxprivacy.ledger.so_far import worst_of
-from dxprivacy.metrics.simple import Constant
 from dxprivacy.wording import columns, digits, numbered, percent, plural, short, short_pair, span, tag
 
 _BAR = 20
@@ -51,7 +49,7 @@ def ledger_lines(ledger: Ledger, *, every: bool = False) -> list[str]:
     lines += ["", tag("dim", "  left, worst pair")]
     rows = []
     for name, used in used_by_attribute(ledger.spent, ledger.metric).items():
-        left = 1.0 - min(used[0].share, 1.0) if used else 1.0
+        left = used[0].left if used else 1.0
         full = round(_BAR * left)
         bar = tag("accent", "━" * full) + tag("dim", "╌" * (_BAR - full))
         rows.append([short(name, 24), bar, percent(left), _pairs(ledger, used)])
@@ -86,16 +84,11 @@ def _figures(ledger: Ledger, costs: Sequence[RowsCost]) -> list[str]:
     if len(costs) == 1:
         bound = max_ratio(costs[0], ledger.metric)
         pair = _words(ledger, bound.witness) if bound.witness else "none"
-        return [digits(_worst_case(ledger, costs[0])), percent(float(bound.upper)), pair]
+        return [digits(worst_of(SumCost(ledger.universe, costs))), percent(float(bound.upper)), pair]
     together = SumCost(ledger.universe, costs)
     used = most_used(together, ledger.metric, 1)
     share, pair = (used[0].share, _words(ledger, used[0].pair)) if used else (0.0, "none")
     return [digits(worst_of(together)), percent(share), pair]
-
-
-def _worst_case(ledger: Ledger, cost: RowsCost) -> float:
-    """One cost's plain-DP reading."""
-    return float(max_ratio(cost, Constant(ledger.universe, Fraction(1))).upper) * ledger.universe.rows_each
 
 
 def _words(ledger: Ledger, pair: tuple[int, int]) -> str:
@@ -111,7 +104,7 @@ def _pairs(ledger: Ledger, used: list[Used]) -> str:
     second = _words(ledger, used[1].pair)
     if second == first:  # the same in words: only unnamed attributes differ
         return first
-    return f"{first}, next {second} ({percent(max(0.0, 1 - used[1].share))})"
+    return f"{first}, next {second} ({percent(used[1].left)})"
 
 
 def between_lines(told: Told) -> list[str]:
@@ -121,10 +114,16 @@ def between_lines(told: Told) -> list[str]:
     if not told.entries:
         nothing = "  Nothing released so far tells the two apart."
         return [f"  allowed {digits(told.allowed)} · spent 0 · left {_left(told)}", nothing]
-    return [
+    lines = [
         f"  allowed {digits(told.allowed)} · spent {digits(told.spent)}{entries} · left {_left(told)}",
         f"  Everything released so far shifts the odds between the two {factor}.",
     ]
+    if told.charged > told.spent * (1 + 1e-6):
+        lines.append(
+            f"  {digits(told.charged)} counts as used: counts of people and maps are charged a part of every pair’s ε, "
+            "however little they tell about it."
+        )
+    return lines
 
 
 def _factor(factor: float) -> str:
@@ -135,7 +134,10 @@ def _factor(factor: float) -> str:
 def _left(told: Told) -> str:
     if told.left is None:
         low, high = told.between or (0.0, told.allowed)
-        return f"between {digits(low)} and {digits(high)}: detours over too many records decide it"
+        why = "detours over too many records decide it"
+        if told.bound is not None:
+            why = f"the ledger decides by an upper bound, {percent(told.bound)} used of every pair"
+        return f"between {digits(low)} and {digits(high)}: {why}"
     return digits(told.left) + (f", by way of {short(told.by_way_of, 60)}" if told.by_way_of else "")
 
 
@@ -144,7 +146,7 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
     far = ledger.metric.farthest
     entries = ledger.entries()
     costs = {id(e.cost): e.cost for e in entries}
-    worst = {key: _finite(_worst_case(ledger, cost)) for key, cost in costs.items()}
+    worst = {key: _finite(worst_of(SumCost(ledger.universe, [cost]))) for key, cost in costs.items()}
     return {
         "chain": "intact",
         "policy_versions": [
@@ -166,7 +168,13 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
             for e in entries
         ],
         "used_by_attribute": {
-            name: {"share": used[0].share, "pair": list(ledger.universe.tell(*used[0].pair))}
+            name: {
+                "share": used[0].share,
+                "left": used[0].left,
+                "charged": used[0].charged,
+                "allowed": used[0].allowed,
+                "pair": list(ledger.universe.tell(*used[0].pair)),
+            }
             if used
             else {"share": 0.0}
             for name, used in used_by_attribute(ledger.spent, ledger.metric).items()

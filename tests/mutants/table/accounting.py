@@ -232,6 +232,13 @@ ACCOUNTING = (
     ),
     Mutant(
         "accounting/with_wholes.py",
+        "min(charged, most if most == math.inf else Fraction(most))",
+        "charged",
+        "tests/people/test_spent_and_left.py",
+        "test_a_count_of_people_is_not_spent_more_than_once_on_a_public_attribute",
+    ),
+    Mutant(
+        "accounting/with_wholes.py",
         "return sum(parts, Flat())",
         "return max(parts, key=lambda part: part.most)",
         "tests/people/test_count_people.py",

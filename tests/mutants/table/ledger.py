@@ -33,6 +33,13 @@ LEDGER = (
         "test_a_question_about_one_attribute_leaves_the_other_untouched",
     ),
     Mutant(
+        "ledger/budget.py",
+        "if entry.share >= share * (1 - _SHARE_ROOM):",
+        "if True:",
+        "tests/ledger/test_forged_ledger.py",
+        "test_a_stored_share_that_does_not_follow_from_its_entry_is_refused",
+    ),
+    Mutant(
         "ledger/adoption.py",
         "    if bound.upper <= 1:",
         "    if bound.lower <= 1:",
@@ -132,6 +139,27 @@ LEDGER = (
         "test_another_reading_is_adopted_only_where_nothing_was_spent",
     ),
     # people with several rows
+    Mutant(
+        "ledger/adoption.py",
+        "float(x.exact(i, j)) * metric.universe.rows_each",
+        "float(x.exact(i, j))",
+        "tests/people/test_spent_and_left.py",
+        "test_an_adoption_that_does_not_fit_speaks_of_whole_people",
+    ),
+    Mutant(
+        "ledger/leftover.py",
+        ".decided(len(self._present.axes or ()))",
+        "",
+        "tests/maps/test_map_costs.py",
+        "test_what_is_left_beside_several_maps_can_be_spent",
+    ),
+    Mutant(
+        "ledger/budget.py",
+        "and direct <= detour:",
+        "and True:",
+        "tests/people/test_spent_and_left.py",
+        "test_an_attribute_shows_its_own_pair_and_what_detours_over_absence_leave",
+    ),
     Mutant(
         "ledger/upgrade.py",
         '    if old != new:\n        raise PolicyError("attributes cannot change under [people]',
