@@ -7,7 +7,7 @@ count as the rationals that they are.  Costs add under composition.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, TypeAlias, final
@@ -20,12 +20,12 @@ from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.exact.numbers import Exact
 from dxprivacy.metrics import Metric
+from dxprivacy.model.blocks.base import Differences, pieces
 from dxprivacy.model.terms import Part, Term, Terms
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 
 Closely: TypeAlias = NDArray[np.longdouble]
-_AT_ONCE = 1 << 22  # entries of rows that are looked at together
 FINER = max(float(np.finfo(np.longdouble).eps) * 2.0**52, 2.0**-11)
 """How much smaller the roundings of the longest floats are: 2^-11 on most machines, 1 where there are none longer."""
 
@@ -179,20 +179,27 @@ class LaplaceCost(RowsCost):
 
     def closely(self, i: Ints, j: Ints) -> Closely | None:
         """The same sum in the longest floats that the machine has."""
-        pair, row, amount = self.workload.differences(i, j)
-        if (self.scales[row] == 0).any():
-            return None
         out = np.zeros(len(i), dtype=np.longdouble)
-        np.add.at(out, pair, amount.astype(np.longdouble) / self.scales.astype(np.longdouble)[row])
+        scales = self.scales.astype(np.longdouble)
+        for pair, row, amount in self._differences(i, j):
+            if (self.scales[row] == 0).any():
+                return None
+            np.add.at(out, pair, amount.astype(np.longdouble) / scales[row])
         return out
 
     def _sums(self, i: Ints, j: Ints) -> Ints:
         """Per pair and distinct scale: the whole number sum_k |A_ki - A_kj| over the rows with that scale."""
         distinct, group = self._groups
-        pair, row, amount = self.workload.differences(i, j)
         out = np.zeros((len(i), len(distinct)), dtype=np.int64)
-        np.add.at(out, (pair, group[row]), amount)
+        for pair, row, amount in self._differences(i, j):
+            np.add.at(out, (pair, group[row]), amount)
         return out
+
+    def _differences(self, i: Ints, j: Ints) -> Iterator[Differences]:
+        """The workload's differences of many pairs, some at a time."""
+        for some in pieces(self.workload.width, len(i)):
+            pair, row, amount = self.workload.differences(i[some], j[some])
+            yield pair + some.start, row, amount
 
     def keys(self, i: Ints, j: Ints) -> Ints:
         """The sums per distinct scale determine the loss."""
@@ -206,16 +213,12 @@ class LaplaceCost(RowsCost):
 
     def exacts(self, i: Ints, j: Ints) -> list[Exact]:
         """What differs is looked up for many pairs at a time."""
-        out, step = list[Exact](), max(_AT_ONCE // max(self.workload.rows, 1), 1)
-        for start in range(0, len(i), step):
-            some = slice(start, start + step)
-            by_pair: list[dict[float, int]] = [{} for _ in i[some]]
-            pair, row, amount = self.workload.differences(i[some], j[some])
+        by_pair: list[dict[float, int]] = [{} for _ in i]
+        for pair, row, amount in self._differences(i, j):
             for k, scale, a in zip(pair.tolist(), self.scales[row].tolist(), amount.tolist(), strict=True):
                 amounts = by_pair[k]
                 amounts[scale] = amounts.get(scale, 0) + a
-            out += [_over_scales(amounts) for amounts in by_pair]
-        return out
+        return [_over_scales(amounts) for amounts in by_pair]
 
 
 def _over_scales(amounts: dict[float, int]) -> Exact:
@@ -261,6 +264,10 @@ class SelectionCost(RowsCost):
 
     def keys(self, i: Ints, j: Ints) -> Ints:
         """Amount and scale of the largest row determine the loss; where others come close, the pair names itself."""
+        found = [self._keys(i[some], j[some]) for some in pieces(self.workload.width, len(i))]
+        return np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
+
+    def _keys(self, i: Ints, j: Ints) -> Ints:
         distinct, group = self._groups
         out = np.zeros((len(i), 2), dtype=np.int64)
         pair, row, amount = self.workload.differences(i, j)

@@ -15,6 +15,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.blocks import Block, MatrixRows, Rows
+from dxprivacy.model.blocks.base import pieces
 from dxprivacy.model.terms import Part, Term, Terms
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
@@ -69,9 +70,10 @@ class OnGrid:
         if self.rows.largest * 2 * self.rows.rows >= 1 << 62:
             return self.rows.universe.keys(i, j)
         out = np.zeros((len(i), 2), dtype=np.int64)
-        pair, _, amount = self.rows.differences(i, j)
-        np.add.at(out[:, 0], pair, amount)
-        np.maximum.at(out[:, 1], pair, amount)
+        for some in pieces(self.rows.width, len(i)):
+            pair, _, amount = self.rows.differences(i[some], j[some])
+            np.add.at(out[some, 0], pair, amount)
+            np.maximum.at(out[some, 1], pair, amount)
         return out
 
 

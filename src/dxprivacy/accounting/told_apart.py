@@ -18,6 +18,7 @@ from dxprivacy.metrics.base import Pairs
 from dxprivacy.metrics.other import WithAbsent, WithOther
 from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import Block, joint_classes
+from dxprivacy.model.blocks.base import pieces
 from dxprivacy.model.workload import Workload
 
 _BLOCK = 1 << 14
@@ -105,21 +106,16 @@ def _counted(workload: Workload) -> int | None:
     for block in workload.blocks:
         ends = block.ends(absent=False)
         if ends is not None:
-            cells = np.concatenate(ends)
-            found = np.flatnonzero(_shown_by(block, cells, np.full(len(cells), block.universe.absent)))
+            cells = np.array(list(dict.fromkeys(np.concatenate(ends).tolist())), dtype=np.int64)
+            found = np.flatnonzero(_shown(block, cells, np.full(len(cells), block.universe.absent)))
             if len(found):
                 return int(cells[found[0]])
     return None
 
 
-def _shown_by(block: Block, i: Ints, j: Ints) -> Bools:
-    out = np.zeros(len(i), dtype=bool)
-    out[block.differences(i, j)[0]] = True
-    return out
-
-
-def _shown(workload: Workload, i: Ints, j: Ints) -> Bools:
+def _shown(rows: Block | Workload, i: Ints, j: Ints) -> Bools:
     """Whether any row differs."""
     out = np.zeros(len(i), dtype=bool)
-    out[workload.differences(i, j)[0]] = True
+    for some in pieces(rows.width, len(i)):
+        out[rows.differences(i[some], j[some])[0] + some.start] = True
     return out

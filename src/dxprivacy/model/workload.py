@@ -168,6 +168,11 @@ class Workload:
         """The largest absolute entry on the grid."""
         return max(b.largest for b in self.blocks)
 
+    @cached_property
+    def width(self) -> int:
+        """In how many rows one record can count, at most."""
+        return sum(b.width for b in self.blocks)
+
     def differences(self, i: Ints, j: Ints) -> Differences:
         """|Q_ki - Q_kj|, sparse, over all rows."""
         parts = [b.differences(i, j) for b in self.blocks]

@@ -56,8 +56,8 @@ ACCOUNTING = (
     ),
     Mutant(
         "accounting/costs.py",
-        "/ self.scales.astype(np.longdouble)[row])",
-        "/ self.scales.astype(np.longdouble)[::-1][row])",
+        "amount.astype(np.longdouble) / scales[row])",
+        "amount.astype(np.longdouble) / scales[::-1][row])",
         "tests/oracle/test_max_ratio.py",
         "test_among_very_many_pairs_that_floats_cannot_tell_apart_the_largest_is_found",
     ),

@@ -32,13 +32,13 @@ from dxprivacy.metrics.other import WithAbsent, present
 from dxprivacy.metrics.product import AttributeSum
 from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import OneHot, SoftTable
+from dxprivacy.model.blocks.base import ENTRIES_AT_ONCE
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.pairs import DensePairs, Pairs, SparsePairs
 from dxprivacy.optimise.symmetry import reduced
 from dxprivacy.optimise.watch import Watch
 
 MAX_ENTRIES = 10_000_000  # stored loads
-MAX_AT_ONCE = 4_000_000  # rows x pairs whose differences are held at once
 MAX_PAIRS = 2_500_000
 MAX_LINES = 30_000_000  # stored columns of the dense pairs
 MAX_PASS = 500_000_000  # loads looked at in one pass over dense pairs
@@ -186,7 +186,7 @@ class _Building:
         """Where at least half of the rows may change along a pair, and the columns of all cells can be held."""
         workload = self.workload
         rows = workload.rows
-        if 2 * sum(b.width for b in workload.blocks) < rows or rows == 1:
+        if 2 * workload.width < rows or rows == 1:
             return None
         if plan.size > 2 * MAX_PAIRS or plan.size * rows > MAX_PASS:
             return None
@@ -218,7 +218,7 @@ class _Building:
         parts: list[tuple[Ints, Ints, Ints]] = [(nothing, nothing, nothing)]
         limits: list[Floats] = [np.zeros(0)]
         entries = seen = 0
-        for i, j in plan.pairs(max(1, min(1 << 13, MAX_AT_ONCE // self.workload.rows))):
+        for i, j in plan.pairs(max(1, min(1 << 13, ENTRIES_AT_ONCE // self.workload.width))):
             limit = limits_of(self.metric, self.share, self.spent, i, j)
             asks = np.isfinite(limit)
             i, j, limit = i[asks], j[asks], limit[asks]

@@ -12,7 +12,7 @@ is one component only.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -33,6 +33,7 @@ from dxprivacy.optimise.elimination import directions
 from dxprivacy.optimise.tables import Reconstruction, Table
 from dxprivacy.questions.asked import Stack
 
+_AT_ONCE = 1 << 20  # entries of rows that are worked out together
 _DIGITS = 9  # of an estimate behind the point: the rest is rounding
 MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted
 _AS_WELL = 1e-3  # of the least variance: what roundings may make of it where noises differ by millions
@@ -358,29 +359,38 @@ class _Tables(Solution):
 
 
 class _Cells(Solution):
-    """Any rows, over the cells that they tell apart."""
+    """Any rows, over the cells that they tell apart; many rows are worked out a few at a time, and none is kept."""
 
     def __init__(self, whole: Measured, part: Component, noises: Floats) -> None:
         super().__init__(whole, part, noises)
-        cells = told_apart([*self.asked, *self.counted], part.axes)
-        empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
-        wanted = np.vstack([empty, *(b.columns(cells) for b in self.asked)])
-        counted = np.vstack([empty, *(b.columns(cells) for b in self.counted)])
-        self._back, self._constant = least_squares(wanted, counted, noises)
-        if self.private:  # it is 0 but for roundings, because all rows are 0 where nobody is
-            self._constant = np.zeros(len(wanted))
+        self._cells = told_apart([*self.asked, *self.counted], part.axes)
+        empty: Ints = np.zeros((0, len(self._cells)), dtype=np.int64)
+        counted = np.vstack([empty, *(b.columns(self._cells) for b in self.counted)])
+        self._way = CellEstimator(counted, noises)
+        self._variances = np.concatenate([np.zeros(0), *(back**2 @ noises for back, _ in self._backs())])
+
+    def _backs(self) -> Iterator[tuple[Floats, Floats]]:
+        step = max(16, _AT_ONCE // len(self._cells))
+        for block in self.asked:
+            wanted = block.columns(self._cells)
+            for start in range(0, block.rows, step):
+                back, constant = self._way.of(wanted[start : start + step])
+                # Without a public number it is 0 but for roundings, because all rows are 0 where nobody is.
+                yield back, np.zeros(len(back)) if self.private else constant
 
     def back(self) -> tuple[Floats, Floats]:
-        return self._back, self._constant
+        backs, constants = zip(*self._backs(), strict=True)
+        return np.concatenate(backs), np.concatenate(constants)
 
     def variances(self) -> Floats:
-        return np.asarray(self._back**2 @ self.noises, dtype=np.float64)
+        return self._variances
 
     def estimate(self, noisy: Ints, records: int) -> Floats:
-        return np.asarray(self._back @ noisy[self.counted_rows] + self._constant * records, dtype=np.float64)
+        mine = noisy[self.counted_rows]
+        return np.concatenate([back @ mine + constant * records for back, constant in self._backs()])
 
 
-def least_squares(wanted: Ints, counted: Ints, noises: Floats) -> tuple[Floats, Floats]:
+class CellEstimator:
     """R and r with `wanted @ x` estimated by `R noisy + r n`: unbiased, and of least variance.
 
     Everything is said in directions y = U x (see `elimination`).  The rows that gave them, the total and those without
@@ -388,28 +398,34 @@ def least_squares(wanted: Ints, counted: Ints, noises: Floats) -> tuple[Floats, 
     least squares problem: with each direction in units of the noise of its row, its matrix is well-conditioned, however
     different the noises.  What only exact rows tell has exact noughts in R for all others.
 
-    >>> R, r = least_squares(np.eye(2, dtype=np.int64), np.array([[1, -1]]), np.ones(1))
+    >>> R, r = CellEstimator(np.array([[1, -1]]), np.ones(1)).of(np.eye(2, dtype=np.int64))
     >>> R.round(3).ravel().tolist(), r.round(3).tolist()
     ([0.5, -0.5], [0.5, 0.5])
     """
-    order = np.argsort(noises > 0, kind="stable")
-    exact = 1 + int((noises == 0).sum())
-    rows = np.vstack([np.ones((1, counted.shape[1]), dtype=np.int64), counted[order]])
-    spread = np.sqrt(noises[order[exact - 1 :]])
-    found = directions(rows, exact, 1 / spread)
-    asked, missing = found.parts(wanted)
-    if missing.any():
-        raise NotCertified("the counted rows do not tell everything that is asked")
-    each, open_ = np.eye(len(found.rows)), slice(found.preferred, None)  # the directions themselves
-    units = spread[found.rows[open_] - exact]
-    turned, triangle = np.linalg.qr(found.of_rows[exact:, open_] * (units / spread[:, None]))
-    toward = np.linalg.solve(triangle.T, (each[:, open_] * units).T).T @ turned.T / spread
-    others = np.setdiff1d(np.arange(exact, len(rows)), found.rows)
-    out = np.zeros((len(each), len(rows)))
-    out[:, others] = toward[:, others - exact]
-    left = each - out[:, others] @ found.of_rows[others]
-    out[:, found.rows] = np.linalg.solve(found.of_rows[found.rows].T, left.T).T
-    back = np.zeros((len(each), 1 + len(noises)))
-    back[:, np.concatenate([[0], 1 + order])] = out
-    back = asked @ back
-    return back[:, 1:], back[:, 0]
+
+    def __init__(self, counted: Ints, noises: Floats) -> None:
+        order = np.argsort(noises > 0, kind="stable")
+        exact = 1 + int((noises == 0).sum())
+        rows = np.vstack([np.ones((1, counted.shape[1]), dtype=np.int64), counted[order]])
+        spread = np.sqrt(noises[order[exact - 1 :]])
+        found = directions(rows, exact, 1 / spread)
+        each, open_ = np.eye(len(found.rows)), slice(found.preferred, None)  # the directions themselves
+        units = spread[found.rows[open_] - exact]
+        turned, triangle = np.linalg.qr(found.of_rows[exact:, open_] * (units / spread[:, None]))
+        toward = np.linalg.solve(triangle.T, (each[:, open_] * units).T).T @ turned.T / spread
+        others = np.setdiff1d(np.arange(exact, len(rows)), found.rows)
+        out = np.zeros((len(each), len(rows)))
+        out[:, others] = toward[:, others - exact]
+        left = each - out[:, others] @ found.of_rows[others]
+        out[:, found.rows] = np.linalg.solve(found.of_rows[found.rows].T, left.T).T
+        back = np.zeros((len(each), 1 + len(noises)))
+        back[:, np.concatenate([[0], 1 + order])] = out
+        self._directions, self._back = found, back
+
+    def of(self, wanted: Ints) -> tuple[Floats, Floats]:
+        """For some rows; refused where the counted rows do not tell all of them."""
+        asked, missing = self._directions.parts(wanted)
+        if missing.any():
+            raise NotCertified("the counted rows do not tell everything that is asked")
+        back = asked @ self._back
+        return back[:, 1:], back[:, 0]

@@ -193,7 +193,7 @@ class _Part:
         cells = Cells.of(blocks, self.metric, self.share, self.spent)
         if cells.limits is None or cells.public or cells.count < 2 or not (cells.limits > 0).all():
             return None
-        wanted = np.vstack([b.columns(cells.representatives) for b in blocks]).astype(np.float64)
+        wanted = np.vstack([b.columns(cells.representatives) for b in blocks], dtype=np.float64)
         wanted *= np.sqrt(self.importance[self.rows])[:, None]
         try:
             problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)

@@ -37,6 +37,7 @@ from dxprivacy.questions.asked import Asked, Stack
 from dxprivacy.questions.strategy_rows import Groups, Tally
 
 _MOST_LEVELS, _FEW = 16, 2  # tallies of a nest, and rows that are not worth one
+_ROWS_AT_ONCE = 4_096
 _ROOM = 0.99  # what is repaired afterwards may be a little wider
 _MOST_PAIRED = 400  # cells whose pairs are looked at one by one, and whose order is looked for
 
@@ -194,8 +195,15 @@ def _independent(
 
 
 def _gram(blocks: Sequence[Block], cells: Cells, importance: Floats) -> Floats:
-    wanted = np.vstack([b.columns(cells.representatives) for b in blocks]).astype(np.float64)
-    return np.asarray((wanted * importance[:, None]).T @ wanted, dtype=np.float64)
+    out = np.zeros((cells.count, cells.count))
+    first = 0
+    for block in blocks:
+        wanted = block.columns(cells.representatives)
+        for start in range(0, block.rows, _ROWS_AT_ONCE):
+            some = wanted[start : start + _ROWS_AT_ONCE].astype(np.float64)
+            out += (some * importance[first + start : first + start + len(some), None]).T @ some
+        first += block.rows
+    return out
 
 
 def _nested(

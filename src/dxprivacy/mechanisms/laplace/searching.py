@@ -56,7 +56,7 @@ class Search:
 
     def _neighbours(self, plan: Cover) -> Pool:
         first, second = [], []
-        width = max(1, sum(block.width for block in self.workload.blocks))
+        width = max(1, self.workload.width)
         for walk in plan.walks:
             tree = walk.space.tree
             i, j, _ = tree.neighbours

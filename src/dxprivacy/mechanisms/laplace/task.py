@@ -29,7 +29,7 @@ from dxprivacy.metrics import Metric
 from dxprivacy.metrics.other import present
 from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.blocks import Block
-from dxprivacy.model.blocks.base import classes_of_rows
+from dxprivacy.model.blocks.base import ENTRIES_AT_ONCE, classes_of_rows
 from dxprivacy.model.recipes import ErrorOf, Law
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.losses import SQUARED, Loss
@@ -174,7 +174,7 @@ class Task:
             everything = max_ratio(LaplaceCost(alone, np.ones(block.rows)), self.metric).upper == 0
             return np.asarray((block.peak_of_row == 0) | everything, dtype=bool)
         free = np.ones(block.rows, dtype=bool)
-        for i, j in pairs.pairs(1 << 12):
+        for i, j in pairs.pairs(max(1, min(1 << 12, ENTRIES_AT_ONCE // block.width))):
             asks = np.isfinite(self.metric.pairwise(i, j))
             free[block.differences(i[asks], j[asks])[1]] = False
             if not free.any():

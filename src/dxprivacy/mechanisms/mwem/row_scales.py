@@ -18,6 +18,7 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import round_up
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import Block
+from dxprivacy.model.blocks.base import ENTRIES_AT_ONCE
 from dxprivacy.model.workload import Workload
 
 _MOST_PAIRS = 3_000_000
@@ -46,7 +47,7 @@ def _block_ratios(block: Block, workload: Workload, metric: Metric) -> Floats:
             raise separates(workload, metric, bound.witness)
         return np.full(block.rows, round_up(bound.upper))
     out = np.zeros(block.rows)
-    for i, j in pairs.pairs(1 << 12):
+    for i, j in pairs.pairs(max(1, min(1 << 12, ENTRIES_AT_ONCE // block.width))):
         d = metric.pairwise(i, j)
         asks = np.isfinite(d)
         i, j, d = i[asks], j[asks], d[asks]

@@ -1,7 +1,7 @@
 """What every group of rows of the workload matrix Q can do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
@@ -11,6 +11,9 @@ from dxprivacy.errors import QuestionError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
+
+ENTRIES_AT_ONCE = 1 << 22
+"""Rows x pairs of records whose differences are held at once."""
 
 Differences = tuple[Ints, Ints, Ints]
 """Sparse |Q_ki - Q_kj|: for each non-zero entry the pair's position, the row, the amount."""
@@ -86,6 +89,16 @@ class Rows(ABC):
         """The largest w_k |Q_ki - Q_kj| over all rows and pairs, or a bound of it, up to a few roundings."""
         found = self.ends(absent=True)
         return float(self.peaks(*found, weights).max()) if found is not None else self.reach(weights)
+
+
+def pieces(width: int, pairs: int) -> Iterator[slice]:
+    """Slices of many pairs, so few at a time that their differences in `width` rows fit into memory.
+
+    >>> list(pieces(ENTRIES_AT_ONCE // 2, 3))
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    step = max(ENTRIES_AT_ONCE // max(width, 1), 1)
+    return (slice(start, start + step) for start in range(0, pairs, step))
 
 
 class Block(Rows):

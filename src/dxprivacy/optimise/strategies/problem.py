@@ -24,6 +24,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 
 Progress = Callable[[str, float], None]
+_ROWS_AT_ONCE = 4_096
 _BLOCK = 1 << 16  # entries at once: they stay in the processor's cache
 _MOST_COMPARED = 600  # cells, each pair of which is compared with the way over each other one
 _FLAT = 1e-8  # a row that varies by no more than this part of another tells nothing
@@ -118,14 +119,15 @@ class Problem:
 
     def load(self, rows: Floats) -> float:
         """The largest part of any pair's limit that the rows use, with noise of scale 1."""
-        worst, lines = 0.0, np.ascontiguousarray(rows.T)
-        step = max(16, _BLOCK // max(len(rows), 1))
-        for at in range(0, len(self.first), step):
-            apart = lines.take(self.first[at : at + step], axis=0)
-            apart -= lines.take(self.second[at : at + step], axis=0)
-            shown = np.abs(apart, out=apart).sum(axis=1)
-            worst = max(worst, float((shown / self.limits[at : at + step]).max()))
-        return worst
+        shown = np.zeros(len(self.first))
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            lines = np.ascontiguousarray(rows[start : start + _ROWS_AT_ONCE].T)
+            step = max(16, _BLOCK // lines.shape[1])
+            for at in range(0, len(self.first), step):
+                apart = lines.take(self.first[at : at + step], axis=0)
+                apart -= lines.take(self.second[at : at + step], axis=0)
+                shown[at : at + step] += np.abs(apart, out=apart).sum(axis=1)
+        return float((shown / self.limits).max(initial=0.0))
 
     def total(self, rows: Floats) -> float:
         """The workload's total squared error; infinite where the rows do not determine the workload."""
@@ -146,8 +148,8 @@ class Problem:
         """These rows at load 1, with their total."""
         load = self.load(rows)
         spread = np.ptp(rows, axis=1)
-        rows = rows[spread > _FLAT * spread.max(initial=0.0)]
-        rows = np.asarray(rows / load, dtype=np.float64)
+        rows = np.asarray(rows[spread > _FLAT * spread.max(initial=0.0)], dtype=np.float64)
+        rows /= load  # a copy, by the line above
         return Found(name, rows, self.total(rows))
 
 

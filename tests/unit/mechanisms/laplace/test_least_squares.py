@@ -9,7 +9,7 @@ from contracts.exact_least_squares import solved, wild_rows
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified
-from dxprivacy.mechanisms.laplace.least_squares import LeastSquares, components, least_squares
+from dxprivacy.mechanisms.laplace.least_squares import CellEstimator, LeastSquares, components
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asked import Stack
@@ -110,7 +110,7 @@ def test_answers_agree_with_one_another() -> None:
 
 def test_rows_without_noise_are_kept_exactly() -> None:
     wanted, counted = np.eye(4, dtype=np.int64), np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]])
-    back, constant = least_squares(wanted, counted, np.array([0.0, 1.0, 1.0]))
+    back, constant = CellEstimator(counted, np.array([0.0, 1.0, 1.0])).of(wanted)
     theirs = _brute(wanted, counted, np.array([0.0, 1.0, 1.0]))
     assert np.allclose(back, theirs[0], atol=1e-6)
     assert np.allclose(constant, theirs[1], atol=1e-6)
@@ -151,10 +151,10 @@ def test_noises_from_nothing_to_beyond_all_bounds_give_what_fractions_give(seed:
     told = [a[None] for a in wanted if solved(a[None], counted, noises, noisy, x.sum()) is not None]
     if len(told) < len(wanted):
         with pytest.raises(NotCertified, match="do not tell everything"):
-            least_squares(wanted, counted, noises)
+            CellEstimator(counted, noises).of(wanted)
     wanted = np.vstack(told)
     estimates, variances = solved(wanted, counted, noises, noisy, x.sum())
-    back, constant = least_squares(wanted, counted, noises)
+    back, constant = CellEstimator(counted, noises).of(wanted)
     for k, (value, spread) in enumerate(zip(estimates, variances, strict=True)):
         assert float(back[k] ** 2 @ noises) == pytest.approx(float(spread), rel=1e-7, abs=0)
         room = 1e-9 * (np.abs(back[k]) @ np.abs(noisy) + abs(constant[k]) * x.sum() + float(spread) ** 0.5)
