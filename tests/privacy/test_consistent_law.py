@@ -149,7 +149,7 @@ def _neighbours(seed):
         assert most[pair] >= cost * (1 - mpmath.mpf(10) ** -6), "the bound is attained"
 
 
-@pytest.mark.parametrize("scale", [1e-3, 0.05, 1.0, 7.3, 1000.0, 2.0**40])
+@pytest.mark.parametrize("scale", [1e-3, 0.05, 1.0, 7.3, 1000.0, 2.0**40, 2.0**126])
 def test_a_step_costs_no_more_than_was_certified(scale):
     mpmath.mp.prec = 400
     r = mpmath.mpf(consistent._rho(scale)) / mpmath.mpf(2) ** RHO_BITS
@@ -346,3 +346,9 @@ def test_scales_that_are_none_are_refused_before_errors_are_worked_out(scale):
     plan = dx.plan(np.eye(4, dtype=int), dx.metrics.constant(4, 1), method="consistent")
     with pytest.raises(dx.errors.NotCertified):
         plan.measured.laws([scale] * len(plan.scales))
+
+
+@pytest.mark.parametrize("scale", [2.0**129, 1e300])
+def test_scales_beyond_the_digits_of_the_sampler_are_refused(scale):
+    with pytest.raises(ValueError, match="is too large"):
+        consistent._rho(scale)

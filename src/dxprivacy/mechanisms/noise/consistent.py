@@ -262,4 +262,7 @@ def family_of(nest: Nest, scales: Sequence[float]) -> Family:
 def _rho(scale: float) -> int:
     if not 0 < scale < math.inf:
         raise ValueError("a scale is positive and finite")
-    return min(exp_bounds(1 / Fraction(scale), RHO_BITS)[1], (1 << RHO_BITS) - 1)
+    rho = exp_bounds(1 / Fraction(scale), RHO_BITS)[1]
+    if rho >= 1 << RHO_BITS:  # less than its upper bound would be less noise than was certified
+        raise ValueError(f"a scale of {scale:.3g} is too large: e^(-1/scale) rounds up to 1 in {RHO_BITS} bits")
+    return rho
