@@ -152,7 +152,7 @@ def test_a_header_in_an_old_encoding_is_told_by_its_names(tmp_path):
 def test_synthetic_records_are_read_back_with_the_same_policy(file, ending, tmp_path):
     town = Values(name="town", values=("Köln", "x;y", 'a"b', "t\u00a0|"))
     universe = Universe([town, AGE], file=file)
-    made = Records(universe, np.random.default_rng(3).integers(0, 3, universe.cells))
+    made = Records.counted(universe, np.random.default_rng(3).integers(0, 3, universe.cells))
     path = made.save(tmp_path / f"made.{ending}")
     assert (open_source(path, file=file).count(universe).counts == made.counts).all()
 

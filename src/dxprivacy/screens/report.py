@@ -2,6 +2,7 @@
 
 import math
 
+from dxprivacy.mechanisms.direct.run import fit_words
 from dxprivacy.release.names import names
 from dxprivacy.release.release import TOO_FEW
 from dxprivacy.screens.headings import under_headings
@@ -31,8 +32,15 @@ def report_lines(report: Report, *, everything: bool = False, file: str = "") ->
         lines.append(tag("dim", f"  {hidden:,} more in {file or 'report.answers'}."))
     # A released interval misses the truth in 5 of 100 cases, and then a good synthetic answer lies outside.
     sign = tag("good", "✓") if report.inside >= 0.9 * len(report.compared) else tag("warn", "!")
+    fit = report.facts.get("fit")
+    if fit and not fit["converged"]:
+        sign = tag("warn", "!")
     sentence = report.summary[0].upper() + report.summary[1:]
     lines += ["", f"{sign} {tag('bold', sentence)}."]
+    if fit:
+        lines += [
+            f"  {tag('dim', line)}" for words in fit_words(fit) for line in wrap(words[0].upper() + words[1:] + ".", 94)
+        ]
     unreleased = len(report.answers) - len(report.compared)
     if unreleased and report.compared:
         further = plural(unreleased, "further answer")

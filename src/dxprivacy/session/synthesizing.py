@@ -9,7 +9,7 @@ from typing import Any
 
 from dxprivacy.accounting import largest_loss
 from dxprivacy.engines.fields import fields_of
-from dxprivacy.errors import UsageError
+from dxprivacy.errors import TooLarge, UsageError
 from dxprivacy.exact.numbers import is_whole
 from dxprivacy.files.formats import software
 from dxprivacy.ledger import Ledger
@@ -52,6 +52,12 @@ class Synthesis:
 def require_records(universe: Universe, records: object) -> None:
     """Refuse what no records can be made of, and numbers of them that nobody can mean."""
     fields_of(universe)
+    if universe.is_wide:
+        raise TooLarge(
+            "synthetic records have numbers, of which there are at most 2^62",
+            details=[" × ".join(f"{a.name} {a.size:,}" for a in sorted(universe.attributes, key=lambda a: -a.size))],
+            hints=[("a policy with fewer attributes", "columns that it does not name are never read")],
+        )
     if records is None:
         return
     if not is_whole(records) or not 0 < records <= MOST_RECORDS:
@@ -81,10 +87,12 @@ def synthesis_of(
         **made.facts,
     }
     report = compare(synthetic.workload, made.released, rounded.counts, counted, **facts)
+    whole = policy.universe.present
+    unasked = [name for name in whole.names if name not in synthetic.universe.names]
     return Synthesis(
         name=name,
         method=plan.method,
-        records=rounded,
+        records=rounded.filled_up(whole) if unasked else rounded,
         report=report,
         synthetic=synthetic,
         promise=promise,

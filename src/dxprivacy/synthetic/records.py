@@ -7,6 +7,7 @@ records stand in the order of the cells; like everything else about them, that t
 import hashlib
 import io
 import json
+import math
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.files.writing import Kind, file_to_write, require_place
+from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
 from dxprivacy.model.universe import Universe
 from dxprivacy.synthetic.rounding import whole_counts
 from dxprivacy.tabular import Columnar
@@ -29,6 +31,7 @@ from dxprivacy.tabular import Columnar
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation as Relation
 
+_GENERATORS = [math.sqrt(n) for n in range(2, 4_000) if math.isqrt(n) ** 2 != n]
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 ENDINGS = (*DELIMITERS, ".parquet")
 _LONGEST_REPORT = 1 << 28
@@ -36,7 +39,7 @@ _LONGEST_REPORT = 1 << 28
 
 @dataclass(frozen=True, eq=False)
 class Records(Columnar):
-    """So many synthetic records in each cell of a universe.
+    """Synthetic records of a universe: the possible records that occur, in order, and how often each does.
 
     >>> records = Records.of(Universe.listed("abc"), [1.4, 0.3, 1.3], 3)
     >>> records, records.counts.tolist()
@@ -44,7 +47,8 @@ class Records(Columnar):
     """
 
     universe: Universe
-    counts: Ints = field(repr=False)
+    cells: Ints = field(repr=False)
+    times: Ints = field(repr=False)
 
     @classmethod
     def of(cls, universe: Universe, histogram: object, records: int) -> "Records":
@@ -52,12 +56,45 @@ class Records(Columnar):
         y = np.asarray(histogram)
         if universe.absent is not None and y.shape == (universe.size,):
             y = y[: universe.cells]
-        return cls(universe.present, whole_counts(y, universe.shape, records))
+        return cls.counted(universe.present, whole_counts(y, universe.shape, records))
+
+    @classmethod
+    def counted(cls, universe: Universe, counts: object) -> "Records":
+        """From a whole number for each possible record."""
+        every = np.asarray(counts, dtype=np.int64)
+        cells = np.flatnonzero(every).astype(np.int64)
+        return cls(universe, cells, every[cells])
+
+    @property
+    def counts(self) -> Ints:
+        """How often each possible record occurs; for universes that are small enough to list them."""
+        require_all_cells(self.universe, "listing them")
+        out: Ints = np.zeros(self.universe.cells, dtype=np.int64)
+        out[self.cells] = self.times
+        return out
 
     @property
     def number(self) -> int:
         """How many records there are."""
-        return int(self.counts.sum())
+        return int(self.times.sum())
+
+    def filled_up(self, universe: Universe) -> "Records":
+        """The same records over a universe with further attributes, whose values are spread evenly over them.
+
+        Values follow a Kronecker sequence: any run of records has them about equally often, and nothing is random.
+        """
+        record = np.repeat(np.arange(len(self.cells)), self.times)
+        where = np.zeros(len(record), dtype=np.int64)
+        nth, generators = np.arange(len(record)) + 0.5, iter(_GENERATORS)
+        for name, attribute, stride in zip(universe.names, universe.attributes, universe.strides, strict=True):
+            if name in self.universe.names:
+                axis = self.universe.names.index(name)
+                value = self.universe.along(axis, self.cells)[record]
+            else:
+                value = (nth * next(generators) % 1.0 * max(attribute.listed, 1)).astype(np.int64)
+            where += value * stride
+        cells, times = np.unique(where, return_counts=True)
+        return Records(universe, cells, times.astype(np.int64))
 
     def __repr__(self) -> str:
         return f"Records({self.number:,} in {self.universe.cells:,} cells)"
@@ -66,8 +103,7 @@ class Records(Columnar):
         """The columns that a file would have, typed, record by record."""
         fields = fields_of(self.universe)
         require_parquet(fields)
-        cells = np.flatnonzero(self.counts)
-        return records_relation(fields, cells, self.counts[cells])
+        return records_relation(fields, self.cells, self.times)
 
     def save(self, path: str | Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> Path:
         """Write a .csv, .tsv or .parquet file; an existing one is replaced only if that is asked for.
@@ -77,9 +113,7 @@ class Records(Columnar):
         """
         target = Path(path)
         require_savable(self.universe, target, overwrite=overwrite, inputs=inputs)
-        fields = fields_of(self.universe)
-        cells = np.flatnonzero(self.counts)
-        counts = self.counts[cells]
+        fields, cells, counts = fields_of(self.universe), self.cells, self.times
         with file_to_write(target, _synthetic(target), inputs=inputs, overwrite=overwrite) as file:
             if target.suffix.lower() == ".parquet":
                 with tempfile.TemporaryDirectory() as hidden:  # the engine writes by name: to a folder that is ours

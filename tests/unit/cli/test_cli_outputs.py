@@ -73,6 +73,7 @@ def test_synthetic_records_never_replace_data(town, dxp, spent):
 
 def test_synthetic_records_may_replace_themselves(town, dxp, spent):
     call = ("synth", "policy.toml", "count by home", "--data", "people.csv", "--share", "10%", "--method", "direct")
+    call += ("--anyway",)
     dxp(*call, "--out", "s.csv").fine()
     dxp(*call, "--out", "s.csv", "--overwrite").fine()
     (town / "s.csv").write_text("sex,age,home\nF,1,1\n")

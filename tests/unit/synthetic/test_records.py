@@ -72,7 +72,7 @@ def read_back(path, universe):
 def test_records_of_every_kind_are_read_back_as_they_were(kind, ending, tmp_path):
     universe = Universe([KINDS[kind]])
     counts = random_counts(universe)
-    path = Records(universe, counts).save(tmp_path / f"synthetic{ending}")
+    path = Records.counted(universe, counts).save(tmp_path / f"synthetic{ending}")
     assert (read_back(path, universe) == counts).all()
     assert open_source(path).rows() == counts.sum()
 
@@ -82,7 +82,7 @@ def test_records_of_several_attributes_are_read_back_as_they_were(ending, tmp_pa
     kinds = ("numbers", "points", "series", "true and false", "odd texts")
     universe = Universe([KINDS[kind] for kind in kinds])
     counts = random_counts(universe)
-    path = Records(universe, counts).save(tmp_path / f"synthetic{ending}")
+    path = Records.counted(universe, counts).save(tmp_path / f"synthetic{ending}")
     assert (read_back(path, universe) == counts).all()
 
 
@@ -93,7 +93,7 @@ def test_columns_are_named_as_in_the_data_and_typed(tmp_path):
     universe = Universe([KINDS[kind] for kind in kinds])
     counts = np.zeros(universe.cells, dtype=np.int64)
     counts[:3] = 1
-    path = Records(universe, counts).save(tmp_path / "synthetic.parquet")
+    path = Records.counted(universe, counts).save(tmp_path / "synthetic.parquet")
     found = duckdb.sql(f"DESCRIBE SELECT * FROM '{path}'").fetchall()
     assert {name: kind for name, kind, *_ in found} == {
         "Sex of person": "VARCHAR",
@@ -109,7 +109,7 @@ def test_columns_are_named_as_in_the_data_and_typed(tmp_path):
 
 def test_other_readers_see_as_many_csv_records(tmp_path):
     universe = Universe([KINDS["values"]])
-    path = Records(universe, np.array([1, 2, 3])).save(tmp_path / "synthetic.csv")
+    path = Records.counted(universe, np.array([1, 2, 3])).save(tmp_path / "synthetic.csv")
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     assert rows == [["Sex of person"], ["M"], ["F"], ["F"], [""], [""], [""]]
@@ -119,14 +119,14 @@ def test_many_records_of_one_cell_are_all_written(tmp_path):
     universe = Universe([KINDS["values"]])
     counts = np.array([40_000, 0, 4096])
     for ending in (".csv", ".parquet"):
-        path = Records(universe, counts).save(tmp_path / f"many{ending}")
+        path = Records.counted(universe, counts).save(tmp_path / f"many{ending}")
         assert (read_back(path, universe) == counts).all()
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_no_records_make_a_file_with_a_header(ending, tmp_path):
     universe = Universe([KINDS["values"], KINDS["integers"]])
-    path = Records(universe, np.zeros(universe.cells, dtype=np.int64)).save(tmp_path / f"none{ending}")
+    path = Records.counted(universe, np.zeros(universe.cells, dtype=np.int64)).save(tmp_path / f"none{ending}")
     assert read_back(path, universe).sum() == 0
 
 
@@ -139,7 +139,7 @@ def test_absent_people_have_no_records():
 
 def test_an_existing_file_is_replaced_only_if_asked_for(tmp_path):
     universe = Universe([KINDS["values"]])
-    records = Records(universe, np.array([1, 0, 0]))
+    records = Records.counted(universe, np.array([1, 0, 0]))
     path = tmp_path / "people.csv"
     path.write_text("precious")
     with pytest.raises(UsageError, match="is there already"):
@@ -152,10 +152,10 @@ def test_an_existing_file_is_replaced_only_if_asked_for(tmp_path):
 
 def test_records_are_replaced_if_the_report_beside_them_knows_them(tmp_path):
     universe = Universe([KINDS["values"]])
-    path = Records(universe, np.array([1, 0, 0])).save(tmp_path / "people.csv")
+    path = Records.counted(universe, np.array([1, 0, 0])).save(tmp_path / "people.csv")
     report = Report((), 1, {})
     report.save(tmp_path / "people-report.json", records=path)
-    more = Records(universe, np.array([2, 0, 0]))
+    more = Records.counted(universe, np.array([2, 0, 0]))
     with pytest.raises(UsageError, match="is there already"):
         more.save(path)
     more.save(path, overwrite=True)
@@ -186,7 +186,7 @@ def test_names_that_cannot_be_written_are_refused(name, word, tmp_path):
 
 def test_texts_that_csv_cannot_hold_are_refused_before_anything_is_written(tmp_path):
     universe = Universe([Values(name="a", values=("x\ny",))])
-    records = Records(universe, np.array([2, 1]))
+    records = Records.counted(universe, np.array([2, 1]))
     with pytest.raises(UsageError, match="CSV"):
         records.save(tmp_path / "a.csv")
     path = records.save(tmp_path / "a.parquet")
@@ -200,7 +200,7 @@ def test_names_that_differ_in_capitals_only_are_written_as_csv(tmp_path):
     universe = Universe([Values(name="a", values=("x",)), Values(name="A", values=("y",))])
     with pytest.raises(UsageError, match="capitals"):
         require_savable(universe, tmp_path / "a.parquet")
-    path = Records(universe, np.array([1, 2, 3, 4])).save(tmp_path / "a.csv")
+    path = Records.counted(universe, np.array([1, 2, 3, 4])).save(tmp_path / "a.csv")
     assert read_back(path, universe).tolist() == [1, 2, 3, 4]
 
 
@@ -216,7 +216,7 @@ def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path, 
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    records = Records(Universe([KINDS["values"]]), np.array([1, 0, 0]))
+    records = Records.counted(Universe([KINDS["values"]]), np.array([1, 0, 0]))
     path = records.save(tmp_path / "a.csv")
     old = path.read_text()
     Report((), 1, {}).save(tmp_path / "a-report.json", records=path)

@@ -52,7 +52,7 @@ def chosen(tmp_path):
 def records(policy):
     counts = np.zeros(policy.universe.cells, dtype=np.int64)
     counts[[0, 5]] = (2, 1)
-    return dx.Records(policy.universe, counts)
+    return dx.Records.counted(policy.universe, counts)
 
 
 @pytest.fixture(params=["release", "processed", "plan", "chosen"])
@@ -120,7 +120,7 @@ def test_synthetic_records_have_the_columns_of_the_data_with_their_types(records
     with pytest.raises(UsageError, match="differ in capitals only"):
         records.to_arrow()
     policy = dx.Policy.parse(POLICY.replace("attributes.Sex", "attributes.kind"))
-    table = dx.Records(policy.universe, records.counts)
+    table = dx.Records.counted(policy.universe, records.counts)
     expected = [{"sex": "M", "kind": "a|b", "age": 0}] * 2 + [{"sex": "M", "kind": "a|b", "age": 5}]
     assert table.to_arrow().to_pylist() == polars.DataFrame(table).to_dicts() == expected
     assert table.to_arrow().schema.field("age").type == pyarrow.int64()

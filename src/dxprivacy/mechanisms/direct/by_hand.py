@@ -8,8 +8,10 @@ from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import fit_histogram, require_room_to_fit
 from dxprivacy.mechanisms.laplace.run import noisy_rows
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.synthesis.all_cells import asked_universe
 from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
 from dxprivacy.metrics import Metric
+from dxprivacy.questions.asking import gather
 
 
 def direct(
@@ -32,7 +34,7 @@ def direct(
     """
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
-    require_room_to_fit(metric.universe.cells)
+    require_room_to_fit(metric.universe, asked_universe(gather(questions).on(metric.universe)))
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
     records = histogram.total if metric.universe.absent is None else None
     if records == 0:

@@ -1,11 +1,12 @@
-"""The histogram that fits noisy answers best: weighted least squares over y >= 0, by accelerated projected gradients.
+"""The histogram that fits noisy answers best: weighted least squares over y >= 0.
 
-    minimise f(y) = 1/2 sum_k (A_k y - m_k)^2 / var_k    over y >= 0, sum y = n   (or sum y <= the declared most)
+    minimize f(y) = 1/2 sum_k (A_k y - m_k)^2 / var_k    over y >= 0, sum y = n   (or sum y <= the declared most)
 
 Deterministic; A is never dense.  How far f is above its least value is known at every point (Frank and Wolfe's gap:
-f is convex, so f(y) - f* <= g.(y - y*) <= g.y - n min g), and the search stops where that cannot matter beside the
-noise: f is half a chi square, whose value at the truth is about half the number of rows.  Small problems begin where
-an active-set method ends, at the most even histogram with its answers.
+f is convex, so f(y) - f* <= g.(y - y*) <= g.y - n min g; and f* >= 0), and the search stops where that cannot matter
+beside the noise: f is half a chi square, whose value at the truth is about half the number of rows.  Small problems
+begin where an active-set method ends, at the most even histogram with its answers, and go on by accelerated projected
+gradients.  Large ones are fitted with nearly maximum entropy (`max_entropy`), which needs far fewer steps.
 """
 
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.direct.evening import evened
+from dxprivacy.mechanisms.direct.max_entropy import Dual
 from dxprivacy.mechanisms.synthesis.projection import Projection
 
 CLOSE = 1e-3  # times the number of rows: the gap at which to stop
+CONVERGED = 0.1  # likewise: a gap that is a fifth of what the noise itself adds to f
 MOST_WORK = 2_000_000_000  # cells and rows looked at, over all steps
 MOST_STEPS = 5_000
 LEAST_STEPS = 50
@@ -34,6 +37,18 @@ class Fit:
     misfit: float
     gap: float
     steps: int
+    rows: int
+
+    @property
+    def converged(self) -> bool:
+        """Whether a better fit could not matter beside the noise."""
+        return self.gap <= CONVERGED * max(self.rows, 1)
+
+    def to_dict(self) -> dict[str, float | int | bool]:
+        """For a report: chi square per noisy count, and how much of it a longer fit could save at most."""
+        per_row = 2 / max(self.rows, 1)
+        facts = {"misfit": self.misfit * per_row, "gap": self.gap * per_row}
+        return {**facts, "steps": self.steps, "converged": self.converged}
 
 
 def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, free: bool = False) -> Fit:
@@ -46,13 +61,15 @@ def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, 
     [30.0, 0.0, 70.0]
     """
     task = _Task(rows, measured, 1.0 / variances, total, free)
+    if rows.cells * (rows.workload.rows + 1) > SMALL:
+        return task.large()
     y = task.start()
     step = 1.0 / task.curvature()
     most = max(LEAST_STEPS, min(MOST_STEPS, MOST_WORK // (rows.cells + rows.workload.rows)))
     ahead, momentum = y, 1.0
     value, best_gap = task.value(y), task.gap(y)
     if best_gap <= CLOSE * rows.workload.rows:
-        return Fit(y, value, best_gap, 0)
+        return Fit(y, value, best_gap, 0, len(measured))
     steps = 0
     while steps < most:
         steps += 1
@@ -73,7 +90,7 @@ def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, 
         y, value, momentum = after, reached, faster
         if steps % _EVERY == 0 and (best_gap := task.gap(y)) <= CLOSE * rows.workload.rows:
             break
-    return Fit(y, value, min(best_gap, task.gap(y)), steps)
+    return Fit(y, value, min(best_gap, task.gap(y)), steps, len(measured))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,19 +102,23 @@ class _Task:
     free: bool
 
     def start(self) -> Floats:
-        """What an active-set method finds, evened, where all is small: gradients are slow where rows are nearly alike.
-
-        Otherwise as uniform as it can be; where the number of records is free, so many as fit best, and nobody in
-        cells that no row counts: nothing speaks for anyone there.
-        """
+        """What an active-set method finds, evened: gradients are slow where rows are nearly alike."""
         even = self._even()
-        if self.rows.cells * (self.rows.workload.rows + 1) > SMALL:
-            return even
         found = self._active_set(even)
         return even if found is None else self.project(found)
 
+    def large(self) -> Fit:
+        """With nearly maximum entropy."""
+        dual = Dual(self.rows, self.measured, 1 / self.precision, self._even(), None if self.free else self.total)
+        most = max(LEAST_STEPS, min(MOST_STEPS, MOST_WORK // (self.rows.cells + self.rows.workload.rows)))
+        y, steps = dual.solved(CONVERGED * self.rows.workload.rows, most)
+        y = self.project(y)
+        return Fit(y, self.value(y), self.gap(y), steps, len(self.measured))
+
     def _even(self) -> Floats:
-        """The same number in every cell that could hold somebody."""
+        """As uniform as it can be; where the number of records is free, as many as fit best, and nobody in cells that
+        no row counts: nothing speaks for anyone there.
+        """
         flat = np.ones(self.rows.cells)
         if not self.free:
             return flat * (self.total / self.rows.cells)
@@ -152,9 +173,9 @@ class _Task:
 
     def gap(self, y: Floats) -> float:
         """How far f is above its least value, at most."""
-        slope = self.at(y)[1]
+        value, slope = self.at(y)
         least = float(slope.min())
-        return max(float(slope @ y) - self.total * (min(least, 0.0) if self.free else least), 0.0)
+        return min(max(float(slope @ y) - self.total * (min(least, 0.0) if self.free else least), 0.0), value)
 
     def project(self, v: Floats) -> Floats:
         """The nearest histogram."""

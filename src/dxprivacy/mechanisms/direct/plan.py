@@ -165,4 +165,5 @@ class DirectFit(Planned[Made]):
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:
         """An ordinary release, and a histogram that fits it."""
         release = self.plan.run(count, noise, spend, progress=progress)
-        return Made(fit_histogram(self.plan, release), release.answers, {}, release)
+        synthetic = fit_histogram(self.plan, release)
+        return Made(synthetic, release.answers, {"fit": dict(synthetic.fit or {})}, release)

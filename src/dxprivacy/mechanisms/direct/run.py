@@ -4,7 +4,8 @@ The plan is released as always, and everything here is post-processing of the re
 this is far better than MWEM, because a plan measures everything at once where MWEM pays anew in every round.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.numbers import is_whole
 from dxprivacy.mechanisms.direct.fitting import fit
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.synthesis.all_cells import asked_universe, require_all_cells
 from dxprivacy.mechanisms.synthesis.projection import Projection
 from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
 from dxprivacy.model.universe import Universe
+from dxprivacy.model.workload import Workload
 from dxprivacy.release.release import Release
 from dxprivacy.wording import digits, plural
 
@@ -40,7 +43,8 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
         raise UsageError(f"a plan is needed, not {type(plan).__name__}", hints=["dx.plan(Q, d)"])
     released = _released(plan, noisy)
     universe = plan.metric.universe
-    require_room_to_fit(universe.cells)
+    asked, counted = over_asked(plan)
+    require_room_to_fit(universe, asked)
     free = universe.absent is not None
     if free and universe.max_records is not None:
         total = universe.max_records
@@ -51,37 +55,55 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
             raise UsageError("how many records are there? The number is public", hints=["records=20000"])
         if total == 0:
             raise UsageError("there are no records: nothing to fit a histogram to")
-    counted = plan.counted
     found = fit(Projection(counted), released, variances_of(plan.measured.noises(plan.scales)), float(total), free=free)
     labels = {recipe.row: a.label for a in counted.answers if hasattr(recipe := a.recipe, "row")}
     measurements = tuple(
         Measurement(k, labels.get(k, f"row {k + 1}"), int(z), s)
         for k, (z, s) in enumerate(zip(released.tolist(), plan.scales, strict=True))
     )
-    words = (
-        f"fitted to {plural(len(released), 'noisy count')} of plan {plan.name}; "
-        f"misfit {digits(2 * found.misfit / max(len(released), 1))} per count (far above 1 it would not fit)",
-    )
     return Synthetic(
-        universe=universe,
+        universe=asked,
         histogram=found.y,
         questions=plan.questions,
-        workload=plan.workload,
+        workload=plan.workload if asked is universe else plan.questions.on(asked),
         records=None if free else int(total),
         method="direct",
         measurements=measurements,
         cost=SumCost(universe, [plan.cost]),
-        words=words,
+        words=(f"fitted to {plural(len(released), 'noisy count')} of plan {plan.name}", *fit_words(found.to_dict())),
+        fit=found.to_dict(),
     )
 
 
-def require_room_to_fit(cells: int) -> None:
-    """Refuse universes whose cells cannot all be held."""
-    if cells > MOST_CELLS:
-        raise QuestionError(
-            f"{cells:,} possible records are too many to fit a histogram to; at most {MOST_CELLS:,}",
-            hints=["a policy with fewer attributes, or wider steps"],
-        )
+def over_asked(plan: Plan) -> tuple[Universe, Workload]:
+    """The universe of the attributes that are asked about, and the counted rows over it."""
+    universe, asked = plan.metric.universe, asked_universe(plan.workload)
+    if asked is not universe:
+        try:
+            counted = plan.counted_questions.on(asked)
+        except QuestionError:  # rows over all possible records, which exist in small universes only
+            return universe, plan.counted
+        if counted.rows == plan.counted.rows:
+            return asked, counted
+    return universe, plan.counted
+
+
+def fit_words(fit: Mapping[str, Any]) -> tuple[str, ...]:
+    """How well a histogram fits its noisy counts, and whether a longer fit could do better.
+
+    >>> fit_words({"misfit": 30.2, "gap": 29.9, "steps": 500, "converged": False})[1]
+    'the fit did not converge in 500 steps: answers may be far off, and up to 29.9 of the misfit is left to gain'
+    """
+    misfit = f"misfit {digits(fit['misfit'])} per noisy count (about 1 or less is what the noise explains)"
+    if fit["converged"]:
+        return (f"{misfit}; at most {digits(fit['gap'])} of it is left to gain",)
+    left = f"answers may be far off, and up to {digits(fit['gap'])} of the misfit is left to gain"
+    return misfit, f"the fit did not converge in {fit['steps']:,} steps: {left}"
+
+
+def require_room_to_fit(universe: Universe, asked: Universe) -> None:
+    """Refuse universes whose cells, of the attributes that are asked about, cannot all be held."""
+    require_all_cells(universe, "a fit", asked=asked, most=MOST_CELLS)
 
 
 def variances_of(noises: Sequence[float]) -> Floats:

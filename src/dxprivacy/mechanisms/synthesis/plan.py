@@ -7,6 +7,7 @@ tables and takes the one that is expected to be better.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from dxprivacy.accounting.costs import Cost
@@ -18,10 +19,12 @@ from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Progress
 from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
+from dxprivacy.mechanisms.synthesis.all_cells import asked_universe
 from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
 from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, Trial
 from dxprivacy.metrics import Metric
 from dxprivacy.model.blocks import SoftTable
+from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
 from dxprivacy.questions.asked import Stack
@@ -77,20 +80,32 @@ class _Task:
     title: str
     dataset: str
 
-    @property
+    @cached_property
+    def asked(self) -> Universe:
+        """The attributes that are asked about."""
+        return asked_universe(self.workload)
+
+    @cached_property
     def trial(self) -> Trial | None:
         """Made-up tables of the public size; none where that is private."""
+        return self._trial(self.workload)
+
+    @cached_property
+    def trial_of_asked(self) -> Trial | None:
+        """The same over the attributes that are asked about."""
+        return self.trial if self.asked is self.workload.universe else self._trial(self.questions.on(self.asked))
+
+    def _trial(self, workload: Workload) -> Trial | None:
         if self.records is None:
             return None
-        few = self.workload.universe.cells <= SMALL_CELLS
-        return Trial(self.workload, self.records, 3 if few else 2)
+        return Trial(workload, self.records, 3 if workload.universe.cells <= SMALL_CELLS else 2)
 
 
-Planned = tuple[DirectFit | MwemPlan | SmallDbPlan, float | None]
-"""A plan, and its expected error as a part of guessing uniformly, where it was tried out."""
+Planned = tuple[DirectFit | MwemPlan | SmallDbPlan, float | None, tuple[str, ...]]
+"""A plan, its expected error as a part of guessing uniformly, where it was tried out, and notes."""
 
 
-def _by_mwem(task: _Task, trial: Trial | None) -> Planned:
+def _by_mwem(task: _Task) -> Planned:
     """MWEM; where nobody says how many rounds, the number that does best on the made-up tables."""
 
     def of(rounds: int | str | None) -> MwemPlan:
@@ -100,11 +115,12 @@ def _by_mwem(task: _Task, trial: Trial | None) -> Planned:
         )  # fmt: skip
 
     best = of(task.rounds)
+    trial = task.trial
     if trial is None:
-        return best, 1.0
+        return best, 1.0, ()
     error = trial.mwem(best, task.watch)
     if task.rounds is not None or best.rounds < USUAL_ROUNDS:
-        return best, error
+        return best, error, ()
     best = replace(best, why="best on made-up tables")
     for direction in TRIED_ROUNDS:  # twice as many as long as that helps, otherwise fewer
         for rounds in direction:
@@ -117,29 +133,33 @@ def _by_mwem(task: _Task, trial: Trial | None) -> Planned:
             best, error = replace(other, why="best on made-up tables"), found
         if best.rounds != USUAL_ROUNDS:
             break
-    return best, error
+    return best, error, ()
 
 
-def _by_direct(task: _Task, trial: Trial | None) -> Planned:
+def _by_direct(task: _Task) -> Planned:
     """A fit to the answers of an ordinary plan."""
-    require_room_to_fit(task.workload.universe.cells)
+    require_room_to_fit(task.workload.universe, task.asked)
     plan = plan_direct(
         task.questions, task.metric, rows=task.records, share=task.share, spent=task.spent, seconds=task.watch.seconds,
         title=task.title, dataset=task.dataset,
     )  # fmt: skip
-    return DirectFit(plan), 0.0 if trial is None else trial.direct(plan)
+    trial = task.trial_of_asked
+    if trial is None:
+        return DirectFit(plan), 0.0, ()
+    error, converged = trial.direct(plan)
+    return DirectFit(plan), error, () if converged else ("direct: the fit is not expected to converge",)
 
 
-def _by_smalldb(task: _Task, trial: Trial | None) -> Planned:  # noqa: ARG001 - its own bound tells how good it is
+def _by_smalldb(task: _Task) -> Planned:
     """A small database, of the size with the least error that can be drawn."""
     plan = make_smalldb(
         task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, spent=task.spent,
         title=task.title, dataset=task.dataset,
     )  # fmt: skip
-    return plan, None
+    return plan, None, ()
 
 
-_MAKERS: dict[str, Callable[[_Task, Trial | None], Planned]] = {
+_MAKERS: dict[str, Callable[[_Task], Planned]] = {
     "direct": _by_direct,
     "mwem": _by_mwem,
     "smalldb": _by_smalldb,
@@ -216,32 +236,32 @@ def plan_synthesis(
         dataset=dataset,
     )
     if method != "auto":
-        trial = task.trial
-        made, error = _MAKERS[method](task, trial)
+        made, error, told = _MAKERS[method](task)
         if isinstance(made, SmallDbPlan):
             bound = f"every answer within {digits(float(made.bounds.max()))}, {percent(1 - made.beta)} of the time"
             return SynthesisPlan(method, made, Expectation({}, (f"smalldb: {bound}",)))
-        return SynthesisPlan(method, made, Expectation({} if trial is None or error is None else {method: error}))
+        known = {} if task.records is None or error is None else {method: error}
+        return SynthesisPlan(method, made, Expectation(known, told))
     return _best(task, private=private)
 
 
 def _best(task: _Task, *, private: bool) -> SynthesisPlan:
     """The method with the least expected error; what does not apply says why."""
     if private:
-        made, _ = _by_direct(task, None)
+        made, *_ = _by_direct(task)
         note = "direct: the number of records is private, and the other methods need it"
         return SynthesisPlan("direct", made, Expectation({}, (note,)))
-    trial = task.trial
     found: dict[str, Planned] = {}
     notes: list[str] = []
     refusal: DxError | None = None
     for name in _TRIED:
         try:
-            found[name] = _MAKERS[name](task, trial)
+            found[name] = _MAKERS[name](task)
+            notes += found[name][2]
         except DxError as error:
-            refusal = error
+            refusal = refusal or error
             notes.append(f"{name} does not apply: {error.what}")
     if not found:
         raise refusal or UsageError("no method applies")
-    expected = Expectation({name: e for name, (_, e) in found.items() if e is not None}, tuple(notes))
+    expected = Expectation({name: e for name, (_, e, _) in found.items() if e is not None}, tuple(notes))
     return SynthesisPlan(expected.best, found[expected.best][0], expected)

@@ -1,5 +1,6 @@
 """A synthetic histogram: what came out, from what, and at what cost.  It holds released numbers only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,8 @@ class Measurement:
 class Synthetic:
     """A histogram in floats over all possible records, of `records` records where that number is public.
 
+    A direct fit leaves out attributes that no query asks about: `universe` has the others.
+
     `cost` is what making it spent, pair by pair; everything in here follows from released numbers.
 
     >>> import dxprivacy as dx
@@ -47,6 +50,7 @@ class Synthetic:
     measurements: tuple[Measurement, ...] = field(repr=False)
     cost: SumCost = field(repr=False)
     words: tuple[str, ...] = ()
+    fit: Mapping[str, Any] | None = None  # of a direct fit: misfit and gap per noisy count, steps, converged
 
     def answers(self, *questions: Any) -> Floats:
         """What the histogram answers, in the questions' units; without arguments to the questions it was made for."""

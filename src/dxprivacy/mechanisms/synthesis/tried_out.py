@@ -13,7 +13,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.direct.run import fit_histogram
+from dxprivacy.mechanisms.direct.run import fit_histogram, over_asked
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.mwem.plan import MwemPlan
 from dxprivacy.mechanisms.mwem.row_scales import row_spans
@@ -28,7 +28,7 @@ from dxprivacy.questions.asked import Stack
 from dxprivacy.release.booking import NOWHERE
 from dxprivacy.wording import percent
 
-SMALL_CELLS = 50_000  # up to here fits are tried out, beyond their plan's expected error is taken
+SMALL_CELLS = 50_000  # up to here methods are tried out on several tables
 _CLUSTERS = 3
 
 
@@ -126,23 +126,13 @@ class Trial:
             )
         return self.part(self.error(found))
 
-    def direct(self, plan: Plan) -> float:
-        """What a direct fit would get wrong, as a part of guessing."""
-        if self.workload.universe.cells > SMALL_CELLS:
-            return self.part(self._planned(plan))
+    def direct(self, plan: Plan) -> tuple[float, bool]:
+        """What the same direct fit gets wrong, as a part of guessing, and whether it converged."""
+        counted = over_asked(plan)[1]
         scales = np.asarray(plan.scales)
         found = []
-        for seed, table in enumerate(self.tables):
-            noisy = plan.counted.answer(table.counts) + SimulatedNoise(np.random.default_rng(seed)).laplace(scales)
-            found.append(fit_histogram(plan, noisy, records=self.records).histogram)
-        return self.part(self.error(found))
-
-    def _planned(self, plan: Plan) -> float:
-        """The plan's own expected error, which a fit rather lowers: rows in their steps, each by its range."""
-        rows = np.zeros(self.workload.rows)
-        for answer, expected in zip(plan.workload.answers, plan.errors, strict=True):
-            recipe = answer.recipe
-            if recipe.single is not None:
-                rows[recipe.single] = expected.typical / float(recipe.factor) * (self.records if recipe.is_mean else 1)
-        known = (rows > 0) & (self._weights > 0)
-        return float((rows * self._weights)[known].mean()) if known.any() else 0.0
+        for seed, table in enumerate(self.tables if self.workload.universe.cells <= SMALL_CELLS else self.tables[:1]):
+            noisy = counted.answer(table.counts) + SimulatedNoise(np.random.default_rng(seed)).laplace(scales)
+            found.append(fit_histogram(plan, noisy, records=self.records))
+        converged = all(made.fit is None or made.fit["converged"] for made in found)
+        return self.part(self.error([made.histogram for made in found])), converged

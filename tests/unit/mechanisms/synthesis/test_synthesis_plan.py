@@ -38,8 +38,8 @@ def test_where_a_fit_is_too_large_it_says_so_and_takes_the_other(monkeypatch):
     plan = dx.plan_synthesis(ROWS, D, records=500)
     assert plan.method == "mwem"
     assert isinstance(plan.made, MwemPlan)
-    assert "direct does not apply: 8 possible records are too many" in str(plan)
-    with pytest.raises(QuestionError, match="too many"):
+    assert "direct does not apply: a fit needs a number for each of 8 possible records" in str(plan)
+    with pytest.raises(QuestionError, match="fit into memory"):
         dx.plan_synthesis(ROWS, D, records=500, method="direct")
 
 
