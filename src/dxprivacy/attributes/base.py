@@ -282,6 +282,11 @@ class Attribute(OneLine, ABC):
         raise QuestionError(f"{fact.name} is no column of {self.name}")
 
     @property
+    def limits(self) -> tuple[str, str] | None:
+        """The least and the largest valid entry, in words; None where entries have no order or no limits."""
+        return None
+
+    @property
     def clamps(self) -> bool:
         """Whether numbers outside the range count as its nearest end."""
         return False

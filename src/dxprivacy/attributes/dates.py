@@ -127,6 +127,10 @@ class Dates(Attribute):
         return self.clamp and day is not None and not self.first <= day <= self.last
 
     @property
+    def limits(self) -> tuple[str, str]:
+        return self.first.isoformat(), self.last.isoformat()
+
+    @property
     def counts_more(self) -> bool:
         """A day means the period in which it lies; where days outside are clamped, the ends hold all beyond them."""
         return self.clamp or self.step != DAY

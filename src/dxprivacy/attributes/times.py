@@ -98,6 +98,12 @@ class Times(Attribute):
             return super().order(fact)
         return Clock(self.name, Evenly(self.start(0), self.unit_step, self.listed), step=self.unit_step)
 
+    @property
+    def limits(self) -> tuple[str, str] | None:
+        if (self.low, self.high) == (0, DAY):
+            return None
+        return clock_text(self.start(0)), clock_text(self.start(self.listed))
+
     def range_words(self, low: Fraction, high: Fraction) -> str:
         ends = (self.start(0), self.start(self.listed))
         return "–".join(clock_text(min(max(x, ends[0]), ends[1])) for x in (low, high))

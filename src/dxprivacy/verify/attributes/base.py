@@ -148,6 +148,11 @@ class Attribute(ABC):
         return ""
 
     @property
+    def limits(self) -> tuple[str, str] | None:
+        """The least and the largest valid entry, as labels name them; None where there is no such limit."""
+        return None
+
+    @property
     def range(self) -> str | None:
         """From which number to which it goes, as a condition says it."""
         return None

@@ -32,6 +32,10 @@ class Dates(Attribute):
         self.listed = len(self.periods.starts)
         self._read = days.reader(spec.get("format", ""), where)
 
+    @property
+    def limits(self) -> tuple[str, str]:
+        return self.periods.first.isoformat(), self.periods.last.isoformat()
+
     def label(self, index: int) -> str:
         return self.periods.label(index)
 

@@ -25,6 +25,12 @@ class Times(Attribute):
     def _at(self, index: int) -> Fraction:
         return Fraction(self.low + index * self.step, 3600)
 
+    @property
+    def limits(self) -> tuple[str, str] | None:
+        if (self.low, self.high) == (0, 86_400):
+            return None
+        return clock_text(self._at(0)), clock_text(self._at(self.listed))
+
     def label(self, index: int) -> str:
         return f"{clock_text(self._at(index))}–{clock_text(self._at(index + 1))}"
 
