@@ -13,6 +13,8 @@ from dxprivacy.verify.words import clock, clock_text
 class Times(Attribute):
     """Half-open cells of times of day, in seconds since midnight."""
 
+    several_formats = True
+
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("range", "step", "timezone"))
         reading.text(spec["timezone"], f"{where} timezone")
