@@ -35,7 +35,7 @@ def test_times_mean_the_same_everywhere(written, kind, tmp_path):
 def test_days_mean_the_same_everywhere(written, kind, tmp_path):
     attribute = Dates(name="x", first="2026-01-01", last="2026-12-31", format=written)
     check(attribute, kind, tmp_path)
-    said, read = reader(written, ""), DateFormat.of(written).read
+    said, read = reader([written], "", ""), DateFormat.of(written).read
     assert [said(text) for text in TEXTS] == [read(text) for text in TEXTS]
 
 

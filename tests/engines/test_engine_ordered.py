@@ -319,7 +319,7 @@ def test_wall_clock_times_are_taken_as_written_whatever_the_zone():
     for zone in ZONES:
         attribute = Dates(name="x", first="2026-01-01", last="2026-01-03", timezone=zone)
         assert places(attribute, arrow(pa.timestamp("us"), [late])) == [0]
-        assert entry_reader(attribute.codec)(late) == entry_reader(attribute.codec)("2026-01-01T23:59-12:00") == 0
+        assert entry_reader(attribute.codec)(late) == entry_reader(attribute.codec)("2026-01-01T23:59") == 0
 
 
 def test_objects_of_dates_are_read_one_by_one():

@@ -102,6 +102,8 @@ def applied(node, inner):
         case ex.OffsetAt(_, table):
             seconds = inner.timestamp()
             return 10**6 * next((o for at, o in reversed(table) if seconds >= at), table[0][1])
+        case ex.OffsetAtSecond(_, table):
+            return next((offset for at, offset in reversed(table) if inner >= at), table[0][1])
         case ex.DayOf():
             return EPOCH + timedelta(days=inner // 86_400_000_000)
         case ex.WrittenTime(_, pattern, hour, minute, second):
@@ -134,7 +136,7 @@ def holds(condition, given):
             return clock is not None and first <= clock.date() <= last
         case ex.Compared(left, sign, right):
             a, b = evaluated(left, given), evaluated(right, given)
-            return a >= b if sign == ">=" else a < b
+            return a == b if sign == "=" else a >= b if sign == ">=" else a < b
     inner = evaluated(next(iter(vars(condition).values())), given)
     if inner is None:
         return False
@@ -189,12 +191,20 @@ ATTRIBUTES = {
     "quarters": Times(name="c", low=6 * 3600, high=22 * 3600, step=900, timezone="America/New_York"),
     "shifts": Times(name="c", low=6 * 3600, high=22 * 3600, step=8 * 3600, format="%d.%m.%Y %H.%M"),
     "seconds": Times(name="c", step=1, format="%H%M%S"),
+    "with an offset": dx.Dates(name="c", **YEAR, timezone="America/New_York", format="%d.%m.%Y %H:%M%z"),
+    "several": dx.Dates(name="c", **YEAR, timezone="Asia/Tokyo", format=("%d.%m.%Y", "iso", "%d.%m.%Y %H:%M%z")),
     "clamped days": dx.Dates(name="c", **YEAR, timezone="Pacific/Auckland", clamp=True),
 }
 NUMBERS = st.sampled_from(
     ["", " 17 ", "+17.0", "17.5", "1e1", ".5", "1.234", "1.234,5", "-0,0", "9" * 30, "1e999", "0.3", "٣", "NaN", "1_0"]
 )
-DAYS = st.sampled_from(["2026-01-31", "2026-02-30", " 2026-12-31T23:59Z", "31.12.2026", "1.2.2026", "2025-12-31", "x"])
+DAYS = st.sampled_from(
+    """2026-01-31|2026-02-30| 2026-12-31T23:59Z|31.12.2026|1.2.2026|2025-12-31|x|2026-12-31T23:59-05:00|2027-01-01
+2027-01-01T04:59:59 Z|0001-01-01T00:00+01|2026-01-31T23:60Z|31.1.2026 23:30Z|31.1.2026 23:30-0500|1.1.2027 3:30+0100
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
 TIMES = st.sampled_from(
     [
         "08:15",
@@ -253,7 +263,7 @@ FITTING = [
     *((name, kind) for name in ("age", "tenths") for kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
     *((name, kind) for name in ("clamped", "income") for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
     *(("visit", kind) for kind in (Kind.TEXT, Kind.DATE, Kind.CLOCK, Kind.INSTANT)),
-    ("written", Kind.TEXT),
+    *((name, Kind.TEXT) for name in ("written", "with an offset", "several", "weeks", "months", "clamped days")),
     *((name, kind) for name in ("weekday", "written weekday") for kind in (Kind.DATE, Kind.CLOCK, Kind.INSTANT)),
     *((name, Kind.TEXT) for name in ("weekday", "written weekday")),
     *(

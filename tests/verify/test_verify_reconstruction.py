@@ -41,7 +41,7 @@ def made(tmp_path_factory):
 
 def test_the_reconstruction_is_in_both_files_and_verified(made):
     plan, data, release, ledger = made
-    assert (data["format"], release["format"]) == ("dxprivacy-plan/4", "dxprivacy-release/4")
+    assert (data["format"], release["format"]) == ("dxprivacy-plan/6", "dxprivacy-release/6")
     assert data["measured"] == release["measured"]
     assert [check.name for check in verify_data(data)][-1] == "worst case"
     assert [check.name for check in verify_data(release, ledger)][-1] == "budget"
@@ -68,11 +68,11 @@ def test_it_differs_from_least_squares_by_far_less_than_the_noise(made):
 
 def test_a_file_of_the_edition_before_is_verified_by_solving(made):
     _, data, _, _ = made
-    older = copy.deepcopy(data) | {"format": "dxprivacy-plan/3"}
+    older = copy.deepcopy(data) | {"format": "dxprivacy-plan/5"}
     del older["measured"]["reconstruction"]
     assert refusal(resealed(older)) is None
-    assert isinstance(refusal(resealed({**data, "format": "dxprivacy-plan/3"})), NotVerified)
-    assert isinstance(refusal(resealed({**older, "format": "dxprivacy-plan/4"})), NotVerified)
+    assert isinstance(refusal(resealed({**data, "format": "dxprivacy-plan/5"})), NotVerified)
+    assert isinstance(refusal(resealed({**older, "format": "dxprivacy-plan/6"})), NotVerified)
 
 
 EDITS = [

@@ -407,8 +407,8 @@ def test_another_policy_is_told_by_its_digest_alone(files):
 @pytest.mark.parametrize(
     "text",
     ["", "7", "[]", "null", '"x"', "{}", "{", "NaN", '{"format": "dxprivacy-plan/1"}', '{"format": ["x"]}',
-     '{"format": "dxprivacy-plan/3", "format": "dxprivacy-plan/3"}', "[" * 100_000, '{"format": "dxprivacy-plan/3"}',
-     "9" * 10_000, "1e999", '"\\ud800"', '{"format": "dxprivacy-release/3", "seal": NaN}'],
+     '{"format": "dxprivacy-plan/5", "format": "dxprivacy-plan/5"}', "[" * 100_000, '{"format": "dxprivacy-plan/5"}',
+     "9" * 10_000, "1e999", '"\\ud800"', '{"format": "dxprivacy-release/5", "seal": NaN}'],
 )  # fmt: skip
 def test_what_is_no_plan_or_release_is_refused(text, tmp_path):
     (tmp_path / "x.json").write_text(text)

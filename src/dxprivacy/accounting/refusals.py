@@ -40,5 +40,6 @@ def nothing_left(workload: Workload, metric: Metric, pair: tuple[int, int]) -> B
 def _question(workload: Workload, pair: tuple[int, int]) -> str:
     """The first question that tells two records apart."""
     rows = set(workload.touched(np.array([pair[0]]), np.array([pair[1]]))[1].tolist())
-    first = workload.titles[0] if workload.wholes and workload.titles else ""  # of people and maps no pair tells it
-    return next((workload.titles[a.question] for a in workload.answers if rows & set(a.rows)), first)
+    # Counts of people and maps are accounted as a whole: no single pair touches their rows.
+    rows = rows or set(np.flatnonzero(workload.in_wholes).tolist())
+    return next((workload.titles[a.question] for a in workload.answers if rows & set(a.rows)), "")

@@ -19,6 +19,7 @@ import numpy as np
 
 from dxprivacy.attributes.codecs import Codec, ListedTexts, Surroundings
 from dxprivacy.attributes.order import Scale, Singles
+from dxprivacy.attributes.text_formats import Written
 from dxprivacy.errors import Hint, PolicyError, QuestionError, UsageError, listed_instead
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.evenly import ends_of
@@ -95,7 +96,7 @@ class Attribute(OneLine, ABC):
     has_other: bool = True
     other_value: Fraction | None = None
     complete: bool = False  # the curator declares that every entry is valid
-    format: str = ""
+    format: Written = ""
     kind: str = field(init=False, default="")
 
     def in_short(self) -> str:
@@ -282,6 +283,11 @@ class Attribute(OneLine, ABC):
         raise QuestionError(f"{fact.name} is no column of {self.name}")
 
     @property
+    def limits(self) -> tuple[str, str] | None:
+        """The least and the largest valid entry, in words; None where entries have no order or no limits."""
+        return None
+
+    @property
     def clamps(self) -> bool:
         """Whether numbers outside the range count as its nearest end."""
         return False
@@ -303,7 +309,7 @@ class Attribute(OneLine, ABC):
             "column": self.column,
             "other": self.has_other,
             "other_value": None if self.other_value is None else str(self.other_value),
-            **({"format": self.format} if self.format else {}),
+            **({"format": self.format if isinstance(self.format, str) else list(self.format)} if self.format else {}),
             **({"complete": True} if self.complete else {}),
         }
 
@@ -316,12 +322,15 @@ class Attribute(OneLine, ABC):
     def from_spec(cls, spec: Mapping[str, Any]) -> Self:
         """The inverse of `spec`; for specs that nobody has checked see `registry.attribute_from_spec`."""
         value = spec["other_value"]
+        given = {key: spec[key] for key in ("format", "complete") if key in spec}
+        if isinstance(given.get("format"), list):
+            given["format"] = tuple(given["format"])
         return cls(
             name=spec["name"],
             column=spec["column"],
             has_other=spec["other"],
             other_value=None if value is None else Fraction(value),
-            **{key: spec[key] for key in ("format", "complete") if key in spec},
+            **given,
             **cls.own_arguments(spec),
         )
 
@@ -353,7 +362,8 @@ class Attribute(OneLine, ABC):
 
     @property
     def _written(self) -> str:
-        return f', written like "{self.format}"' if self.format else ""
+        formats = (self.format,) if isinstance(self.format, str) else self.format
+        return ", written like " + " or ".join(f'"{each}"' for each in formats) if self.format else ""
 
     @property
     def bad_example(self) -> str:

@@ -15,6 +15,7 @@ from typing import ClassVar, TypeAlias
 
 from dxprivacy.attributes.calendar import DAY, Periods, Step
 from dxprivacy.attributes.spelling import EXACT, Spelling
+from dxprivacy.attributes.text_formats import Written
 from dxprivacy.exact.arrays import Floats
 
 
@@ -44,7 +45,7 @@ class WholeNumbers:
     low: int
     high: int
     clamp: bool = False
-    format: str = ""
+    format: Written = ""
     how: ClassVar[str] = "as a whole number"
 
     @property
@@ -64,7 +65,7 @@ class NumbersInCells:
     high: Fraction
     step: Fraction
     clamp: bool = False
-    format: str = ""
+    format: Written = ""
     how: ClassVar[str] = "as a number"
 
     @cached_property
@@ -122,7 +123,7 @@ class Days:
     first: date
     last: date
     timezone: str = ""
-    format: str = ""
+    format: Written = ""
     step: Step = DAY
     clamp: bool = False
     how: ClassVar[str] = "as a date"
@@ -164,7 +165,7 @@ class DaysOfTheWeek:
     """Monday to Sunday, of days and points in time of known years; an instant's as in the time zone."""
 
     timezone: str = ""
-    format: str = ""
+    format: Written = ""
     listed: ClassVar[int] = 7
     how: ClassVar[str] = "as a day of the week"
 
@@ -186,7 +187,7 @@ class TimesOfDay:
     high: int
     step: int
     timezone: str = ""
-    format: str = ""
+    format: Written = ""
     how: ClassVar[str] = "as a time of day"
 
     @property
@@ -234,7 +235,7 @@ class Coordinate:
 
     along: tuple[float, ...]
     most: float
-    format: str = ""
+    format: Written = ""
     how: ClassVar[str] = "as a coordinate"
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -13,8 +13,8 @@ from dxprivacy.attributes import codecs, order, order_of_days
 from dxprivacy.attributes.base import OTHER, Attribute, Property, Shared
 from dxprivacy.attributes.calendar import DAY, Periods, Step
 from dxprivacy.attributes.neighbours import calendar_starts, days_words
-from dxprivacy.attributes.text_formats import DateFormat, as_date
-from dxprivacy.attributes.time_zones import require_zone
+from dxprivacy.attributes.text_formats import as_date, date_formats, settled
+from dxprivacy.attributes.time_zones import require_zone, zone_of
 from dxprivacy.errors import PolicyError
 
 
@@ -22,8 +22,8 @@ from dxprivacy.errors import PolicyError
 class Dates(Attribute):
     """Days from `first` to `last`, both included; a point in time counts as its day.
 
-    `step` takes days together to weeks, months or years, from the first day on.  `timezone` says in which zone a column
-    of instants is read; wall-clock times are taken as they are written.
+    `step` takes days together to weeks, months or years, from the first day on.  `timezone` says in which zone
+    instants are read, typed ones and text with an offset; wall-clock times are taken as they are written.
 
     >>> visit = Dates(name="visit", first="2026-01-01", last="2026-12-31")
     >>> visit.listed, visit.encode(["2026-01-03", "2025-12-31", "3 Jan"]).tolist()
@@ -64,7 +64,8 @@ class Dates(Attribute):
             )
         if self.timezone:
             require_zone(self.name, self.timezone)
-        DateFormat.of(self.format)
+        object.__setattr__(self, "format", settled(self.name, self.format, self.timezone))
+        date_formats(self.format, zoned=bool(self.timezone))
         super().__post_init__()
 
     @cached_property
@@ -110,12 +111,22 @@ class Dates(Attribute):
             return [self.listed]
         found = None if isinstance(value, date) else self._periods.find(str(value))
         if found is None:
-            day = as_date(value) or DateFormat.of(self.format).read(str(value))
+            day = as_date(value) or self._written_day(str(value))
             place = self.listed if day is None else self._periods.place(day)
             found = range(place, place + 1)
         if found[0] == self.listed:
             raise self._unknown(value)
         return found
+
+    def _written_day(self, text: str) -> date | None:
+        """The day of an entry of the data."""
+        for written in date_formats(self.format, zoned=bool(self.timezone)):
+            found = written.read(text)
+            if isinstance(found, datetime):
+                return found.astimezone(zone_of(self.timezone)).date()
+            if found is not None:
+                return found
+        return None
 
     @property
     def clamps(self) -> bool:
@@ -123,8 +134,12 @@ class Dates(Attribute):
 
     def beyond(self, value: object) -> bool:
         """A day outside the range, if those are clamped."""
-        day = as_date(value) or DateFormat.of(self.format).read(str(value))
+        day = as_date(value) or self._written_day(str(value))
         return self.clamp and day is not None and not self.first <= day <= self.last
+
+    @property
+    def limits(self) -> tuple[str, str]:
+        return self.first.isoformat(), self.last.isoformat()
 
     @property
     def counts_more(self) -> bool:

@@ -87,6 +87,10 @@ class Integers(Attribute):
         return Fraction(self.low), Fraction(self.high)
 
     @property
+    def limits(self) -> tuple[str, str]:
+        return str(self.low), str(self.high)
+
+    @property
     def counts_more(self) -> bool:
         """Where numbers outside are clamped, the ends hold all that lies beyond them."""
         return self.clamp

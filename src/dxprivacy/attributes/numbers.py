@@ -154,6 +154,10 @@ class Numbers(Attribute):
         return self.low, self.high
 
     @property
+    def limits(self) -> tuple[str, str]:
+        return number_text(self.low), number_text(self.high)
+
+    @property
     def unit_step(self) -> Fraction:
         return self.step
 

@@ -53,6 +53,13 @@ class Scale(ABC):
         """Where the two ends of a range stand, both included."""
         return self.read(low), self.read(high)
 
+    grain: ClassVar[Fraction] = Fraction(0)  # how far entries are apart at least, if they are whole
+
+    @property
+    def reach(self) -> tuple[Fraction, Fraction]:
+        """Where the least and the largest valid entry stand."""
+        return ends_of(self.starts)
+
     @abstractmethod
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """The group from `low` up to, but without, `high`."""
@@ -105,6 +112,7 @@ class Singles(Scale):
     name: str
     starts: Sequence[Fraction]
     example: str = "0,18,65"
+    grain: ClassVar[Fraction] = Fraction(1)  # compared with limits only where all are whole numbers
 
     def read(self, written: End) -> Fraction:
         if isinstance(written, date):
@@ -174,6 +182,12 @@ class Cells(Singles):
     step: Fraction = Fraction(1)
     example: str = "0,20000,50000"
     closed: ClassVar[bool] = True  # the last one holds its end
+    grain: ClassVar[Fraction] = Fraction(0)
+
+    @property
+    def reach(self) -> tuple[Fraction, Fraction]:
+        least, most = ends_of(self.starts)
+        return least, most + self.step
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         return f"{number_text(low)}+" if high is None else f"{number_text(low)} to {number_text(high)}"

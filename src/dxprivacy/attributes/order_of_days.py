@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,11 @@ class Days(Scale):
     name: str
     periods: Periods
     example: str = "2026-01-01,2026-07-01"
+    grain: ClassVar[Fraction] = Fraction(1)
+
+    @property
+    def reach(self) -> tuple[Fraction, Fraction]:
+        return Fraction(0), self._from_first(self.periods.last)
 
     @cached_property
     def starts(self) -> tuple[Fraction, ...]:  # type: ignore[override]

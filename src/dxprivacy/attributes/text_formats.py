@@ -5,21 +5,41 @@ every engine.  What does not match is `other`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
+from typing import TypeAlias
 
 from dxprivacy.errors import Hint, PolicyError
 
+Written: TypeAlias = str | tuple[str, ...]
+"""A format as a policy declares it; days and times may have several, of which the first that reads an entry counts."""
+ISO = "iso"
+"""The usual format of days and times by name, for lists: 2026-01-31, perhaps with a time, perhaps with its offset."""
+KNOWN_INSTANTS = (date(1, 1, 3), date(9999, 12, 29))
+"""The days in UTC of instants in text: those that have a day in every time zone."""
+_OFFSET_HOURS, _OFFSET_MINUTES = "[01][0-9]|2[0-3]", "[0-5][0-9]"
+_ZONE = f"(?:[Zz]|[+-](?:{_OFFSET_HOURS})(?::?{_OFFSET_MINUTES})?)"
+
 _SAMPLE = re.compile("1(?P<thousands>[.,' \u00a0\u202f]?)234(?:(?P<decimal>[.,])5)?")
-_PIECES = {"Y": "([0-9]{4})", "m": "([0-9]{1,2})", "d": "([0-9]{1,2})", "f": "[0-9]{1,9}"} | dict.fromkeys(
+_PIECES = {"Y": "([0-9]{4})", "m": "([0-9]{1,2})", "d": "([0-9]{1,2})", "f": "[0-9]{1,9}", "z": _ZONE} | dict.fromkeys(
     "HMS", "[0-9]{1,2}"
 )
+_OF_INSTANTS = {"Y": "[0-9]{4}", "m": "[0-9]{1,2}", "d": "[0-9]{1,2}", "f": "[0-9]{1,9}", "z": _ZONE} | {
+    "H": "(?:[01]?[0-9]|2[0-3])",
+    "M": "[0-5]?[0-9]",
+    "S": "[0-5]?[0-9]",
+}
 _TWO_DIGITS = [("[0-9]{1,2}", "[0-9]{2}"), ("[01]?", "[01]"), ("[0-5]?", "[0-5]")]
-_ISO = (
-    r"[ \t]*([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?[ ]?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)?[ \t]*"
+_ISO_DAY = "([0-9]{4})-([0-9]{2})-([0-9]{2})"
+_ISO_TIME = "[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?"
+_ISO = rf"[ \t]*{_ISO_DAY}(?:{_ISO_TIME}[ ]?(?:[Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?)?[ \t]*"
+_ISO_WITHOUT_ZONE = rf"[ \t]*{_ISO_DAY}(?:{_ISO_TIME})?[ \t]*"
+_ISO_INSTANT = (
+    *(("Y", "[0-9]{4}"), ("", "-"), ("m", "[0-9]{2}"), ("", "-"), ("d", "[0-9]{2}"), ("", "[T ]")),
+    *(("H", "(?:[01][0-9]|2[0-3])"), ("", ":"), ("M", "[0-5][0-9]")),
+    *(("", "(?::"), ("S", "[0-5][0-9]"), ("", "(?:[.,][0-9]{1,9})?)?[ ]?"), ("z", _ZONE)),
 )
 
 
@@ -69,8 +89,10 @@ class NumberFormat:
     exponents: bool = True
 
     @classmethod
-    def of(cls, sample: str) -> "NumberFormat":
+    def of(cls, sample: Written) -> "NumberFormat":
         """From the number 1234.5 as the data would write it; nothing means 1234.5, also with an exponent."""
+        if not isinstance(sample, str):
+            raise PolicyError("numbers have one format, not a list", hints=['format = "1.234,5"'])
         if not sample:
             return cls()
         match = _SAMPLE.fullmatch(sample)
@@ -114,9 +136,9 @@ class DateFormat:
     @classmethod
     def of(cls, written: str) -> "DateFormat":
         """From a format such as %d.%m.%Y; nothing means 2026-01-31, also with a time behind it."""
-        if not written:
+        if written in ("", ISO):
             return cls()
-        hints = [("%Y %m %d", "year, month, day"), ("%H %M %S %f", "a time, which is left out")]
+        hints = [("%Y %m %d", "year, month, day"), ("%H %M %S %f %z", "a time and its offset, which are left out")]
         parts = list(_patterns(written, _PIECES, hints))
         pattern = "".join(part for _, part in parts)
         order = "".join(letter for letter, _ in parts if letter in ("Y", "m", "d"))
@@ -138,12 +160,14 @@ class DateFormat:
 
 
 _HOUR, _SIXTY = "([01]?[0-9]|2[0-3])", "([0-5][0-9])"
-_CLOCK = rf":{_SIXTY}(?::{_SIXTY}(?:[.,][0-9]{{1,9}})?)?[ ]?(?:[Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?"
+_CLOCK_WITHOUT_ZONE = rf":{_SIXTY}(?::{_SIXTY}(?:[.,][0-9]{{1,9}})?)?"
+_CLOCK = rf"{_CLOCK_WITHOUT_ZONE}[ ]?(?:[Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?"
 _PARTS = {"H": _HOUR, "M": "([0-5]?[0-9])", "S": "([0-5]?[0-9])"} | {
     "Y": "[0-9]{4}",
     "m": "[0-9]{1,2}",
     "d": "[0-9]{1,2}",
     "f": "[0-9]{1,9}",
+    "z": _ZONE,
 }
 
 
@@ -163,15 +187,16 @@ class TimeFormat:
     second: int = 3
 
     @classmethod
-    def of(cls, written: str, *, whole_hours: bool = False) -> "TimeFormat":
+    def of(cls, written: str, *, whole_hours: bool = False, zone: bool = True) -> "TimeFormat":
         """From a format such as %H.%M; nothing means 08:15, also with seconds and behind a date.
 
-        `whole_hours` takes 8 for an hour, if nothing else is declared.
+        `whole_hours` takes 8 for an hour, if nothing else is declared; `zone` an offset behind the time, left out.
         """
-        if not written:
-            clock = rf"(?:(?:\.0*)?|{_CLOCK})" if whole_hours else _CLOCK
+        if written in ("", ISO):
+            clock = _CLOCK if zone else _CLOCK_WITHOUT_ZONE
+            clock = rf"(?:(?:\.0*)?|{clock})" if whole_hours else clock
             return cls(rf"[ \t]*(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ])?{_HOUR}{clock}[ \t]*")
-        hints = [("%H %M %S %f", "hour, minute, second"), ("%Y %m %d", "a day, which is left out")]
+        hints = [("%H %M %S %f", "hour, minute, second"), ("%Y %m %d %z", "a day and an offset, which are left out")]
         parts = list(_patterns(written, _PARTS, hints))
         pattern = "".join(part for _, part in parts)
         order = "".join(letter for letter, _ in parts if letter in ("H", "M", "S"))
@@ -188,6 +213,131 @@ class TimeFormat:
             return None
         parts = ((self.hour, 3600), (self.minute, 60), (self.second, 1))
         return sum(int(match[group] or 0) * size for group, size in parts if group)
+
+
+@dataclass(frozen=True)
+class Instant:
+    """A pattern for a day, a time and its offset from UTC, in pieces: the letter of each (or nothing), and its pattern.
+
+    >>> iso = Instant(_ISO_INSTANT)
+    >>> iso.read("2026-01-31T23:30:00-05:00").isoformat(), iso.read("2026-01-31T23:30")
+    ('2026-02-01T04:30:00+00:00', None)
+    """
+
+    pieces: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, written: str) -> "Instant":
+        """From a format with %z; it needs a day and a time, or no other zone could be told."""
+        if written in ("", ISO):
+            return cls(_ISO_INSTANT)
+        pieces = tuple(_patterns(written, _OF_INSTANTS, [("%Y %m %d %H %M %S %f %z", "a day, a time, its offset")]))
+        letters = "".join(letter for letter, _ in pieces)
+        if any(letters.count(x) != 1 for x in "YmdHMz") or letters.count("S") > 1:
+            raise PolicyError(
+                f"format is {written[:40]!r}; with a timezone, %z needs %Y, %m, %d, %H and %M, once each",
+                hints=['format = "%d.%m.%Y %H:%M%z"'],
+            )
+        return cls(pieces)
+
+    def pattern(self, letters: str = "", zone: str = _ZONE) -> str:
+        """The pattern of a whole text, with groups around some pieces; `zone` stands for the offset."""
+        told = ((letter, zone if letter == "z" else piece) for letter, piece in self.pieces)
+        body = "".join(f"({piece})" if letter and letter in letters else piece for letter, piece in told)
+        return rf"[ \t]*{body}[ \t]*"
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Which of three groups are year, month and day, counted from 1."""
+        order = "".join(letter for letter, _ in self.pieces if letter in ("Y", "m", "d"))
+        return order.index("Y") + 1, order.index("m") + 1, order.index("d") + 1
+
+    def has(self, letter: str) -> bool:
+        """Whether a piece is there."""
+        return any(letter == piece for piece, _ in self.pieces)
+
+    @property
+    def west(self) -> str:
+        """The pattern of a text whose offset is negative."""
+        return self.pattern(zone=f"-(?:{_OFFSET_HOURS})(?::?{_OFFSET_MINUTES})?")
+
+    @property
+    def offset_hours(self) -> str:
+        """The pattern of a text with an offset, whose hours are a group."""
+        return self.pattern(zone=f"[+-]({_OFFSET_HOURS})(?::?{_OFFSET_MINUTES})?")
+
+    @property
+    def offset_minutes(self) -> str:
+        """The same with its minutes, if it has some."""
+        return self.pattern(zone=f"[+-](?:{_OFFSET_HOURS}):?({_OFFSET_MINUTES})")
+
+    def read(self, text: str) -> datetime | None:
+        """The instant that a text names, in UTC; None if it names none of a known day."""
+        if re.fullmatch(self.pattern(), text) is None:
+            return None
+
+        def number(pattern: str) -> int:
+            found = re.fullmatch(pattern, text)
+            return int(found[1] or 0) if found else 0
+
+        year, month, day, hour, minute = (number(self.pattern(letter)) for letter in "YmdHM")
+        second = number(self.pattern("S")) if self.has("S") else 0
+        offset = timedelta(hours=number(self.offset_hours), minutes=number(self.offset_minutes))
+        zone = timezone(-offset if re.fullmatch(self.west, text) else offset)
+        try:
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=zone).astimezone(UTC)
+        except (ValueError, OverflowError):
+            return None
+        return moment if KNOWN_INSTANTS[0] <= moment.date() <= KNOWN_INSTANTS[1] else None
+
+
+def date_formats(written: Written, *, zoned: bool) -> tuple[DateFormat | Instant, ...]:
+    """How entries of days are read: the first that reads one counts.
+
+    `zoned`: text with an offset is an instant, whose day depends on a time zone; else its offset is left out.
+    """
+    out: list[DateFormat | Instant] = []
+    for each in (written,) if isinstance(written, str) else written:
+        if not zoned:
+            out.append(DateFormat.of(each))
+        elif each in ("", ISO):
+            out += [Instant.of(each), DateFormat(_ISO_WITHOUT_ZONE)]
+        else:
+            out.append(Instant.of(each) if "%z" in each else DateFormat.of(each))
+    return tuple(out)
+
+
+def time_formats(written: Written, *, zoned: bool, whole_hours: bool = False) -> tuple[TimeFormat | Instant, ...]:
+    """The same for times of day."""
+    out: list[TimeFormat | Instant] = []
+    for each in (written,) if isinstance(written, str) else written:
+        if zoned and ("%z" in each or each in ("", ISO)):
+            out.append(Instant.of(each))
+        if not zoned or "%z" not in each:
+            out.append(TimeFormat.of(each, whole_hours=whole_hours, zone=not zoned))
+    return tuple(out)
+
+
+def settled(name: str, written: Written | Sequence[str], timezone: str) -> Written:
+    """A format or several, as an attribute holds them; refuses a time zone that would have no effect on any text."""
+    example = 'format = ["iso", "%d.%m.%Y"]'
+    if isinstance(written, str):
+        out: Written = written
+    else:
+        out = tuple(written)
+        if len(out) < 2 or len(set(out)) < len(out) or not all(isinstance(x, str) and x for x in out):
+            raise PolicyError(f"{name}: a list of formats has two or more different ones", hints=[example])
+    each = (out,) if isinstance(out, str) else out
+    if timezone and not any("%z" in x or x in ("", ISO) for x in each):
+        raise PolicyError(
+            f"{name}: timezone has no effect on text in the format {each[0][:40]!r}, which has no offset",
+            hints=[
+                (f'format = "{each[0][:40]} %H:%M%z"', "if entries end in Z, +02:00 or +0200"),
+                ("no timezone", "if days and times are to be taken as they are written"),
+                ("no format", "if the column is no text"),
+            ],
+        )
+    return out
 
 
 def hours_of(value: object) -> Fraction | None:

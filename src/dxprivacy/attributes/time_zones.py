@@ -1,6 +1,17 @@
 """Time zones by their names, as Python's `zoneinfo` knows them."""
 
+from datetime import UTC, tzinfo
+
 from dxprivacy.errors import PolicyError
+
+
+def zone_of(timezone: str) -> tzinfo:
+    """The zone in which instants are read."""
+    if not timezone:
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(timezone)
 
 
 def require_zone(name: str, zone: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from dxprivacy.attributes import codecs
 from dxprivacy.attributes.base import OTHER, Attribute, Property
 from dxprivacy.attributes.order import Clock, Scale, clock_text
-from dxprivacy.attributes.text_formats import TimeFormat, hours_of
+from dxprivacy.attributes.text_formats import hours_of, settled, time_formats
 from dxprivacy.attributes.time_zones import require_zone
 from dxprivacy.errors import PolicyError, UsageError
 from dxprivacy.exact.evenly import Evenly
@@ -49,7 +49,8 @@ class Times(Attribute):
             )
         if self.timezone:
             require_zone(self.name, self.timezone)
-        TimeFormat.of(self.format)
+        object.__setattr__(self, "format", settled(self.name, self.format, self.timezone))
+        time_formats(self.format, zoned=bool(self.timezone))
         super().__post_init__()
 
     @cached_property
@@ -97,6 +98,12 @@ class Times(Attribute):
         if fact is not None:
             return super().order(fact)
         return Clock(self.name, Evenly(self.start(0), self.unit_step, self.listed), step=self.unit_step)
+
+    @property
+    def limits(self) -> tuple[str, str] | None:
+        if (self.low, self.high) == (0, DAY):
+            return None
+        return clock_text(self.start(0)), clock_text(self.start(self.listed))
 
     def range_words(self, low: Fraction, high: Fraction) -> str:
         ends = (self.start(0), self.start(self.listed))

@@ -8,7 +8,7 @@ from typing import Any
 from dxprivacy.attributes import codecs
 from dxprivacy.attributes.base import OTHER, Attribute
 from dxprivacy.attributes.order_of_days import WEEKDAYS
-from dxprivacy.attributes.text_formats import DateFormat
+from dxprivacy.attributes.text_formats import date_formats, settled
 from dxprivacy.attributes.time_zones import require_zone
 
 
@@ -31,7 +31,8 @@ class Weekdays(Attribute):
     def __post_init__(self) -> None:
         if self.timezone:
             require_zone(self.name, self.timezone)
-        DateFormat.of(self.format)
+        object.__setattr__(self, "format", settled(self.name, self.format, self.timezone))
+        date_formats(self.format, zoned=bool(self.timezone))
         super().__post_init__()
 
     @cached_property

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dxprivacy.attributes.base import Attribute
     from dxprivacy.attributes.points import Points
     from dxprivacy.attributes.spelling import Spelling
+    from dxprivacy.attributes.text_formats import Written
     from dxprivacy.attributes.values import Values
     from dxprivacy.engines.source import Entry, Others
 
@@ -93,8 +94,12 @@ def _mended(changed: "Attribute", texts: Iterable[str]) -> set[str]:
 
 def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[str, Attribute]]":
     """Each line that may help, and the attribute that it would make."""
+    from dxprivacy.attributes.dates import Dates
     from dxprivacy.attributes.points import Points
+    from dxprivacy.attributes.text_formats import ISO
+    from dxprivacy.attributes.times import Times
     from dxprivacy.attributes.values import Values
+    from dxprivacy.attributes.weekdays import Weekdays
     from dxprivacy.errors import PolicyError
 
     if len(attribute.reads) > 1:
@@ -106,13 +111,21 @@ def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[st
             except PolicyError:  # two values would be written alike
                 continue
         return
+    in_time = isinstance(attribute, (Dates, Weekdays, Times))
+    now = attribute.format if isinstance(attribute.format, tuple) else (attribute.format or ISO,)
     for written in (*_NUMBERS, *_DATES, *_TIMES):
-        if written == attribute.format:
+        if written in now:
             continue
+        # A further format beside those that are there: entries that are read now stay what they are.
+        formats: Written = (*now, written) if in_time else written
         try:
-            yield f'format = "{written}"', replace(attribute, format=written)
+            yield f"format = {_toml(formats)}", replace(attribute, format=formats)
         except PolicyError:  # of another kind
             continue
+
+
+def _toml(formats: "Written") -> str:
+    return _quoted(formats) if isinstance(formats, str) else f"[{', '.join(map(_quoted, formats))}]"
 
 
 def _spellings(attribute: "Values | Points", texts: Sequence[str]) -> "Iterator[tuple[str, Spelling]]":

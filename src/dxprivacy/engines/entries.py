@@ -36,7 +36,15 @@ from dxprivacy.attributes.codecs import (
     TimesOfDay,
     WholeNumbers,
 )
-from dxprivacy.attributes.text_formats import DateFormat, NumberFormat, TimeFormat
+from dxprivacy.attributes.text_formats import (
+    DateFormat,
+    Instant,
+    NumberFormat,
+    TimeFormat,
+    date_formats,
+    time_formats,
+)
+from dxprivacy.attributes.time_zones import zone_of
 from dxprivacy.engines.nearest import located
 from dxprivacy.exact.arrays import Ints
 
@@ -73,6 +81,7 @@ _LONGEST_NUMBER = 24  # digits; more than any bound of an attribute has
 _WHOLE = re.compile(WHOLE_NUMBER)
 
 Reader = Callable[[object], int]
+DatesInText = Sequence[DateFormat | Instant]
 
 
 def combine(attribute: Attribute, places: Sequence[Ints]) -> Ints:
@@ -105,11 +114,12 @@ def entry_reader(codec: Codec) -> Reader:
         case NumbersInCells():
             place = partial(_place_number, codec, NumberFormat.of(codec.format))
         case Days():
-            place = partial(_place_date, codec, DateFormat.of(codec.format), zone_of(codec.timezone))
+            place = partial(_place_date, codec, _days_in_text(codec), zone_of(codec.timezone))
         case DaysOfTheWeek():
-            place = partial(_place_weekday, codec, DateFormat.of(codec.format), zone_of(codec.timezone))
+            place = partial(_place_weekday, codec, _days_in_text(codec.days), zone_of(codec.timezone))
         case TimesOfDay():
-            written = TimeFormat.of(codec.format, whole_hours=codec.whole_hours)
+            zoned = bool(codec.timezone)
+            written = time_formats(codec.format, zoned=zoned, whole_hours=codec.whole_hours)
             place = partial(_place_time, codec, written, zone_of(codec.timezone))
         case Coordinate():
             place = partial(_bits_of_number, codec, NumberFormat.of(codec.format))
@@ -211,26 +221,27 @@ def _number(written: NumberFormat, value: object) -> float:
     return number
 
 
-def _place_date(codec: Days, written: DateFormat, zone: tzinfo, value: object) -> int:
+def _place_date(codec: Days, written: DatesInText, zone: tzinfo, value: object) -> int:
     day = _day(codec, written, zone, value)
     return codec.place(day) if isinstance(day, date) else codec.listed
 
 
-def _place_weekday(codec: DaysOfTheWeek, written: DateFormat, zone: tzinfo, value: object) -> int:
+def _place_weekday(codec: DaysOfTheWeek, written: DatesInText, zone: tzinfo, value: object) -> int:
     day = _day(codec.days, written, zone, value)
     if not isinstance(day, date) or not codec.days.first <= day <= codec.days.last:
         return codec.listed
     return day.weekday()
 
 
-def _place_time(codec: TimesOfDay, written: TimeFormat, zone: tzinfo, value: object) -> int:
+def _place_time(codec: TimesOfDay, written: Sequence[TimeFormat | Instant], zone: tzinfo, value: object) -> int:
     """Of a number, its hour; a day without a time begins at midnight, as sheets write it."""
     seconds: int | None = None
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     if isinstance(value, str):
-        seconds = written.read(value)
-    elif isinstance(value, datetime):
+        value = _first_read(written, value)
+        seconds = value if isinstance(value, int) else None
+    if isinstance(value, datetime):
         instant = value.tzinfo is not None
         day = value.astimezone(UTC).date() if instant else value.date()
         if codec.days.first <= day <= codec.days.last:
@@ -239,22 +250,31 @@ def _place_time(codec: TimesOfDay, written: TimeFormat, zone: tzinfo, value: obj
         seconds = _seconds(value)
     elif isinstance(value, date):
         seconds = 0
-    elif codec.whole_hours:
+    elif seconds is None and codec.whole_hours:
         hour = whole_number(value)
         seconds = hour * 3600 if hour is not None and 0 <= hour <= 23 else None
     return codec.listed if seconds is None else codec.place(seconds)
+
+
+def _days_in_text(codec: Days) -> DatesInText:
+    return date_formats(codec.format, zoned=bool(codec.timezone))
+
+
+def _first_read(written: Sequence[DateFormat | TimeFormat | Instant], text: str) -> date | int | None:
+    """What the first format that reads a text makes of it: a day, an instant, or seconds since midnight."""
+    return next((found for each in written if (found := each.read(text)) is not None), None)
 
 
 def _seconds(clock: time) -> int:
     return 3600 * clock.hour + 60 * clock.minute + clock.second
 
 
-def _day(codec: Days, written: DateFormat, zone: tzinfo, value: object) -> object:
+def _day(codec: Days, written: DatesInText, zone: tzinfo, value: object) -> object:
     """The day of an entry, if it has one."""
     day: object = None
     if isinstance(value, str):
-        day = written.read(value)
-    elif isinstance(value, datetime):  # NaT is one too, but has no date
+        value = _first_read(written, value)
+    if isinstance(value, datetime):  # NaT is one too, but has no date
         day = value.date() if value.tzinfo is None else _day_of_instant(codec, zone, value)
     elif isinstance(value, date):
         day = value
@@ -270,15 +290,6 @@ def _day_of_instant(codec: Days, zone: tzinfo, value: datetime) -> date | None:
         return day
     known = codec.known[0] <= value.astimezone(UTC).date() <= codec.known[1]
     return min(max(day, codec.first), codec.last) if known else None
-
-
-def zone_of(timezone: str) -> tzinfo:
-    """The zone in which instants are read."""
-    if not timezone:
-        return UTC
-    from zoneinfo import ZoneInfo
-
-    return ZoneInfo(timezone)
 
 
 def is_missing(value: object) -> bool:

@@ -190,6 +190,14 @@ class OffsetAt:
 
 
 @dataclass(frozen=True)
+class OffsetAtSecond:
+    """The offset in seconds at a number of seconds; `table` has pairs (from, offset), the first also before it."""
+
+    seconds: "Value"
+    table: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class DayOf:
     """The day of a clock that shows so many microseconds since 1970."""
 
@@ -395,6 +403,7 @@ Value: TypeAlias = (
     | WrittenTime
     | Microseconds
     | OffsetAt
+    | OffsetAtSecond
     | DayOf
     | SecondOfDay
     | TimeAt

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
@@ -27,7 +27,8 @@ from dxprivacy.attributes.codecs import (
     TimesOfDay,
     WholeNumbers,
 )
-from dxprivacy.attributes.text_formats import NumberFormat
+from dxprivacy.attributes.text_formats import ISO, KNOWN_INSTANTS, NumberFormat, Written
+from dxprivacy.attributes.time_zones import zone_of
 from dxprivacy.engines.entries import A_MONDAY, entry_reader
 from dxprivacy.errors import PolicyError
 from dxprivacy.exact.arrays import Ints
@@ -107,11 +108,11 @@ def _writer(codec: Codec) -> Callable[[int], str]:
             mark = NumberFormat.of(codec.format).decimal
             return lambda k: _decimal(codec.start(k) + codec.step / 2).replace(".", mark)  # the middle of the cell
         case Days():
-            return lambda k: _day(codec.day(k), codec.format)
+            return lambda k: _day(codec.day(k), _first(codec.format), codec.timezone)
         case DaysOfTheWeek():
-            return lambda k: _day(A_MONDAY + timedelta(days=k), codec.format)
+            return lambda k: _day(A_MONDAY + timedelta(days=k), _first(codec.format), codec.timezone)
         case TimesOfDay():
-            return lambda k: _time(codec.low + k * codec.step, codec.format)
+            return lambda k: _time(codec.low + k * codec.step, _first(codec.format), codec.timezone)
         case Coordinate():
             point = NumberFormat.of(codec.format).decimal
             return lambda k: as_text(codec.along[k]).replace(".", point)
@@ -148,18 +149,31 @@ def _decimal(number: Fraction) -> str:
     return text if "/" not in text else format(Decimal(repr(float(number))), "f")
 
 
-def _day(day: date, written: str) -> str:
+def _first(written: Written) -> str:
+    """The format in which entries are written: the first of several."""
+    first = written if isinstance(written, str) else written[0]
+    return "" if first == ISO else first
+
+
+def _day(day: date, written: str, timezone: str) -> str:
     if not written:
         return day.isoformat()
-    # A time of day is left out when it is read: any will do.
-    pieces = {"%Y": f"{day.year:04d}", "%m": f"{day.month:02d}", "%d": f"{day.day:02d}", "%f": "0"}
-    return re.sub("%.", lambda found: pieces.get(found[0], "00"), written, flags=re.DOTALL)
+    # The time of day is left out when it is read: any will do, where an offset is read one in the middle of the day.
+    return _filled(written, datetime.combine(day, time(12 if "%z" in written else 0), zone_of(timezone)))
 
 
-def _time(seconds: int, written: str) -> str:
-    clock = {"%H": f"{seconds // 3600:02d}", "%M": f"{seconds // 60 % 60:02d}", "%S": f"{seconds % 60:02d}"}
+def _time(seconds: int, written: str, timezone: str) -> str:
+    clock = time(seconds // 3600, seconds // 60 % 60, seconds % 60)
     if not written:
-        return f"{clock['%H']}:{clock['%M']}" + (f":{clock['%S']}" if seconds % 60 else "")
-    # A day is left out when it is read: any will do.
-    pieces = clock | {"%Y": "2024", "%m": "01", "%d": "01", "%f": "0"}
+        return f"{clock:%H:%M:%S}" if clock.second else f"{clock:%H:%M}"
+    # The day is left out when it is read, unless an offset is: any will do.
+    return _filled(written, datetime.combine(date(2024, 1, 1), clock, zone_of(timezone)))
+
+
+def _filled(written: str, moment: datetime) -> str:
+    """A moment in a format: where it has an offset in UTC, since %z has no seconds, and offsets long ago have some."""
+    has_zone = KNOWN_INSTANTS[0] <= moment.date() <= KNOWN_INSTANTS[1]  # other days are read from no instant
+    at = moment.astimezone(UTC) if "%z" in written and has_zone else moment
+    pieces = {"%Y": f"{at.year:04d}", "%m": f"{at.month:02d}", "%d": f"{at.day:02d}", "%f": "0", "%z": "Z"}
+    pieces |= {"%H": f"{at.hour:02d}", "%M": f"{at.minute:02d}", "%S": f"{at.second:02d}"}
     return re.sub("%.", lambda found: pieces[found[0]], written, flags=re.DOTALL)

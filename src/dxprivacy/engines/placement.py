@@ -7,8 +7,10 @@ what was parsed is looked up.  The rules are those of `entries`, which reads wha
 Text is looked at only up to a length that the policy gives: what is longer has no place.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import reduce
 from typing import assert_never
 
 from dxprivacy.attributes.calendar import month_number
@@ -24,7 +26,16 @@ from dxprivacy.attributes.codecs import (
     WholeNumbers,
 )
 from dxprivacy.attributes.spelling import BLANKS
-from dxprivacy.attributes.text_formats import DateFormat, NumberFormat, TimeFormat
+from dxprivacy.attributes.text_formats import (
+    KNOWN_INSTANTS,
+    DateFormat,
+    Instant,
+    NumberFormat,
+    TimeFormat,
+    Written,
+    date_formats,
+    time_formats,
+)
 from dxprivacy.engines.entries import A_MONDAY, LONGEST_TEXT, MOST_EXACT, WHOLE_NUMBER, is_fraction, longest
 from dxprivacy.engines.expressions import (
     Arithmetic,
@@ -51,6 +62,7 @@ from dxprivacy.engines.expressions import (
     NoLonger,
     Nothing,
     OffsetAt,
+    OffsetAtSecond,
     OneIf,
     Otherwise,
     OwnText,
@@ -77,7 +89,8 @@ from dxprivacy.engines.zones import offsets
 TEXTS = (Kind.TEXT, Kind.UNTYPED)
 NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
 _EPOCH = date(1970, 1, 1)
-_DAY = 86_400 * 10**6  # microseconds
+_DAY_SECONDS = 86_400
+_DAY = _DAY_SECONDS * 10**6  # microseconds
 _DECIMALS = r"(-?[0-9]+\.[0-9]*[1-9])0*"
 _MOST_WHOLE = 10**24 - 1  # as many digits as a whole number may have
 
@@ -190,6 +203,12 @@ def inside(codec: Codec, column: Column) -> Value:
     if column.kind is Kind.OBJECT:
         return value
     match codec:
+        case Days() if _is_told_in_seconds(column, codec):
+            return _inside_in_zone(codec)
+        case TimesOfDay(low, high) if _is_told_in_seconds(column, codec):
+            time = _time_in_zone(codec)
+            positive = Both(_NO_LESS_THAN_0, Between(time, Whole(low), Whole(high - 1)))
+            return When(positive, Arithmetic(time, "-", Whole(low)))
         case Days(first, last):
             known = Between(value, Day(codec.known[0]), Day(codec.known[1]))
             return When(known, _since(Clamped(value, Day(first), Day(last)) if codec.clamp else value, codec))
@@ -243,7 +262,7 @@ def short(column: Column) -> Value:
     return When(NoLonger(entry, LONGEST_TEXT), entry)
 
 
-def _whole(column: Column, *, wide: bool, written: str = "") -> Value:
+def _whole(column: Column, *, wide: bool, written: Written = "") -> Value:
     """The whole number in a column; a cast alone would round 1.5 to 2."""
     entry = Input(column.native)
     if column.kind in TEXTS:
@@ -304,8 +323,9 @@ def _day(column: Column, codec: Days) -> Value:
     if column.kind is Kind.DATE:
         return entry
     if column.kind in TEXTS:
-        written = DateFormat.of(codec.format)
-        return WrittenDay(short(column), written.pattern, written.year, written.month, written.day)
+        formats = date_formats(codec.format, zoned=bool(codec.timezone))
+        in_seconds = any(isinstance(written, Instant) for written in formats)
+        return _first_of([_written_day(column, written, in_seconds=in_seconds) for written in formats])
     if column.kind is Kind.CLOCK:
         return When(InDays(entry, *codec.known), DayOf(Microseconds(entry)))
     if column.kind is Kind.INSTANT:
@@ -322,8 +342,9 @@ def _time(column: Column, codec: TimesOfDay) -> Value:
     """The time of day of an entry in seconds, of a number in hours."""
     entry = Input(column.native)
     if column.kind in TEXTS:
-        written = TimeFormat.of(codec.format, whole_hours=codec.whole_hours)
-        return WrittenTime(short(column), written.pattern, written.hour, written.minute, written.second)
+        formats = time_formats(codec.format, zoned=bool(codec.timezone), whole_hours=codec.whole_hours)
+        in_seconds = any(isinstance(written, Instant) for written in formats)
+        return _first_of([_written_time(column, written, in_seconds=in_seconds) for written in formats])
     if column.kind in NUMBERS and codec.whole_hours:
         return _whole(column, wide=False)
     if column.kind is Kind.TIME:
@@ -334,6 +355,102 @@ def _time(column: Column, codec: TimesOfDay) -> Value:
     elif column.kind is not Kind.CLOCK:
         return Nothing("whole")
     return When(InDays(entry, codec.days.first, codec.days.last), SecondOfDay(clock))
+
+
+def _first_of(values: Sequence[Value]) -> Value:
+    """The first that is there."""
+    return reduce(lambda later, value: Otherwise(value, later), reversed(values))
+
+
+# Text may hold instants, told by their offset, and clock times, told as they are.  The first step makes one number of
+# both: twice the seconds since 0001-01-01 (in UTC), and for what the clock says one more; the second step knows from
+# this whether an offset of the time zone is to be added.  So patterns are matched once for each different text.
+
+
+def _is_told_in_seconds(column: Column, codec: Days | TimesOfDay) -> bool:
+    if column.kind not in TEXTS or not codec.timezone:
+        return False
+    read = time_formats if isinstance(codec, TimesOfDay) else date_formats
+    return any(isinstance(written, Instant) for written in read(codec.format, zoned=True))
+
+
+def _written_day(column: Column, written: DateFormat | Instant, *, in_seconds: bool) -> Value:
+    if isinstance(written, Instant):
+        return _instant(column, written)
+    day = WrittenDay(short(column), written.pattern, written.year, written.month, written.day)
+    return _clock(Arithmetic(_day_number(day), "*", Whole(_DAY_SECONDS))) if in_seconds else day
+
+
+def _written_time(column: Column, written: TimeFormat | Instant, *, in_seconds: bool) -> Value:
+    if isinstance(written, Instant):
+        return _instant(column, written)
+    time = WrittenTime(short(column), written.pattern, written.hour, written.minute, written.second)
+    return _clock(time) if in_seconds else time
+
+
+def _clock(seconds: Value) -> Value:
+    return Arithmetic(Arithmetic(seconds, "*", Whole(2)), "+", Whole(1))
+
+
+def _day_number(day: Value) -> Value:
+    """How many days after 0001-01-01, in 64 bits."""
+    return ToWhole(Arithmetic(day, "-", Day(date.min)))
+
+
+def _instant(column: Column, written: Instant) -> Value:
+    """Twice the seconds of an instant in text."""
+    text = short(column)
+
+    def number(pattern: str, seconds: int) -> Value:
+        return Arithmetic(Otherwise(ToWhole(FirstGroup(text, pattern)), Whole(0)), "*", Whole(seconds))
+
+    day = WrittenDay(text, written.pattern("Ymd"), *written.order)
+    seconds: Value = Arithmetic(_day_number(day), "*", Whole(_DAY_SECONDS))
+    for letter, size in (("H", 3600), ("M", 60), ("S", 1)):
+        if written.has(letter):
+            seconds = Arithmetic(seconds, "+", number(written.pattern(letter), size))
+    ahead = Arithmetic(number(written.offset_hours, 3600), "+", number(written.offset_minutes, 60))
+    sign = Arithmetic(
+        Arithmetic(OneIf(Matches(text, written.west)), "*", Whole(2)), "-", Whole(1)
+    )  # west: later in UTC
+    return Arithmetic(Arithmetic(seconds, "+", Arithmetic(sign, "*", ahead)), "*", Whole(2))
+
+
+def _seconds_of_days(days: tuple[date, date]) -> tuple[Whole, Whole]:
+    """The first and the last second of some days, counted from 0001-01-01."""
+    first, last = ((day - date.min).days for day in days)
+    return Whole(first * _DAY_SECONDS), Whole((last + 1) * _DAY_SECONDS - 1)
+
+
+_TOLD = Quotient(Input(), 2)
+_BY_THE_CLOCK, _BY_OFFSET = (Compared(Remainder(Input(), 2), "=", Whole(k)) for k in (1, 0))
+_NO_LESS_THAN_0 = Compared(Input(), ">=", Whole(0))  # before 0001-01-01 in UTC nothing is known
+
+
+def _offset(codec: Days) -> Value:
+    """The offset of the time zone at an instant of the first step, if its day is known."""
+    since = (_EPOCH - date.min).days * _DAY_SECONDS
+    table = tuple((start + since, offset) for start, offset in offsets(codec))
+    known = Both(_BY_OFFSET, Between(_TOLD, *_seconds_of_days(KNOWN_INSTANTS)))
+    return When(known, OffsetAtSecond(_TOLD, table))
+
+
+def _inside_in_zone(codec: Days) -> Value:
+    """The second step, for days in text of which some are instants: as `inside` has them, once they are days."""
+    clock = When(Both(_BY_THE_CLOCK, Between(_TOLD, *_seconds_of_days(codec.known))), Whole(0))
+    local: Value = Arithmetic(_TOLD, "+", Otherwise(clock, _offset(codec)))
+    ends = _seconds_of_days((codec.first, codec.last))
+    known = Between(local, *(_seconds_of_days((date.min, date.max)) if codec.clamp else ends))
+    inside = Clamped(local, *ends) if codec.clamp else local
+    since = _since(Arithmetic(Day(date.min), "+", Quotient(inside, _DAY_SECONDS)), codec)
+    return When(Both(_NO_LESS_THAN_0, known), since)
+
+
+def _time_in_zone(codec: TimesOfDay) -> Value:
+    """The time of day of the first step, for text of which some are instants."""
+    known = Between(_TOLD, *_seconds_of_days((codec.days.first, codec.days.last)))
+    local = Arithmetic(_TOLD, "+", _offset(codec.days))
+    return Otherwise(When(_BY_THE_CLOCK, _TOLD), When(known, Remainder(local, _DAY_SECONDS)))
 
 
 def _since(day: Value, codec: Days) -> Value:

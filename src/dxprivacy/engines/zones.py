@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
 from dxprivacy.attributes.codecs import Days
-from dxprivacy.engines.entries import zone_of
+from dxprivacy.attributes.time_zones import zone_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST = int((datetime(1800, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())  # before, every zone has one offset

@@ -13,7 +13,7 @@ class Format:
     """A kind of JSON file, and its versions.
 
     >>> PLAN.written, PLAN.reads("dxprivacy-plan/2"), PLAN.reads("dxprivacy-plan/1"), PLAN.reads(None)
-    ('dxprivacy-plan/3', True, False, False)
+    ('dxprivacy-plan/5', True, False, False)
     """
 
     name: str
@@ -36,9 +36,10 @@ class Format:
         return any(text == self.numbered(k) for k in range(self.oldest, self.newest + 1))
 
 
-WITH_RECONSTRUCTION = 4  # of plans and releases: they carry the way from what was counted to what was asked
-PLAN = Format("plan", "plan", 3, 2, WITH_RECONSTRUCTION)  # 2: that of 0.1.0, whose questions mean what they meant
-RELEASE = Format("release", "release", 3, 1, WITH_RECONSTRUCTION)  # 1 and 2: intervals leave out what cells hide
+WITH_RECONSTRUCTION = 6  # of plans and releases: they carry the way from what was counted to what was asked
+RECONSTRUCTED = (4, WITH_RECONSTRUCTION)  # 3 and 4 differ from 5 and 6 in labels and in what releases mark
+PLAN = Format("plan", "plan", 5, 2, WITH_RECONSTRUCTION)  # 2: that of 0.1.0, whose questions mean what they meant
+RELEASE = Format("release", "release", 5, 1, WITH_RECONSTRUCTION)  # 1 and 2: intervals leave out what cells hide
 CHOICE_PLAN = Format("choice-plan", "planned choice")
 CHOICE = Format("choice", "released choice")
 REPORT = Format("synthesis", "report on synthetic records")

@@ -229,7 +229,7 @@ class Universe:
         return [self.record(c) if c == self.absent else dict(zip(self.names, row, strict=True)) for c, *row in rows]
 
     def tell(self, i: int, j: int) -> tuple[str, str]:
-        """Two cells in words, naming only the attributes in which they differ.
+        """Two records in words: only the attributes in which they differ, by name unless one value is a word.
 
         >>> u = Universe([Values(name="sex", values=("M", "F")), Values(name="native", values=("Y", "N"))])
         >>> u.tell(0, 1)
@@ -238,12 +238,12 @@ class Universe:
         a, b = self.record(i), self.record(j)
         if self.absent in (i, j):
             return self._whole(i), self._whole(j)
-        differing = [attribute for attribute in self.attributes if a[attribute.name] != b[attribute.name]]
-        numeric = [x for x in differing if x.span is not None]
-        plain = len(differing) == 1 and (not numeric or len(self.attributes) == 1)
+        differing = [name for name in self.names if a[name] != b[name]]
+        # A name such as `Ohio` needs no attribute before it; a number does: 0 may be anything.
+        named = len(differing) > 1 or not all(record[name][:1].isalpha() for record in (a, b) for name in differing)
 
         def say(record: dict[str, str]) -> str:
-            return ", ".join(record[x.name] if plain else f"{x.name} {record[x.name]}" for x in differing)
+            return ", ".join(f"{name} {record[name]}" if named else record[name] for name in differing)
 
         return say(a), say(b)
 
@@ -252,7 +252,8 @@ class Universe:
         if cell == self.absent:
             return ABSENT
         record = self.record(cell)
-        return ", ".join(record.values() if len(record) == 1 else (f"{name} {label}" for name, label in record.items()))
+        bare = len(record) == 1 and all(label[:1].isalpha() for label in record.values())
+        return ", ".join(record.values() if bare else (f"{name} {label}" for name, label in record.items()))
 
     @cached_property
     def digest(self) -> str:

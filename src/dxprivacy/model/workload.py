@@ -32,6 +32,7 @@ class Answer:
     within: Fraction | None = None
     weight: Fraction = Fraction(1)
     groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
+    blur_bias: float = 0.0  # the largest part of one record that a soft border puts on its other side
 
     @property
     def rows(self) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from dxprivacy.plots.density_map import maps_of
 from dxprivacy.plots.page import ROWS, drawn, escaped, subsection, table, wide, words
 from dxprivacy.plots.released_answers import along_a_line, panel_pictures
 from dxprivacy.release.map_cells import clear_cells, fullest_first, is_map
-from dxprivacy.release.release import TOO_FEW, Release, Row
+from dxprivacy.release.release import MISSED, TOO_FEW, Release, Row
 from dxprivacy.screens.release import number, widths
 from dxprivacy.wording import plural
 
@@ -91,4 +91,5 @@ def interval_words(row: Row) -> str:
     """Both ends, with the digits that are worth reading."""
     if row.exact:
         return "nobody is in this group" if row.vague else "exact"
-    return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}"
+    missed = f" ({MISSED})" if row.missed else ""
+    return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}{missed}"

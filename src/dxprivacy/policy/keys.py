@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dxprivacy.attributes.text_formats import Written
 from dxprivacy.errors import DxError, Hint, UsageError
 from dxprivacy.exact.numbers import Exact, exact
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
@@ -67,9 +68,11 @@ class Keys:
     def common(self) -> dict[str, Any]:
         """What every attribute has: its name, column and unit."""
         out: dict[str, Any] = {"name": self.name}
-        for key, example in (("column", "inc_eur"), ("unit", "years"), ("format", "1.234,5")):
+        for key, example in (("column", "inc_eur"), ("unit", "years")):
             if key in self:
                 out[key] = self.text(key, example)
+        if "format" in self:
+            out["format"] = self._format()
         if "complete" in self:
             if not isinstance(self["complete"], bool):
                 hint = ("complete = true", "every record has a valid entry: means are sums over the public number")
@@ -92,6 +95,15 @@ class Keys:
             what = "a text" if key in ("format", "timezone") else "a name"
             raise self.error(f"{key} must be {what}", key, [f'{key} = "{example}"'])
         return given
+
+    def _format(self) -> Written:
+        """How entries are written; of days and times perhaps several, of which the first that reads one counts."""
+        given = self["format"]
+        if not isinstance(given, list):
+            return self.text("format", "1.234,5")
+        if not given or not all(isinstance(x, str) and x.strip() and not UNPRINTABLE.search(x) for x in given):
+            raise self.error("format must be a text, or a list of texts", "format", ['format = ["iso", "%d.%m.%Y"]'])
+        return tuple(given)
 
     def path(self, key: str, example: str) -> Path:
         """A file, relative to the policy."""

@@ -1,7 +1,7 @@
 """Asked: everything that has rows, whether people ask it or a plan does in its place.  Frozen, serialisable."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -72,13 +72,14 @@ class Stack(OneLine):
     """Several questions asked together."""
 
     questions: tuple[Asked, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what the reader of a text passed over, for its author
 
     def in_short(self) -> str:
         return ", ".join(repr(str(question)) for question in self.questions)
 
     def __add__(self, other: "Asked | Stack") -> "Stack":
-        more = other.questions if isinstance(other, Stack) else (other,)
-        return Stack((*self.questions, *more))
+        more = other if isinstance(other, Stack) else Stack((other,))
+        return Stack((*self.questions, *more.questions), (*self.notes, *more.notes))
 
     def on(self, universe: Universe) -> Workload:
         """All rows over a universe."""

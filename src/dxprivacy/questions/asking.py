@@ -54,28 +54,28 @@ def gather(*asked: Any) -> Stack:
     >>> len(gather("count by sex", [count(), mean_of("age")]).questions)
     3
     """
-    found: list[Asked] = []
+    found: list[Stack] = []
     for item in asked:
         if isinstance(item, Asked):
-            found.append(item)
+            found.append(Stack((item,)))
         elif isinstance(item, Stack):
-            found += item.questions
+            found.append(item)
         elif isinstance(item, str):
-            found.append(parse(item))
+            found.append(Stack((parse(item),)))
         elif isinstance(item, np.ndarray) or hasattr(item, "tocsc"):
-            found += gather(matrix(item)).questions
+            found.append(gather(matrix(item)))
         elif isinstance(item, (list, tuple)) and item and not any(isinstance(x, _NUMBER) for x in item):
             numeric = all(isinstance(x, (list, tuple)) and x and isinstance(x[0], _NUMBER) for x in item)
-            found += gather(*([matrix(item)] if numeric else item)).questions
+            found.append(gather(*([matrix(item)] if numeric else item)))
         elif isinstance(item, (list, tuple)) and item:
-            found += gather(matrix([item])).questions
+            found.append(gather(matrix([item])))
         else:
             raise UsageError(
                 f"not a question: {type(item).__name__}", hints=["dx.table, dx.count, dx.sum_of, dx.mean_of"]
             )
     if not found:
         raise UsageError("ask at least one question", hints=["dx.count(), dx.table('sex')"])
-    return Stack(tuple(found))
+    return Stack(tuple(q for each in found for q in each.questions), tuple(n for each in found for n in each.notes))
 
 
 def table(

@@ -33,8 +33,8 @@ class Count(Question):
     blur: Fraction | None = None
     lengths: str = ""
 
-    def further_words(self, name: str) -> str:
-        return in_kilometres(super().further_words(name), self.lengths)
+    def further_words(self, name: str, universe: Universe | None = None) -> str:
+        return in_kilometres(super().further_words(name, universe), self.lengths)
 
     def settled(self) -> "Count":
         if self.blur is not None and self.blur < 0:

@@ -46,8 +46,8 @@ class Density(Question):
     def names(self, universe: Universe) -> list[str]:
         return [*super().names(universe), self.of]
 
-    def further_words(self, name: str) -> str:
-        return in_kilometres(super().further_words(name), self.lengths)
+    def further_words(self, name: str, universe: Universe | None = None) -> str:
+        return in_kilometres(super().further_words(name, universe), self.lengths)
 
     def settled(self) -> "Density":
         for name, given in (("width", self.width), ("every", self.every)):

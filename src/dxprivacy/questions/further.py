@@ -10,7 +10,6 @@ from typing import Any
 
 from dxprivacy.exact.numbers import number_text, written_fraction
 from dxprivacy.questions.conditions import Conditions, condition_from_dict, condition_to_dict
-from dxprivacy.questions.written import in_words
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def _length(name: str) -> Further:
 KM = "km"
 """What `lengths` of a question are in that lie on the Earth, between latitudes and longitudes."""
 FURTHER: Mapping[str, Further] = {
-    "among": Further(_conditions_to_json, conditions_from_json, lambda x: f"among {in_words(x)}" if x else ""),
+    "among": Further(_conditions_to_json, conditions_from_json, lambda _: ""),
     "to": Further(str, _text, lambda _: ""),
     "beside": Further(str, _text, lambda _: ""),
     "at": Further(lambda x: list(map(str, x)), _shares_from_json, lambda _: ""),

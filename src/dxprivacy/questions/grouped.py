@@ -15,7 +15,7 @@ from dxprivacy.exact.values import changed
 from dxprivacy.model.blocks import Factor, OneHot
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Answer
-from dxprivacy.questions.grouping import Grouping, Reference, group, selected, told
+from dxprivacy.questions.grouping import Grouping, Reference, group, selected
 from dxprivacy.questions.question import Question
 
 MAX_ROWS = 2_000_000
@@ -63,18 +63,12 @@ class Grouped:
         """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
         question, named = self.question, {g.axis: g.labels for g in self.groupings}
         if not named:
-            return [question.called if not question.where else self._in_words()]
+            return [question.called if not question.where else question.words(goals=False, universe=self.universe)]
         labels = [""]
         for axis in sorted(self.sizes):
             if axis in named:
                 labels = [f"{before}, {label}" if before else label for before in labels for label in named[axis]]
         return [f"{question.called}, {label}" for label in labels] if question.of else labels
-
-    def _in_words(self) -> str:
-        """As it was asked, but numbers in cells are named as what is really counted."""
-        conditions = enumerate(self.question.where)
-        known = {k: words for k, (name, wanted) in conditions if (words := told(name, wanted, self.universe))}
-        return self.question.words(goals=False, instead=known)
 
     def block(
         self,

@@ -62,6 +62,12 @@ class Reference:
         return self.attribute.entry_of(self.fact)
 
     @property
+    def limits(self) -> tuple[str, str] | None:
+        """The least and the largest valid entry, where records outside of these may exist and count as `other`."""
+        may_be_other = self.attribute.has_other and not self.attribute.complete
+        return self.entry.limits if may_be_other and self.entry is not None and not self.entry.clamps else None
+
+    @property
     def hides(self) -> tuple[Fraction, Fraction]:
         """How far below and above its number a valid entry may lie."""
         return self.attribute.hides(self.fact)
@@ -260,14 +266,16 @@ def _scale(ref: Reference, spec: str, ends: Plain = ()) -> Scale:
 
 
 def told(name: str, wanted: Condition, universe: Universe) -> str | None:
-    """A condition in the words of what is really counted, where that is more than it says; None for any other.
+    """A condition in the words of what is really counted, where that is not what it says; None for any other.
 
     Of numbers in cells a range is half open, but for its last end, and a single number means the cell that it lies in.
     The ends of a range that clamps hold all that lies beyond them.  What is not something may be missing.
+    A comparison ends where the policy's range ends, since entries beyond it are `other`.
     """
     ref = resolve(name, universe)
-    if isinstance(wanted, Compared):  # never counts more than it says
-        return None
+    if isinstance(wanted, Compared):
+        limit = _limit_words(ref, wanted)
+        return f"{named_condition(name, wanted)}{limit}" if limit else None
     if isinstance(wanted, tuple):
         words = _counted(ref, name, wanted)
         return None if words is None else f"{name} {words}"
@@ -289,11 +297,52 @@ def _counted(ref: Reference, name: str, wanted: Plain) -> str | None:
     return cells.values_words(sorted({k for v in wanted for k in cells.find_all(v)}))
 
 
+def require_within_limits(name: str, wanted: Plain | Compared, universe: Universe) -> None:
+    """Refuse a range or comparison that names entries outside the policy's range, which count as `other`.
+
+    Ranges of bins are accepted: their labels name the part that is counted.
+    """
+    ref = resolve(name, universe)
+    ranged = not isinstance(wanted, Compared)
+    if ref.limits is None or (ranged and (not is_range(wanted) or ref.counts_more)):
+        return
+    scale = _scale(ref, name)
+    least, most = scale.reach
+    if isinstance(wanted, Compared):
+        low, high = scale.ends(wanted.end, wanted.end)
+        low, high = {
+            ">": (high + scale.grain, most),
+            ">=": (low, most),
+            "<": (least, low - scale.grain),
+            "<=": (least, high),
+        }[wanted.sign]
+        instead = f"{name}>={ref.limits[0]}" if wanted.sign in (">", ">=") else f"{name}<={ref.limits[1]}"
+    else:
+        low, high = scale.ends(wanted[0], wanted[1])
+        first = ref.limits[0] if low < least else end_text(wanted[0])
+        instead = f"{name}={first}..{ref.limits[1] if high > most else end_text(wanted[1])}"
+    if low < least or high > most:
+        raise QuestionError(
+            f"{named_condition(name, wanted)} reaches beyond the policy's range of {ref.name}, "
+            f"{ref.limits[0]} to {ref.limits[1]}",
+            details=[f"A record whose {ref.name} is outside this range counts as `other`, not as a number."],
+            hints=[(instead, "the part that is counted"), (f"count where {ref.attribute.name}=other", "the rest")],
+        )
+
+
+def _limit_words(ref: Reference, wanted: Compared) -> str:
+    """Where a comparison ends on its open side; empty if no record can lie beyond the policy's range."""
+    if ref.limits is None:
+        return ""
+    return f" (up to {ref.limits[1]})" if wanted.sign in (">", ">=") else f" (from {ref.limits[0]})"
+
+
 def _phrase(ref: Reference, name: str, wanted: Condition) -> tuple[str, bool]:
     """A condition without its name, and whether some of its words are not those that were asked."""
     match wanted:
         case Compared(sign, end):
-            return f"{sign}{end_text(end)}", False
+            limit = _limit_words(ref, wanted)
+            return f"{sign}{end_text(end)}{limit}", bool(limit)
         case Not(inner):
             said, more = _phrase(ref, name, inner)
             return f"not ({said})" if isinstance(inner, (AnyOf, AllOf)) else f"not {said}", more

@@ -7,7 +7,7 @@ parts, their words, and what makes a new question honest.
 import re
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,7 +23,7 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Asked, importance
 from dxprivacy.questions.conditions import Conditions, condition_to_dict, is_range, plain_parts
 from dxprivacy.questions.further import FURTHER
-from dxprivacy.questions.grouping import SPEC, resolve, selected
+from dxprivacy.questions.grouping import SPEC, require_within_limits, resolve, selected, told
 from dxprivacy.questions.written import in_words, quoted
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -63,7 +63,7 @@ class Question(Asked):
                 return bound if where is universe else replace(bound, universe=universe)
         with placed(self):
             rows = self.rows_on(universe)
-        bound = announced(rows, self.title or str(self), self.weight, self.title)
+        bound = announced(rows, self.title or self.words(universe=universe), self.weight, self.title)
         _RECENT.append((self, universe, bound))
         while len(_RECENT) > 1 and sum(known.rows for *_, known in tuple(_RECENT)) > _REMEMBERED_ROWS:
             _RECENT.popleft()
@@ -105,26 +105,29 @@ class Question(Asked):
         """Its title, or its words without target and weight."""
         return self.title or self.words(goals=False)
 
-    def words(self, *, goals: bool = True, instead: Mapping[int, str] | None = None) -> str:
+    def words(self, *, goals: bool = True, universe: Universe | None = None) -> str:
         """As people write it; parsing the words gives the question again.  `goals=False` leaves out target and weight.
 
-        `instead` has other words for some conditions, by their place.
+        With a universe, conditions name what is counted there: a bin, or the end of the policy's range.
         """
         words = [self.about()]
         if self.by:
             words.append(f"{self.listing or 'by'} " + ", ".join(map(quoted, self.by)))
         if self.where:
-            words.append("where " + in_words(self.where, instead))
-        words += [said for name in self.also if (said := self.further_words(name))]
+            words.append("where " + _said(self.where, universe))
+        words += [said for name in self.also if (said := self.further_words(name, universe))]
         if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
         if self.weight != 1 and goals:
             words.append(f"weight {number_text(self.weight)}")
         return " ".join(words)
 
-    def further_words(self, name: str) -> str:
+    def further_words(self, name: str, universe: Universe | None = None) -> str:
         """The clause that says one of its further fields."""
-        return FURTHER[name].words(getattr(self, name))
+        value = getattr(self, name)
+        if name == "among" and value:
+            return f"among {_said(value, universe)}"
+        return FURTHER[name].words(value)
 
     def settled(self) -> Self:
         """The same question; refuses fields of its own that have no meaning, whoever wrote them."""
@@ -172,6 +175,9 @@ class Question(Asked):
         for name, wanted in self.where:
             ref = resolve(name, universe)
             entry = ref.entry
+            with placed(self):
+                for part in plain_parts(wanted):
+                    require_within_limits(name, part, universe)
             values = [v for part in plain_parts(wanted) if isinstance(part, tuple) and not is_range(part) for v in part]
             beyond = [str(v) for v in values if entry is not None and entry.beyond(v)]
             if beyond:
@@ -213,6 +219,13 @@ class Question(Asked):
                     where=f"question “{self}”",
                     hints=[("or", "joins conditions of which one is to hold")],
                 )
+
+
+def _said(where: Conditions, universe: Universe | None) -> str:
+    """Conditions in words: as asked, or as they are counted in a universe."""
+    if universe is None:
+        return in_words(where)
+    return in_words(where, {k: words for k, (n, wanted) in enumerate(where) if (words := told(n, wanted, universe))})
 
 
 _RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)

@@ -31,7 +31,7 @@ def recognised(asked: Stack, universe: Universe) -> Stack:
     found: list[Asked] = []
     for question in asked.questions:
         found += (isinstance(question, Matrix) and _tables(question, universe)) or [question]
-    return Stack(tuple(found))
+    return Stack(tuple(found), asked.notes)
 
 
 def _tables(question: Matrix, universe: Universe) -> list[Count] | None:

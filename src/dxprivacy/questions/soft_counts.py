@@ -1,6 +1,7 @@
 """Counts whose borders are soft: near a border a record counts in part on both sides."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -54,11 +55,19 @@ def soft_counts(question: Question, found: Grouped, blur: Fraction) -> Workload:
     parts, whole = _parts(line, found.groups[axis], found.sizes[axis], blur)
     around = beside(found, axis)
     block = SoftTable(axis, parts, around, unit=Fraction(1, whole))
-    answers = [
-        Answer(label, 0, Linear(row, block.unit), "", question.within, Fraction(1), groups)
-        for label, row, groups in zip(found.labels, soft_rows(found, axis), found.places, strict=True)
-    ]
-    return Workload(universe, (block,), tuple(answers), (str(question),))
+    own = found.groups[axis][None, :] == np.arange(found.sizes[axis])[:, None]
+    moved = [int(most) / whole for most in np.abs(parts - own * whole).max(axis=1)]
+    return Workload(universe, (block,), soft_answers(found, axis, block.unit, moved), (str(question),))
+
+
+def soft_answers(found: Grouped, axis: int, unit: Fraction, moved: Sequence[float]) -> tuple[Answer, ...]:
+    """An answer for each combination of groups; `moved`: per soft group, the largest part of a record that is moved."""
+    within, one = found.question.within, Fraction(1)
+    rows = zip(found.labels, soft_rows(found, axis), found.places, strict=True)
+    return tuple(
+        Answer(label, 0, Linear(row, unit), "", within, one, groups, moved[row % len(moved)])
+        for label, row, groups in rows
+    )
 
 
 def soft_rows(found: Grouped, axis: int) -> list[int]:

@@ -19,15 +19,14 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.normal import FARTHEST, STEPS
 from dxprivacy.exact.numbers import number_text
 from dxprivacy.model.blocks import Blurred
-from dxprivacy.model.recipes import Linear
-from dxprivacy.model.workload import Answer, Workload
+from dxprivacy.model.workload import Workload
 from dxprivacy.questions.grouped import Grouped
 from dxprivacy.questions.grouping import Reference, resolve
 from dxprivacy.questions.lines import beside
 from dxprivacy.questions.map_limits import larger, too_many_parts
 from dxprivacy.questions.maps import MOST_ENTRIES, Map, measured_on_earth, rounded
 from dxprivacy.questions.question import Question
-from dxprivacy.questions.soft_counts import soft_rows
+from dxprivacy.questions.soft_counts import soft_answers
 
 MOST_CELLS = 400_000
 _FINER = (8, 4, 2)  # cells for each width of the bell
@@ -142,11 +141,24 @@ def soft_regions(question: Question, found: Grouped, ref: Reference, blur: Fract
     merged = _merged(drawn.spread[0], borders.owners, found.sizes[axis])
     matrix = drawn.columns(merged, universe.shape[axis])
     block = Blurred(axis, matrix, beside(found, axis), drawn.bell(), drawn.inside)
-    answers = [
-        Answer(label, 0, Linear(row, block.unit), "", question.within, Fraction(1), groups)
-        for label, row, groups in zip(found.labels, soft_rows(found, axis), found.places, strict=True)
-    ]
-    return Workload(universe, (block,), tuple(answers), (str(question),))
+    moved = _moved(block, found.groups[axis], found.sizes[axis])
+    return Workload(universe, (block,), soft_answers(found, axis, block.unit, moved), (str(question),))
+
+
+def _moved(block: Blurred, groups: Ints, size: int) -> list[float]:
+    """Per group the largest part of a record that counts there and should not, or should and does not."""
+    listed = len(block.inside)
+    own = groups[:listed]
+    value, part, amount = block.entries
+    here = value < listed
+    value, part, amount = value[here], part[here], amount[here]
+    kept = np.bincount(value, np.where(part == own[value], amount, 0), minlength=listed).astype(np.int64)
+    most: Ints = np.zeros(size, dtype=np.int64)
+    inside = own >= 0
+    np.maximum.at(most, own[inside], STEPS - kept[inside])
+    outside = part != own[value]
+    np.maximum.at(most, part[outside], amount[outside])
+    return [int(x) / STEPS for x in most]
 
 
 def soft_words(called: str, drawn: Map) -> str:

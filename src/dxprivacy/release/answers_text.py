@@ -35,6 +35,10 @@ class Answered(Protocol):
     def vague(self) -> bool: ...
     @property
     def groups(self) -> tuple[tuple[str, str], ...]: ...
+    @property
+    def missed(self) -> bool: ...
+    @property
+    def blur_bias(self) -> float: ...
 
 
 class AnswersText:
@@ -59,19 +63,23 @@ class AnswersText:
             yield (between if at else start) + between.join(map(text_of, self._answers[at : at + _PIECE]))
 
     def _canonical(self, r: Answered) -> str:
+        blur = f'"blur_bias":{canonical(r.blur_bias)},' if r.blur_bias else ""
+        missed = '"missed":true,' if r.missed else ""
         return (
-            f'{{"exact":{_BOOL[r.exact]},"groups":{self._sorted_groups(r.groups)},"high":{canonical(r.high)},'
-            f'"label":{quoted(r.label)},"low":{canonical(r.low)},"question":{quoted(r.question)},'
+            f'{{{blur}"exact":{_BOOL[r.exact]},"groups":{self._sorted_groups(r.groups)},"high":{canonical(r.high)},'
+            f'"label":{quoted(r.label)},"low":{canonical(r.low)},{missed}"question":{quoted(r.question)},'
             f'"unit":{quoted(r.unit)},"vague":{_BOOL[r.vague]},"value":{canonical(r.value)}}}'
         )
 
     def _written(self, r: Answered) -> str:
         """Numbers as Python writes them, which is how its JSON does; that they are finite was seen to by the digest."""
         groups = ", ".join([self._pair(pair)[1] for pair in r.groups])
+        missed = ', "missed": true' if r.missed else ""
+        blur = f', "blur_bias": {r.blur_bias!r}' if r.blur_bias else ""
         return (
             f'{{"label": {quoted(r.label)}, "groups": {{{groups}}}, "value": {r.value!r}, "low": {r.low!r}, '
             f'"high": {r.high!r}, "unit": {quoted(r.unit)}, "question": {quoted(r.question)}, '
-            f'"exact": {_BOOL[r.exact]}, "vague": {_BOOL[r.vague]}}}'
+            f'"exact": {_BOOL[r.exact]}, "vague": {_BOOL[r.vague]}{missed}{blur}}}'
         )
 
     def _sorted_groups(self, groups: tuple[tuple[str, str], ...]) -> str:

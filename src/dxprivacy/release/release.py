@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from dxprivacy.release.names import names
 from dxprivacy.release.released import Released, common_of
 from dxprivacy.release.tables import AnswerTable, columns_of, free_name, own_columns, tables_of
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
-from dxprivacy.wording import LONG_LIST, digits, plural
+from dxprivacy.wording import LONG_LIST, digits, percent, plural
 
 TOO_FEW = "too few to say"
+MISSED = "target missed"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
 _WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide
 _NUMBERS = ("value", "low", "high", "unit", "question")
@@ -50,11 +52,24 @@ class Row:
     exact: bool
     vague: bool = False  # the interval is the whole range: too few records to say anything
     groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
+    missed: bool = False  # the interval is wider than the target that was asked for
+    blur_bias: float = 0.0  # the largest part of one record that a soft border puts on its other side
 
     @property
     def note(self) -> str:
-        """What its numbers alone do not tell: `too few to say`, `exact`, or nothing."""
-        return TOO_FEW if self.vague else "exact" if self.exact else ""
+        """What its numbers alone do not tell: `too few to say`, `exact`, a missed target, the bias of a blur."""
+        notes = [TOO_FEW] if self.vague else ["exact"] if self.exact else []
+        notes += [MISSED] if self.missed else []
+        if self.blur_bias:
+            share = percent(self.blur_bias)
+            notes.append(f"blurred: up to {share} of a record counts across a border, which the interval leaves out")
+        return "; ".join(notes)
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """For JSON: what only some answers have."""
+        missed: dict[str, Any] = {"missed": True} if self.missed else {}
+        return missed | ({"blur_bias": self.blur_bias} if self.blur_bias else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +115,8 @@ class Release(Released, Tabular, Printable):
 
         Rows and columns stand in the order asked.  Where an answer is not grouped by something, its field is empty.
         Cells of maps and densities have their edges as numbers besides: None for answers that are no cells.
-        The note is “too few to say”, “exact” or empty; the label says what was counted, and no two answers of a
-        question share one.  Whole numbers are `int`.
+        The note says “too few to say”, “exact”, “target missed”, or how far a blur moves records; the label says what
+        was counted, and no two answers of a question share one.  Whole numbers are `int`.
         """
         head, lines = self._lines()
         names = [name for name, _ in head]
@@ -142,7 +157,7 @@ class Release(Released, Tabular, Printable):
         answers = zip(self.rows(), self.answers, strict=True)
         return {
             "records": self.records,
-            "answers": [row | {"exact": r.exact, "vague": r.vague} for row, r in answers],
+            "answers": [row | {"exact": r.exact, "vague": r.vague} | r.marks for row, r in answers],
         }
 
     def written_content(self) -> dict[str, Any]:
@@ -196,6 +211,11 @@ class Release(Released, Tabular, Printable):
         return write_file(target, text(), kind, note=KEPT)
 
 
+def reached(within: Fraction, value: float, low: float, high: float) -> bool:
+    """Whether both ends of an interval are as close to its value as was asked."""
+    return max(high - value, value - low) <= float(within) * (1 + 1e-9)
+
+
 def _defused(cell: Any) -> Any:
     """A cell that stays what it is in a spreadsheet: a number a number, and a label a label.
 
@@ -223,7 +243,9 @@ def from_json(text: str) -> Release:
     answers = []
     for k, r in enumerate(given):
         groups = tuple(r.get("groups", {}).items())  # releases of earlier versions have none
-        answers.append(Row(**{name: r[name] for name in ("label", *_NUMBERS, "exact", "vague")}, groups=groups))
+        known = {name: r[name] for name in ("label", *_NUMBERS, "exact", "vague")}
+        marks = {name: r[name] for name in ("missed", "blur_bias") if name in r}
+        answers.append(Row(**known, groups=groups, **marks))
         given[k] = None  # there may be very many: each is let go of as soon as it was read
     release = Release(answers=tuple(answers), **common_of(data, "records", "answers"))
     release.remember(text)

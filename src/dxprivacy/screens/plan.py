@@ -168,7 +168,7 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger
     ]
     limit = limits(plan)
     lines += _table(plan, limit, everything=everything)
-    for note in [*notes(plan), *soft_border_notes(plan)]:
+    for note in [*notes(plan), *soft_border_notes(plan), *plan.questions.notes]:
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
     lines += [tag("warn", f"  {line}") for line in wrap(reckoned_for_most(plan), 94) if line]
     if remedy := remedy_lines(plan):

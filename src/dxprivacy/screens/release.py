@@ -9,7 +9,7 @@ from typing import Any
 from dxprivacy.release.map_cells import clear_cells, fullest_first, is_map
 from dxprivacy.release.names import names
 from dxprivacy.release.processed import Processed
-from dxprivacy.release.release import TOO_FEW, Release, Row
+from dxprivacy.release.release import MISSED, TOO_FEW, Release, Row
 from dxprivacy.release.tables import AnswerTable, tables_of
 from dxprivacy.wording import columns, digits, plural, short, tag, wrap
 
@@ -198,7 +198,8 @@ def interval_words(row: Row) -> str:
         return "nobody is in this group"
     if row.exact:
         return "exact: the policy calls this public, or it is the same for all records"
-    return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}"
+    missed = f" ({MISSED})" if row.missed else ""
+    return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}{missed}"
 
 
 def processed_lines(processed: Processed) -> list[str]:

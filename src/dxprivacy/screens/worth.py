@@ -1,10 +1,11 @@
 """Whether something tells more than a guess, in words: warnings that a person reads before anything is spent."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dxprivacy.mechanisms.choice.worth import chance_of_the_best
 from dxprivacy.mechanisms.laplace.poor_maps import poor_maps
-from dxprivacy.mechanisms.laplace.worth import guesses, no_better, useless_questions
+from dxprivacy.mechanisms.laplace.worth import errors_with, guesses, no_better, useless_questions
 from dxprivacy.model.blocks import Blurred
 from dxprivacy.release.names import names
 from dxprivacy.wording import digits, plural, short
@@ -25,17 +26,25 @@ def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
     useless = [k for k in useless if answers[k].question in whole or not _in_map(plan, k)]
     if not useless:
         return "", False
-    named = [k for k in useless if answers[k].question == whole[0]] if whole else useless  # what the numbers are of
-    worst = max(named, key=lambda k: plan.errors[k].half_width)
-    guess = guesses(plan.workload, plan.records if records is None else records)[worst]
-    unit = f" {answers[worst].unit}" if answers[worst].unit else ""
-    error = f"± {digits(plan.errors[worst].half_width)}{unit} where a constant errs by at most {digits(guess)}{unit}"
-    if whole:
-        titles = [short(plan.workload.titles[q], _WORDS) for q in whole]
-        which = "; ".join(titles[:2]) + (f"; {len(titles) - 2} more" if len(titles) > 2 else "")
-    else:
+    known = plan.records if records is None else records
+    guess, errors = guesses(plan.workload, known), errors_with(plan, known)
+
+    def figures(members: Sequence[int]) -> str:
+        worst = max(members, key=lambda k: errors[k].half_width)
+        unit = f" {answers[worst].unit}" if answers[worst].unit else ""
+        reach = digits(errors[worst].half_width)
+        return f"(± {reach}{unit} where a constant errs by at most {digits(guess[worst])}{unit})"
+
+    if not whole:
+        worst = max(useless, key=lambda k: errors[k].half_width)
         which = f"{len(useless):,} of {plural(len(answers), 'answer')}, such as {short(names(answers)[worst], _WORDS)}"
-    return f"no better than a guess: {which} ({error})", bool(whole)
+        return f"no better than a guess: {which} {figures([worst])}", False
+    titles = plan.workload.titles
+    told = [
+        f"{short(titles[q], _WORDS)} {figures([k for k in useless if answers[k].question == q])}" for q in whole[:2]
+    ]
+    more = [f"{len(whole) - 2} more"] if len(whole) > 2 else []
+    return f"no better than a guess: {'; '.join([*told, *more])}", True
 
 
 def _in_map(plan: "Plan", answer: int) -> bool:

@@ -54,12 +54,13 @@ class Blurred(Block):
         self.starts, self.part, self.amount = columns
         self.width, self.rounding = width, rounding
 
-    def _entries(self, value: int) -> tuple[list[int], list[int]]:
+    def column_of(self, value: int) -> tuple[list[int], list[int]]:
+        """The parts in which a value counts, and how much in each."""
         here = slice(int(self.starts[value]), int(self.starts[value + 1]))
         return self.part[here].tolist(), self.amount[here].tolist()
 
     def column(self, values: Sequence[int]) -> Column:
-        parts, amounts = self._entries(values[self.axis])
+        parts, amounts = self.column_of(values[self.axis])
         return {
             self.first + row * self.parts + part: weight * x
             for row, weight in self.beside.column(values).items()

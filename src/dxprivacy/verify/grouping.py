@@ -54,6 +54,13 @@ class Named:
             return None
         return self.attribute.places(self.fact.name)
 
+    def limit(self, sign: str) -> str:
+        """Where a comparison ends on its open side, if records beyond that may exist and count as `other`."""
+        attribute, entry = self.attribute, self.entry
+        if not attribute.other or attribute.complete or entry is None or entry.clamp or entry.limits is None:
+            return ""
+        return f" (up to {entry.limits[1]})" if sign in (">", ">=") else f" (from {entry.limits[0]})"
+
     def told(self, name: str, wanted: Condition, where: str) -> str | None:
         """A condition by what is really counted; None where that is what it says."""
         if self.entry is not None:
@@ -92,7 +99,7 @@ def resolve(name: str, universe: Universe, where: str) -> Named:
     return found[0]
 
 
-def fulfil(name: str, wanted: Wanted, universe: Universe, where: str, *, edition: int = 3) -> tuple[int, set[int]]:
+def fulfil(name: str, wanted: Wanted, universe: Universe, where: str, *, edition: int = 5) -> tuple[int, set[int]]:
     """The attribute that a condition concerns, and its values that fulfil it."""
     named = resolve(name, universe, where)
 
@@ -179,7 +186,7 @@ def interval_label(first: str, last: str) -> str:
     return f"{start}+" if last.endswith("+") else f"{start}–{last.rpartition('–')[2]}"
 
 
-def group(written: str, universe: Universe, where: str, *, edition: int = 3) -> Grouping:
+def group(written: str, universe: Universe, where: str, *, edition: int = 5) -> Grouping:
     """`age`, `age/10`, `age[0,18,65]`, `home.state`, `visit/month`, …."""
     match = re.fullmatch(r"([^\[\]/]+)(?:/([^\[\]/]+)|\[([^\[\]]*)\])?", written.strip())
     if match is None:

@@ -138,11 +138,12 @@ MakeWay = Callable[[Asked, Asked, Universe, Sequence[float], int], Way]
 def read_measured(data: Any, asked: Asked, universe: Universe, edition: int) -> tuple[Asked, str, MakeWay]:
     """What is counted, its digest, and the way back; what was asked, where nothing else is said.
 
-    Files of edition 4 are those that carry a reconstruction.
+    Files of editions 4 and 6 are those that carry a reconstruction.
     """
-    if data is None and edition < 4:
+    reconstructed = edition in (4, 6)
+    if data is None and not reconstructed:
         return asked, "", Itself
-    carried = ("reconstruction",) if edition > 3 else ()
+    carried = ("reconstruction",) if reconstructed else ()
     given = reading.members(data, "measured", ("how", "questions", "workload", *carried))
     counted = ask(given["questions"], universe)
     digest = workload_digest(universe.digest, counted.blocks)

@@ -30,7 +30,7 @@ from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stated import Stated
 from dxprivacy.verify.way import Way
 
-PLANS = {"dxprivacy-plan/2": 2, "dxprivacy-plan/3": 3, "dxprivacy-plan/4": 4}  # their editions
+PLANS = {f"dxprivacy-plan/{edition}": edition for edition in range(2, 7)}
 COMMON = (
     *("format", "name", "request", "policy", "universe", "questions", "workload", "rows", "share", "scales"),
     *("certificate", "worst_case_epsilon", "seal"),

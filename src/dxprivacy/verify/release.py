@@ -21,7 +21,7 @@ from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stated import Option, Stated
 from dxprivacy.verify.words import three_digits
 
-RELEASES = {"dxprivacy-release/2": 2, "dxprivacy-release/3": 3, "dxprivacy-release/4": 4}  # their editions
+RELEASES = {f"dxprivacy-release/{edition}": edition for edition in range(2, 7)}
 _ANSWER = ("label", "value", "low", "high", "unit", "question", "exact", "vague", "groups")
 _MEMBERS = frozenset(_ANSWER)
 _LAST_DIGIT = 2e-9  # estimates have nine digits behind the point, and either neighbour may be stated
@@ -74,6 +74,8 @@ def _as_worked_out(stated: Any, answer: Answer, exact: bool, options: list[Optio
     return (
         type(stated) is dict
         and stated.keys() == _MEMBERS
+        and answer.within is None  # else it may be marked, and so may a blurred count
+        and not answer.recipe.blur_bias
         and stated["label"] == answer.label
         and stated["question"] == answer.title
         and stated["unit"] == answer.unit
@@ -89,7 +91,7 @@ def _check_answer(
     stated: Any, answer: Answer, exact: bool, options: list[Option], claim: Claim, records: int, where: str
 ) -> None:
     """One thing after the other, with what may differ where rows were rounded."""
-    reading.members(stated, where, _ANSWER)
+    reading.members(stated, where, _ANSWER, ("missed", "blur_bias") if claim.edition > 4 else ())
     check_labels(stated, answer, exact, where)
     if stated["groups"] != answer.groups:
         raise refuse("groups are not those of its label", where)
@@ -101,6 +103,18 @@ def _check_answer(
     if not any(_same((*numbers, vague), option, grain) for option in told):
         at = next((n for n, x, y in zip(_ANSWER[1:4], numbers, options[0], strict=False) if x != y), "vague")
         raise refuse(f"{at} does not follow from the noisy rows", where)
+    if claim.edition > 4:
+        _check_marks(stated, answer, where)
+
+
+def _check_marks(stated: dict[str, Any], answer: Answer, where: str) -> None:
+    """A missed target and the bias of a blur are stated where they are, and nowhere else."""
+    value, low, high = (float(stated[name]) for name in ("value", "low", "high"))
+    within = None if answer.within is None or stated["exact"] else float(answer.within) * (1 + 1e-9)
+    if stated.get("missed", False) is not (within is not None and max(high - value, value - low) > within):
+        raise refuse("does not say whether its target was missed", where)
+    if stated.get("blur_bias", 0.0) != answer.recipe.blur_bias:
+        raise refuse("does not state the bias of its blur", where)
 
 
 def _same(stated: tuple[float, ...], found: tuple[float, ...], grain: float) -> bool:

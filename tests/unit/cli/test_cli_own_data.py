@@ -9,7 +9,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.cli.remedies import LOOKED_AT, remedies
-from dxprivacy.engines import entries
+from dxprivacy.engines import entries, open_source
 from dxprivacy.engines.source import Others
 from dxprivacy.model.file_format import FileFormat
 
@@ -151,8 +151,8 @@ ORT = '[attributes.ort]\nvalues = ["Köln", "Ulm"]\nepsilon = 1\n'
             "german_dates.csv",
             'delimiter = ";"\n',
             '[attributes.tag]\ndates = ["2026-01-01", "2026-12-31"]\nepsilon = 1\nper = "1 day"\n',
-            'format = "%d.%m.%Y"',
-            (3, 2),
+            'format = ["iso", "%d.%m.%Y"]',
+            (3, 1),
         ),
     ],
 )
@@ -199,9 +199,9 @@ def test_every_kind_of_attribute_may_be_looked_at(here, dxp):
     assert told == {
         "i": ['format = "1234,5"'],
         "n": ['format = "1234,5"'],
-        "d": ['format = "%d.%m.%Y"'],
-        "w": ['format = "%d/%m/%Y"'],
-        "h": ['format = "%H.%M"'],
+        "d": ['format = ["iso", "%d.%m.%Y"]'],
+        "w": ['format = ["iso", "%d/%m/%Y"]'],
+        "h": ['format = ["iso", "%H.%M"]'],
         "s": [],
         "p": ["fold_case = true"],
     }
@@ -254,3 +254,36 @@ def test_too_many_answers_get_a_hint_that_fits_the_attribute():
         with pytest.raises(dx.errors.TooLarge) as error:
             dx.plan_choice(f"median {hint.partition('/')[0]}", policy.metric, rows=10)
         assert error.value.hints[0][0] == hint
+
+
+VISITS = """[attributes.visit]
+dates = ["2026-01-01", "2026-01-31"]
+epsilon = 1
+per = "7 days"
+"""
+
+
+def test_a_format_that_is_shown_loses_no_row_that_fits(tmp_path, monkeypatch, dxp):
+    monkeypatch.chdir(tmp_path)
+    days = ["2026-01-02", "2026-01-03", "04.01.2026", "5.1.2026", "2026-01-06T23:30:00Z"]
+    (tmp_path / "visits.csv").write_text("visit\n" + "".join(f"{day}\n" for day in days))
+    (tmp_path / "policy.toml").write_text(HEAD + VISITS)
+    page = json.loads(dxp("inspect", "visits.csv", "--json").fine().out)["attributes"][0]
+    (line,) = [remedy["line"] for remedy in page["remedies"]]
+    assert line == 'format = ["iso", "%d.%m.%Y"]'
+    (tmp_path / "policy.toml").write_text(HEAD + VISITS + line + "\n")
+    assert json.loads(dxp("inspect", "visits.csv", "--json").fine().out)["attributes"][0]["rows"] == 0
+    policy = dx.Policy.load(tmp_path / "policy.toml")
+    assert open_source(tmp_path / "visits.csv").count(policy.universe).counts.tolist()[1:6] == [1, 1, 1, 1, 1]
+
+
+def test_a_time_zone_moves_text_that_ends_in_z(tmp_path, monkeypatch, dxp):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits.csv").write_text("visit\n" + "2026-02-01T04:30:00Z\n" * 88 + "2026-01-31\n")
+    (tmp_path / "policy.toml").write_text(HEAD + VISITS + 'timezone = "America/New_York"\n')
+    dxp("check", "policy.toml", "--data", "visits.csv").fine()
+    assert json.loads(dxp("inspect", "visits.csv", "--json").fine().out)["attributes"][0]["rows"] == 0
+    (tmp_path / "policy.toml").write_text(HEAD + VISITS + 'timezone = "America/New_York"\nformat = "%Y-%m-%d"\n')
+    refused = dxp("check", "policy.toml", "--data", "visits.csv")
+    assert refused.code != 0
+    assert 'format = "%Y-%m-%d %H:%M%z"' in refused.err

@@ -40,7 +40,7 @@ per = 10
 was_column = "inc"
 [attributes.visit]
 dates = ["2026-01-01", "2026-01-31"]
-format = "%d.%m.%Y"
+format = ["%d.%m.%Y", "iso"]
 timezone = "Europe/Berlin"
 epsilon = 0.5
 per = "7 days"

@@ -40,9 +40,9 @@ HONEST = [
         "SELECT sex, COVAR_POP(age, income), CORR(age, income) FROM t GROUP BY sex",
         ["covariance age, income by sex", "correlation age, income by sex"],
     ),
-    ("SELECT MEDIAN(age), QUANTILE_DISC(income, 0.9) FROM t", ["median age", "quantile 0.9 of income"]),
-    ("SELECT QUANTILE_DISC(age, [0.25, 0.75]) FROM t", ["quantile 0.25, 0.75 of age"]),
-    ("SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age) FROM t", ["quantile 0.9 of age"]),
+    ("SELECT MEDIAN(age), QUANTILE_DISC(income, 0.9) FROM t", ["median age", "quantile 0.9 of income width 0"]),
+    ("SELECT QUANTILE_DISC(age, [0.25, 0.75]) FROM t", ["quantile 0.25, 0.75 of age width 0"]),
+    ("SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age) FROM t", ["quantile 0.9 of age width 0"]),
     (
         "SELECT sex, AVG(CASE WHEN age >= 65 THEN 1 ELSE 0 END) FROM t WHERE region = 'North' GROUP BY sex",
         ["share by sex where age>=65 among region=North"],
@@ -82,7 +82,7 @@ HONEST = [
     ),
     (
         "SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age) FILTER (WHERE sex = 'F') FROM t",
-        ["quantile 0.9 of age where sex=F"],
+        ["quantile 0.9 of age where sex=F width 0"],
     ),
 ]
 

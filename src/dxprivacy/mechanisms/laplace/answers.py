@@ -12,7 +12,7 @@ from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.model.workload import Answer
 from dxprivacy.release.booking import Booking
 from dxprivacy.release.promise import promise_of, public_people
-from dxprivacy.release.release import Release, Row
+from dxprivacy.release.release import Release, Row, reached
 
 _MANY = 2_000  # answers to rehearse one by one
 _FAR_TAIL = 1000  # scales; noise beyond it has probability e^-1000
@@ -40,7 +40,9 @@ def _release(
         exact = plan.is_exact(answer)
         vague = answer.recipe.vague(low, high)
         title = titles[answer.question]
-        rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
+        missed = answer.within is not None and not exact and not reached(answer.within, value, low, high)
+        marks = (answer.groups, missed, answer.blur_bias)
+        rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, *marks))
     essence = {key: value for key, value in facts.items() if key != "notes"}
     more = {"noisy": z.tolist(), "ledger": booking.to_dict(), "notes": facts["notes"], "software": software()}
     more |= public_people(plan.metric.universe, records)

@@ -9,7 +9,7 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import finite, written_fraction
 from dxprivacy.files.canonical import is_sealed, sealed
-from dxprivacy.files.formats import PLAN, WITH_RECONSTRUCTION
+from dxprivacy.files.formats import PLAN, RECONSTRUCTED
 from dxprivacy.files.writing import PLAN as PLAN_FILE
 from dxprivacy.files.writing import write_file
 from dxprivacy.mechanisms.laplace.answers import build_release, rehearse
@@ -243,7 +243,7 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     plan.certificate.require(at_most=share)
     if not plan.measured.as_asked:
         _ = plan.errors  # refuses what does not follow from the counted rows
-        if data["format"] == PLAN.numbered(WITH_RECONSTRUCTION):
+        if data["format"] in map(PLAN.numbered, RECONSTRUCTED):
             plan.measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
     return plan
 

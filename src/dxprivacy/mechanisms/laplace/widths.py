@@ -55,7 +55,8 @@ def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | No
             if isinstance(question, Quantiles) and question.width is None
             else _with_width(question, metric, mine, records or FEW)
             for question, many in zip(asked.questions, rivals, strict=True)
-        )
+        ),
+        asked.notes,
     )
 
 

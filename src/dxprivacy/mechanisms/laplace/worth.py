@@ -15,6 +15,7 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.laplace.expected import all_expected
 from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.model.blocks import Block, PeopleTable
+from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.model.workload import Workload
 
 
@@ -43,12 +44,17 @@ def _spreads(block: Block) -> Floats:
 def no_better(plan: PlanFacts, records: int | None = None) -> list[int]:
     """The noisy answers that are no better than a guess; `records` where the plan was made without their number."""
     known = plan.records if records is None else records
-    errors = (
-        plan.errors if known == plan.records else all_expected(plan.workload, plan.laws, known, plan.measured.shifts)
-    )
+    errors = errors_with(plan, known)
     noisy = [any(plan.laws[r].variance for r in answer.rows) for answer in plan.workload.answers]
     compared = zip(noisy, errors, guesses(plan.workload, known), strict=True)
     return [k for k, (some, error, guess) in enumerate(compared) if some and error.noise_half_width > guess]
+
+
+def errors_with(plan: PlanFacts, records: int | None) -> tuple[ErrorOf, ...]:
+    """The errors of all answers with this number of records."""
+    if records == plan.records:
+        return plan.errors
+    return all_expected(plan.workload, plan.laws, records, plan.measured.shifts)
 
 
 def useless_questions(plan: PlanFacts, useless: Sequence[int]) -> list[int]:

@@ -9,8 +9,12 @@ from sqlglot import exp
 
 from dxprivacy.attributes.base import OTHER
 from dxprivacy.errors import Hint, QuestionError
+from dxprivacy.exact.evenly import Evenly
+from dxprivacy.exact.numbers import number_text
 from dxprivacy.questions.assembling import assemble
 from dxprivacy.questions.conditions import Conditions, negated
+from dxprivacy.questions.grouping import resolve
+from dxprivacy.questions.lines import Line
 from dxprivacy.questions.question import Question
 from dxprivacy.questions.sql.columns import Columns
 from dxprivacy.questions.sql.text import Node
@@ -176,7 +180,14 @@ class Aggregates:
             assemble("quantile", of="x", further={"at": at})
         except QuestionError as error:
             raise query.at(shares, error.what, [_QUANTILE]) from None
-        return {"ask": "quantile", "of": self.columns.numeric(of), "further": {"at": at}}
+        name = self.columns.numeric(of)
+        line = Line(resolve(name, self.columns.universe))
+        even = isinstance(line.numbers, Evenly) or not line.tick or len(set(line.numbers)) == line.steps + 1
+        if not even:  # a noisy rank may end between two of them
+            words = f"quantile {number_text(at[0])} of {name}"
+            hints = [(words, "in words: the answer may lie between two values")]
+            raise query.at(of, f"the numbers of {name} are not evenly spaced, so an answer may be none of them", hints)
+        return {"ask": "quantile", "of": name, "further": {"at": at, "width": Fraction(0)}}
 
 
 _READERS: dict[type[Node], Callable[[Aggregates, Node], dict[str, Any]]] = {

@@ -19,13 +19,13 @@ from dxprivacy.questions.sql.text import Node, Query
 from dxprivacy.questions.sql.where import Where
 from dxprivacy.wording import UNPRINTABLE
 
-_READ = ("expressions", "from_", "where", "group")
+_READ = ("expressions", "from_", "where", "group", "order")
+_ORDER_NOTE = "ORDER BY is passed over: answers come in the order of the policy"
 _AFTER = "afterwards: noisy answers may be sorted and cut as one likes"
 _CLAUSES: dict[str, tuple[tuple[str, ...], str, Hint]] = {
     "with_": (("WITH",), "WITH is not offered", ("several queries", "one by one")),
     "distinct": (("DISTINCT",), "DISTINCT is not offered", ("GROUP BY", "all groups that the policy declares")),
     "having": (("HAVING",), "which groups are shown must not hang on the data", ("all groups", _AFTER)),
-    "order": (("ORDER",), "answers have the order that the policy declares", ("all answers", _AFTER)),
     "limit": (("LIMIT", "FETCH", "TOP"), "how many are shown must not hang on the data", ("all answers", _AFTER)),
     "offset": (("OFFSET",), "which are shown must not hang on the data", ("all answers", _AFTER)),
     "joins": (("JOIN", ","), "one table, which is the data of the session", ("FROM people", "any name")),
@@ -85,7 +85,26 @@ class _Select:
             raise self.query.at_word(["SELECT"], "nothing is counted, summed or averaged", OFFERED)
         if len(questions) > _MOST_ASKED:
             raise self.query.at_word(["SELECT"], f"more than {_MOST_ASKED} questions at once", ["several queries"])
-        return Stack(tuple(questions))
+        return Stack(tuple(questions), (_ORDER_NOTE,) if self._is_ordered(by) else ())
+
+    def _is_ordered(self, by: tuple[str, ...]) -> bool:
+        """Whether there is an ORDER BY; one that names something else than what is selected is refused."""
+        found = self.tree.args.get("order")
+        if found is None:
+            return False
+        self.query.only(found, "expressions")
+        selected = [item.node for item in self.items]
+        for node in found.expressions:
+            self.query.only(node, "this", "desc", "nulls_first")
+            meant = self._meant(node.this)
+            if meant not in selected and not self._names_group(self._spec(meant), by):
+                hints = [("a group, or a column, an alias or a place behind SELECT", "")]
+                raise self.query.at(node, "ORDER BY names something that is not selected", hints)
+        return True
+
+    def _names_group(self, spec: str | None, by: tuple[str, ...]) -> bool:
+        universe = self.columns.universe
+        return spec is not None and (spec in by or any(_same(spec, other, universe) for other in by))
 
     def _asked(self, item: _Item, asked: Aggregates) -> Question:
         """A question that can be asked of the universe."""
@@ -144,12 +163,12 @@ class _Select:
         return tuple(self._group(self._meant(node)) for node in found.expressions)
 
     def _meant(self, node: Node) -> Node:
-        """What a number or an alias in GROUP BY stands for."""
+        """What a number or an alias in GROUP BY or ORDER BY stands for."""
         if isinstance(node, exp.Literal) and not node.is_string:
             text = str(node.this)
             place = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
             if not 1 <= place <= len(self.items):
-                raise self.query.at(node, "GROUP BY has no such column", _GROUPS)
+                raise self.query.at(node, "there is no such column behind SELECT", _GROUPS)
             return self.items[place - 1].node
         if isinstance(node, exp.Column) and "table" not in {k for k, v in node.args.items() if v}:
             named = [item.node for item in self.items if item.alias and item.alias.lower() == node.name.lower()]
@@ -231,11 +250,8 @@ class _Select:
     def _is_group(self, item: _Item, by: tuple[str, ...]) -> bool:
         """Whether an item is one of the groups, which every answer has beside it."""
         spec = self._spec(item.node)
-        if spec is None:
-            return False
-        universe = self.columns.universe
-        if spec in by or any(_same(spec, other, universe) for other in by):
-            return True
+        if spec is None or self._names_group(spec, by):
+            return spec is not None
         raise self.query.at(item.node, "a column that is no group", [("GROUP BY …", "names it"), *OFFERED[:1]])
 
 

@@ -74,7 +74,8 @@ class Query:
 
     def statement(self) -> Node:
         """The tree of its one statement."""
-        ends = [token for token in self.tokens[:-1] if token.token_type == TokenType.SEMICOLON]
+        words = [k for k, token in enumerate(self.tokens) if token.token_type != TokenType.SEMICOLON]
+        ends = [t for t in self.tokens[: max(words, default=0)] if t.token_type == TokenType.SEMICOLON]
         if ends:
             raise self.error("one SELECT at a time", ends[0].start, ends[0].end + 1, ["several queries, one by one"])
         try:

@@ -51,6 +51,7 @@ class Attribute(ABC):
     listed: int
     optional: Sequence[str] = ()
     clamp = False
+    several_formats = False
     ranked = False  # names in an order, by which groups are called
     numbers: Sequence[Fraction] | None = None
     properties: Sequence[Property] = ()
@@ -62,11 +63,20 @@ class Attribute(ABC):
         if not self.name.strip():
             raise refuse("has no name", where)
         reading.text(spec["column"], f"{where} column")
-        reading.text(spec.get("format", ""), f"{where} format")
+        self.formats = self._read_formats(spec.get("format", ""), f"{where} format")
         self.other = reading.flag(spec["other"], f"{where} other")
         self.complete = reading.flag(spec.get("complete", False), f"{where} complete")
         given = spec["other_value"]
         self.other_value = None if given is None else reading.fraction(given, f"{where} other_value")
+
+    def _read_formats(self, given: Any, where: str) -> list[str]:
+        """How entries are written: a text, or of days and times two or more different ones."""
+        if not isinstance(given, list):
+            return [reading.text(given, where)]
+        formats = reading.each(given, where, reading.text)
+        if not self.several_formats or len(formats) < 2 or len(set(formats)) < len(formats) or not all(formats):
+            raise refuse("is not two or more different formats of days or times", where)
+        return formats
 
     @property
     def size(self) -> int:
@@ -146,6 +156,11 @@ class Attribute(ABC):
     def stands_for(self, fact: str) -> str:  # noqa: ARG002
         """What a property is about, where that is not what its name says."""
         return ""
+
+    @property
+    def limits(self) -> tuple[str, str] | None:
+        """The least and the largest valid entry, as labels name them; None where there is no such limit."""
+        return None
 
     @property
     def range(self) -> str | None:

@@ -14,10 +14,11 @@ class Dates(Attribute):
     """Days, or periods of them."""
 
     optional = ("step", "outside")
+    several_formats = True
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("range", "timezone"))
-        reading.text(spec["timezone"], f"{where} timezone")
+        zone = reading.text(spec["timezone"], f"{where} timezone")
         ends = two(spec["range"], where, reading.text)
         first, last = (days.day(end) for end in ends)
         if first is None or last is None:
@@ -30,7 +31,11 @@ class Dates(Attribute):
         if "step" in spec and self.periods.single:
             raise refuse("a step of one day is not told", where)
         self.listed = len(self.periods.starts)
-        self._read = days.reader(spec.get("format", ""), where)
+        self._read = days.reader(self.formats, zone, where)
+
+    @property
+    def limits(self) -> tuple[str, str]:
+        return self.periods.first.isoformat(), self.periods.last.isoformat()
 
     def label(self, index: int) -> str:
         return self.periods.label(index)

@@ -21,6 +21,10 @@ class Ranged(Attribute):
         """The least and the largest number."""
 
     @property
+    def limits(self) -> tuple[str, str]:
+        return number_text(self.ends[0]), number_text(self.ends[1])
+
+    @property
     def range(self) -> str:
         return "..".join(map(number_text, self.ends))
 

@@ -13,6 +13,8 @@ from dxprivacy.verify.words import clock, clock_text
 class Times(Attribute):
     """Half-open cells of times of day, in seconds since midnight."""
 
+    several_formats = True
+
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("range", "step", "timezone"))
         reading.text(spec["timezone"], f"{where} timezone")
@@ -24,6 +26,12 @@ class Times(Attribute):
 
     def _at(self, index: int) -> Fraction:
         return Fraction(self.low + index * self.step, 3600)
+
+    @property
+    def limits(self) -> tuple[str, str] | None:
+        if (self.low, self.high) == (0, 86_400):
+            return None
+        return clock_text(self._at(0)), clock_text(self._at(self.listed))
 
     def label(self, index: int) -> str:
         return f"{clock_text(self._at(index))}–{clock_text(self._at(index + 1))}"

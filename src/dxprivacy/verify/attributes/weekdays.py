@@ -10,11 +10,11 @@ class Weekdays(Attribute):
     """Monday to Sunday."""
 
     listed = 7
+    several_formats = True
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
         super().__init__(spec, where, ("timezone",))
-        reading.text(spec["timezone"], f"{where} timezone")
-        days.reader(spec.get("format", ""), where)
+        days.reader(self.formats, reading.text(spec["timezone"], f"{where} timezone"), where)
 
     def label(self, index: int) -> str:
         return days.WEEKDAYS[index]

@@ -17,7 +17,7 @@ __all__ = ["Answer", "Asked", "Recipe", "ask"]
 _KINDS: dict[str, type[Question]] = {**KINDS, "row": OneRow}
 
 
-def ask(data: Any, universe: Universe, *, edition: int = 3, units: bool = True) -> Asked:
+def ask(data: Any, universe: Universe, *, edition: int = 5, units: bool = True) -> Asked:
     """All questions of a file; `units=False` where nothing says in which units the numbers were.
 
     In edition 2 labels said less about cells, and intervals nothing.

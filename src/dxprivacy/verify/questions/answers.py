@@ -37,6 +37,7 @@ class Recipe:
     assumed: str = ""
     each: Fraction = Fraction(1)  # what a record adds to the divisor, in steps, as far as anybody can tell
     worked_out: "WorkedOut | None" = None  # of several rows, in a way of its own
+    blur_bias: float = 0.0  # the largest part of one record that a soft border puts on its other side
 
 
 class WorkedOut(ABC):

@@ -37,6 +37,10 @@ class Question(ABC):
     def words(self, *, goals: bool = True) -> str:
         """As somebody would ask it; without its goals, target and weight are left out."""
 
+    def counted_words(self) -> str:
+        """The same, with conditions named by what is really counted."""
+        return self.words()
+
     @abstractmethod
     def bound(self) -> Asked:
         """Its rows and answers."""
@@ -53,7 +57,7 @@ class Question(ABC):
     ) -> Asked:
         """The answers under this question's title; a single one is called so too."""
         words = self.words()
-        title = self.title or words
+        title = self.title or self.counted_words()
         if self.title and len(labels) == 1:
             labels = [self.title]
         within, many = self.within, len(labels)

@@ -28,7 +28,7 @@ class Marginals(Worded):
 
     def _axis(self, by: str) -> int:
         """Labels have values in the order of the attributes, whatever order they were named in."""
-        return group(by, self.universe, self.where, edition=3).axis
+        return group(by, self.universe, self.where, edition=5).axis
 
     def bound(self) -> Asked:
         """A table for every choice of so many attributes."""
@@ -39,7 +39,7 @@ class Marginals(Worded):
         blocks: list[Block] = []
         tables: list[tuple[str, Grouped]] = []
         for chosen in combinations(names, order):
-            count = Count({"ask": "count", "by": [*chosen]}, self.universe, self.where, edition=3, units=True)
+            count = Count({"ask": "count", "by": [*chosen]}, self.universe, self.where, edition=5, units=True)
             found = count.grouped()
             blocks.append(found.counts())
             tables.append((", ".join(sorted(chosen, key=self._axis)), found))

@@ -208,7 +208,7 @@ class Quantiles(ByGroups):
     def called(self) -> str:
         return f"{self._which} {self.of}"
 
-    def further(self) -> list[str]:
+    def further(self, *, cells: bool = False) -> list[str]:  # noqa: ARG002
         return [] if self.width is None else [f"width {number_text(self.width)}"]
 
     @property

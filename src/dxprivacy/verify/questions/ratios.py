@@ -32,8 +32,8 @@ class Share(ByGroups):
         if not self.conditions:
             raise refuse("is a share of nothing", where)
 
-    def further(self) -> list[str]:
-        return ["among " + self.said_together(self.among)] if self.among else []
+    def further(self, *, cells: bool = False) -> list[str]:
+        return ["among " + self.said_together(self.among, cells=cells)] if self.among else []
 
     @property
     def touched(self) -> list[str]:

@@ -111,7 +111,7 @@ class Count(ByGroups):
         if self.km and self.blur is None:
             raise refuse("has kilometres of nothing", where)
 
-    def further(self) -> list[str]:
+    def further(self, *, cells: bool = False) -> list[str]:  # noqa: ARG002
         return [] if self.blur is None else [f"blur {number_text(self.blur)}{' km' * self.km}"]
 
     def bound(self) -> Asked:
@@ -151,12 +151,24 @@ class Count(ByGroups):
             f"{self.title or self.words(goals=False)}: every record is spread around its place by a bell of width "
             f"{wide}, and who is near a border counts in part on both sides; intervals are for these counts"
         )
-        recipe, rows = Recipe(block.unit, block.bias), self._rows(found, axis)
+        columns = [dict(zip(*block.column_of(value), strict=True)) for value in range(places.listed)]
+        sources = self._soft_sources(found, axis, block, columns)
+        return self.asked([block], found.labels, found.named, sources, notes=[said, *notes])
+
+    def _soft_sources(self, found: Grouped, axis: int, block: Block, columns: Sequence[dict[int, int]]) -> Sources:
+        """A recipe for each soft group, with the largest part of a record that the blur moves into it or out of it."""
+        groups, size = found.groups[axis], found.sizes[axis]
+        whole, moved = int(1 / block.unit), [0] * size
+        for group, column in zip(groups, columns, strict=False):
+            for k in {group, *column} - {-1}:
+                moved[k] = max(moved[k], abs(column.get(k, 0) - (whole if k == group else 0)))
+        recipes = [Recipe(block.unit, block.bias, blur_bias=most / whole) for most in moved]
+        rows = self._rows(found, axis)
 
         def make(start: int) -> list[Source]:
-            return [(recipe, start + row, None) for row in rows]
+            return [(recipes[row % size], start + row, None) for row in rows]
 
-        return self.asked([block], found.labels, found.named, Sources([recipe], make), notes=[said, *notes])
+        return Sources(recipes, make)
 
     def _line(self) -> Line:
         """The only one of its attributes and properties with numbers, and the only one of its attribute."""
@@ -189,18 +201,14 @@ class Count(ByGroups):
         columns += [{group: whole} if group >= 0 else {} for group in found.groups[axis][listed:]]
         around = beside(found, axis)
         block = Soft(axis, found.sizes[axis], columns, around, Fraction(1, whole), Fraction(0))
-        recipe = Recipe(block.unit, block.bias)
-        rows = self._rows(found, axis)
         wide = f"{number_text(STRETCH / 2 * blur)} {line.of.unit(self.universe)}".rstrip()
         said = (
             f"{self.title or self.words(goals=False)}: who is within {wide} of a border counts in part on both sides; "
             "intervals are for these counts"
         )
 
-        def make(start: int) -> list[Source]:
-            return [(recipe, start + row, None) for row in rows]
-
-        return self.asked([block], found.labels, found.named, Sources([recipe], make), notes=[said, *notes])
+        sources = self._soft_sources(found, axis, block, columns)
+        return self.asked([block], found.labels, found.named, sources, notes=[said, *notes])
 
     def _rows(self, found: Grouped, axis: int) -> list[int]:
         """Combinations in the order of the labels; among rows, the blurred groups are numbered fastest."""
@@ -231,7 +239,7 @@ class Density(ByGroups):
         )
         self.km = in_km(data, where)
 
-    def further(self) -> list[str]:
+    def further(self, *, cells: bool = False) -> list[str]:  # noqa: ARG002
         given = (("width", self.width), ("every", self.every))
         return [f"{name} {number_text(x)}{' km' * self.km}" for name, x in given if x is not None]
 

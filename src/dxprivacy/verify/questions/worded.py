@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from dxprivacy.verify import reading
-from dxprivacy.verify.grouping import fulfil, resolve
+from dxprivacy.verify.grouping import Named, fulfil, resolve
 from dxprivacy.verify.logic import Comparison, Joined, Wanted, read
 from dxprivacy.verify.orders import Condition
 from dxprivacy.verify.questions.base import Question
@@ -45,12 +45,15 @@ class Worded(Question):
         words = [self.about()]
         words += [f"{self.listing} " + ", ".join(map(quoted, self.by))] if self.by else []
         words += ["where " + self.said_together(self.conditions, cells=cells)] if self.conditions else []
-        words += self.further()
+        words += self.further(cells=cells)
         if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
         if self.weight != 1 and goals:
             words.append(f"weight {number_text(self.weight)}")
         return " ".join(words)
+
+    def counted_words(self) -> str:
+        return self.words(cells=self.edition > 4)
 
     def said_together(self, conditions: "Sequence[tuple[str, Wanted]]", *, cells: bool = False) -> str:
         """Conditions joined by `and`; alternatives stand in brackets then."""
@@ -69,15 +72,15 @@ class Worded(Question):
         """What its answers are called by."""
         return f"{self.ask} {self.of}".strip()
 
-    def further(self) -> list[str]:
-        """Clauses of its own."""
+    def further(self, *, cells: bool = False) -> list[str]:  # noqa: ARG002
+        """Clauses of its own; `cells`: conditions by what is really counted."""
         return []
 
     def _told(self, name: str, wanted: Wanted) -> str:
         """A condition in cells, at ends that hold all beyond, and, where it is made of others, perhaps with `other`."""
         named = resolve(name, self.universe, self.where)
         if isinstance(wanted, Comparison):
-            return write(name, wanted)
+            return write(name, wanted) + self._limit(named, wanted)
         if isinstance(wanted, (list, tuple)):
             return named.told(name, wanted, self.where) or write(name, wanted)
         more = False
@@ -85,7 +88,9 @@ class Worded(Question):
         def say(part: Condition | Comparison) -> str:
             nonlocal more
             if isinstance(part, Comparison):
-                return compares(part)
+                limit = self._limit(named, part)
+                more = more or bool(limit)
+                return compares(part) + limit
             known = named.told("", part, self.where)
             more = more or bool(known)
             return known[1:] if known else write_plain(part, logic=True)
@@ -96,6 +101,10 @@ class Worded(Question):
         if not more and not with_other:
             return write(name, wanted)
         return f"{name} {words}" + (" (other included)" if with_other else "")
+
+    def _limit(self, named: Named, comparison: Comparison) -> str:
+        """Where a comparison ends on its open side; files of editions before 5 do not say it."""
+        return named.limit(comparison.sign) if self.edition > 4 else ""
 
     @property
     def touched(self) -> list[str]:

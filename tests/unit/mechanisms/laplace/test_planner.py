@@ -187,7 +187,7 @@ def test_a_plan_of_another_policy_or_another_format_is_refused():
     with pytest.raises(UsageError, match="another policy"):
         load_plan(data, e)
     damaged = (sealed(data | {"share": "7"}), sealed(data | {"scales": ["x"]}))
-    for broken in ({}, [], {"format": "dxprivacy-plan/3"}, sealed({"format": "dxprivacy-plan/3"}), *damaged):
+    for broken in ({}, [], {"format": "dxprivacy-plan/5"}, sealed({"format": "dxprivacy-plan/5"}), *damaged):
         with pytest.raises(UsageError):
             load_plan(broken, d)
 
