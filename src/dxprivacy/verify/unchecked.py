@@ -74,6 +74,8 @@ def _of_report(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
     yield Unchecked("software", _SOFTWARE)
     yield Unchecked("records", "how many there are: the file of records is not read")
     yield Unchecked("answers.synthetic", "what the records answer: the file of records is not read")
+    if "fit" in data:
+        yield Unchecked("fit", "how well the histogram fits: it is not worked out again")
     for name in ("file", "file_sha256", "planned", "files", "repeated"):
         if name in data:
             yield Unchecked(name, "which files were written, and what was said before")

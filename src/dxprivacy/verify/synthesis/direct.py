@@ -10,14 +10,29 @@ from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.release import RELEASES, verify_release
 from dxprivacy.verify.synthesis.report import Report, stated_interval
 
+_CONVERGED = 0.2  # of chi square per noisy count
+
 
 class Direct(Report):
     """Records that fit the answers of an ordinary release."""
 
+    optional = ("fit",)
+
     def __init__(self, data: dict[str, Any]) -> None:
         super().__init__(data)
+        if "fit" in data:
+            self._check_fit(data["fit"])
         if len(self.entries) != 1:
             raise refuse("a fit has one release", "ledger entries")
+
+    def _check_fit(self, given: Any) -> None:
+        fit = reading.members(given, "fit", ("misfit", "gap", "steps", "converged"))
+        reading.whole(fit["steps"], "fit steps", 0)
+        for name in ("misfit", "gap"):
+            if reading.number(fit[name], f"fit {name}") < 0:
+                raise refuse("is negative", f"fit {name}")
+        if fit["converged"] is not (fit["gap"] <= _CONVERGED):
+            raise refuse("is not what the gap says", "fit converged")
 
     def by_ledger(self, book: Book) -> Iterator[Check]:
         """The release behind it, and that the report says what it says."""

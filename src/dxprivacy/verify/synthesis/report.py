@@ -33,9 +33,10 @@ class Report(ABC):
     """A report of one method."""
 
     members: ClassVar[tuple[str, ...]] = ()
+    optional: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, data: dict[str, Any]) -> None:
-        self.data = reading.members(data, "report", (*_MEMBERS, *self.members), _PRINTED)
+        self.data = reading.members(data, "report", (*_MEMBERS, *self.members), (*_PRINTED, *self.optional))
         reading.whole(data["records"], "records", 0, _MOST)
         for name in ("name", "software", *(name for name in ("file",) if name in data)):
             reading.text(data[name], name)
