@@ -169,7 +169,8 @@ def test_no_member_may_be_missing_or_added_anywhere(made, method):
         if isinstance(path[-1], str):
             edited = copy.deepcopy(data)
             del at(edited, path[:-1])[path[-1]]
-            assert isinstance(refusal(edited), NotVerified) or path[:2] in ASKED_IN, path
+            # Reports of earlier versions have no fit, and nothing vouches for it.
+            assert isinstance(refusal(edited), NotVerified) or path[:2] in ASKED_IN or path == ("fit",), path
         if isinstance(at(data, path), dict):
             error = refusal(put(data, (*path, "more"), 1))
             assert isinstance(error, NotVerified) or path[:2] in ASKED_IN, path
