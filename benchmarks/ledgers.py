@@ -29,7 +29,10 @@ def one_more(entries: int, repeats: int = 15) -> float:
     for questions in kinds:
         rows = questions.on(universe)
         costs.append((LaplaceCost(rows, [16_000] * rows.rows), questions))
-    with tempfile.TemporaryDirectory() as here, Ledger.open(Path(here) / "ledger.db", metric, dataset="d") as ledger:
+    with (
+        tempfile.TemporaryDirectory() as here,
+        Ledger.open(Path(here) / "ledger.db", metric, dataset="d", new_ledger=True) as ledger,
+    ):
 
         def reserve(k: int) -> None:
             cost, questions = costs[k % len(costs)]

@@ -45,7 +45,7 @@ def warm(repeats: int = 5) -> float:
         policy, data = Path(here) / "policy.toml", Path(here) / "people.parquet"
         policy.write_text(policy_text)
         pq.write_table(table, data)
-        session = dx.Session(policy, data, ledger=Path(here) / "ledger.db")
+        session = dx.Session(policy, data, ledger=Path(here) / "ledger.db", new_ledger=True)
         numbers = iter(range(repeats + 1))
 
         def work() -> None:

@@ -12,7 +12,9 @@ HERE = Path(__file__).parent / "household"
 def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        dx.Session(HERE / "policy.toml", HERE / "people.csv", ledger=Path(folder) / "ledger.db") as session,
+        dx.Session(
+            HERE / "policy.toml", HERE / "people.csv", ledger=Path(folder) / "ledger.db", new_ledger=True
+        ) as session,
     ):
         session.release(session.plan("count by sex"))
         print("sex     ", session.ledger.tell_apart({"sex": "M"}, {"sex": "F"}))

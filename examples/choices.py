@@ -13,7 +13,9 @@ HERE = Path(__file__).parent / "household"
 def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        dx.Session(HERE / "policy.toml", HERE / "people.csv", ledger=Path(folder) / "ledger.db") as session,
+        dx.Session(
+            HERE / "policy.toml", HERE / "people.csv", ledger=Path(folder) / "ledger.db", new_ledger=True
+        ) as session,
     ):
         picks = [
             dx.most_common("children"),

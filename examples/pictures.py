@@ -16,7 +16,9 @@ HOUSEHOLD = Path(__file__).parent / "household"
 def places(folder: Path) -> dict[str, dx.plots.Picture]:
     """One attribute, 906 places: distance decides everything."""
     write_survey(folder)
-    with dx.Session(folder / "policy.toml", folder / "people.parquet", ledger=folder / "ledger.db") as session:
+    with dx.Session(
+        folder / "policy.toml", folder / "people.parquet", ledger=folder / "ledger.db", new_ledger=True
+    ) as session:
         questions = ("mean elevation within 2 m", "count by state within 10")
         plan = session.plan(*questions)
         release = session.release(plan)
@@ -35,7 +37,7 @@ def places(folder: Path) -> dict[str, dx.plots.Picture]:
 def household(folder: Path) -> dict[str, dx.plots.Picture]:
     """Four attributes: each has a panel of its own."""
     data = HOUSEHOLD / "people.csv"
-    with dx.Session(HOUSEHOLD / "policy.toml", data, ledger=folder / "household.db") as session:
+    with dx.Session(HOUSEHOLD / "policy.toml", data, ledger=folder / "household.db", new_ledger=True) as session:
         session.release(session.plan("count by sex", share="25%"))
         session.release(session.plan("count by age/10", share="30%"))
         session.release(session.plan("count where age=65..100", share="60%"))

@@ -34,7 +34,7 @@ def main(*, real: bool = False) -> None:
     policy = dx.Policy.load(HERE / "policy.toml")
     with tempfile.TemporaryDirectory() as folder:
         data = real_flights() if real else make(Path(folder) / "flights.csv")
-        with dx.Session(policy, data, ledger=Path(folder) / "ledger.db") as session:
+        with dx.Session(policy, data, ledger=Path(folder) / "ledger.db", new_ledger=True) as session:
             plan = session.plan(
                 dx.count_people(by="carrier"),  # aircraft with at least one flight
                 dx.mean_of("dep_delay", by="origin"),

@@ -34,7 +34,7 @@ def main(*, real: bool = False) -> None:
     policy = dx.Policy.load(HERE / "policy.toml")
     with tempfile.TemporaryDirectory() as folder:
         data = real_people() if real else make(Path(folder) / "health.csv")
-        with dx.Session(policy, data, ledger=Path(folder) / "ledger.db") as session:
+        with dx.Session(policy, data, ledger=Path(folder) / "ledger.db", new_ledger=True) as session:
             plan = session.plan(
                 dx.mean_of("visits", by="female"),
                 dx.mean_of("visits"),

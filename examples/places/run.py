@@ -32,7 +32,7 @@ What it does not tell: what is smaller than its width, and anything about a cell
 def homes(folder: Path) -> Release:
     """Homes in a plane, 10 km wide."""
     policy, data = dx.Policy.load(HERE / "homes.toml"), make(folder / "homes.csv")
-    with dx.Session(policy, data, ledger=folder / "homes.db") as session:
+    with dx.Session(policy, data, ledger=folder / "homes.db", new_ledger=True) as session:
         plan = session.plan("density home width 10 every 10", share="100%")
         release = session.release(plan)
     print(plan, end="\n\n")
@@ -60,7 +60,9 @@ def residents(folder: Path) -> Release:
     data, rng = folder / "residents.csv", random.Random(1)
     chosen = rng.choices([r["id"] for r in rows], [float(r["population"]) for r in rows], k=RESIDENTS)
     data.write_text("\n".join(["home", *chosen]) + "\n", encoding="utf-8")
-    with dx.Session(dx.Policy.load(folder / "residents.toml"), data, ledger=folder / "residents.db") as session:
+    with dx.Session(
+        dx.Policy.load(folder / "residents.toml"), data, ledger=folder / "residents.db", new_ledger=True
+    ) as session:
         asked = dx.density_of("home", width=40, every=40, where="not state=Alaska|Hawaii")
         plan = session.plan(asked, share="80%")
         release = session.release(plan)

@@ -19,7 +19,7 @@ def main() -> None:
     policy = dx.Policy.load(HERE / "policy.toml")
     with tempfile.TemporaryDirectory() as folder:
         data = make(Path(folder) / "visits.csv")
-        with dx.Session(policy, data, ledger=Path(folder) / "ledger.db") as session:
+        with dx.Session(policy, data, ledger=Path(folder) / "ledger.db", new_ledger=True) as session:
             plan = session.plan(dx.count_people(by="town"), dx.mean_of("fee", by="town"), share="100%", rows=20_000)
             print(plan, session.release(plan), WHAT, sep="\n\n")
 

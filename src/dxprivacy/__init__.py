@@ -6,7 +6,7 @@
     plan = dx.plan(Q, d)                      # certified scales, expected error, gain; costs nothing
     z    = dx.laplace(plan, counts)           # exact noise
 
-    session = dx.Session("policy.toml", "people.parquet", ledger="ledger.db")
+    session = dx.Session("policy.toml", "people.parquet", ledger="ledger.db", new_ledger=True)
     plan    = session.plan(dx.table("sex", "native"), dx.mean_of("income", by="sex", within=50), share="25%")
     release = session.release(plan)           # reserved first, then answered
 

@@ -192,7 +192,7 @@ class BudgetExceeded(DxError):
     ... values = ["F", "M"]
     ... epsilon = 1''')
     >>> with tempfile.TemporaryDirectory() as here:
-    ...     ledger = dx.Ledger.open(f"{here}/ledger.db", policy)
+    ...     ledger = dx.Ledger.open(f"{here}/ledger.db", policy, new_ledger=True)
     ...     for question in ("count where sex=F", "count where sex=M"):
     ...         plan = dx.plan(question, policy.metric)
     ...         _ = ledger.reserve(plan.cost, plan.questions, request=plan.request)
@@ -215,7 +215,7 @@ class DataError(DxError):
     ... [attributes.sex]
     ... values = ["F", "M"]
     ... epsilon = 1''')
-    >>> dx.Session(policy, pandas.DataFrame({"age": [17]}), ledger="ledger.db")
+    >>> dx.Session(policy, pandas.DataFrame({"age": [17]}), ledger="ledger.db", new_ledger=True)
     Traceback (most recent call last):
         ...
     dxprivacy.errors.DataError: a pandas DataFrame · no column “sex”
@@ -234,7 +234,7 @@ class LedgerError(DxError):
     ... [attributes.sex]
     ... values = ["F", "M"]
     ... epsilon = 1''')
-    >>> dx.Ledger.open("no/such/folder/ledger.db", policy)
+    >>> dx.Ledger.open("no/such/folder/ledger.db", policy, new_ledger=True)
     Traceback (most recent call last):
         ...
     dxprivacy.errors.LedgerError: no/such/folder/ledger.db · no such file or directory

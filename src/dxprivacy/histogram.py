@@ -17,12 +17,14 @@ from dxprivacy.errors import DataError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.model.occupied import Occupied
 from dxprivacy.model.universe import Universe
+from dxprivacy.wording import repr_of_half_built
 
 MAX_DENSE = 1 << 28
 """So many cells can be held at once, for whoever needs a count of each."""
 _TOO_LARGE = 1 << 62
 
 
+@repr_of_half_built
 @dataclass(frozen=True, repr=False, eq=False)
 class Histogram:
     """Non-negative whole numbers for the cells of a universe, as one table or several coarser ones of the same rows.

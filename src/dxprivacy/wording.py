@@ -11,7 +11,8 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from functools import wraps
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dxprivacy.errors import STEERING, one_line
 
@@ -303,14 +304,53 @@ class OneLine:
 
 
 _SUMMARY = 160
+C = TypeVar("C")
+
+
+def repr_of_half_built(kind: type[C]) -> type[C]:
+    """Let the repr of a class name it if attributes are missing: a traceback that shows locals must not fail.
+
+    >>> @repr_of_half_built
+    ... class Named:
+    ...     def __repr__(self):
+    ...         return f"Named({self.name})"
+    >>> Named()
+    Named(not complete)
+    """
+    complete = kind.__repr__
+
+    @wraps(complete)
+    def shown(self: C) -> str:
+        try:
+            return complete(self)
+        except Exception:  # whatever a missing attribute leads to
+            return f"{type(self).__name__}(not complete)"
+
+    kind.__repr__ = shown  # type: ignore[method-assign, assignment]
+    return kind
+
+
+repr_of_half_built(OneLine)
 
 
 class Displayed(OneLine):
     """A value that shows itself in a notebook: a table and a picture, offline."""
 
+    def _repr_html_(self) -> str | None:
+        """For notebooks; what they show is made in a room above, as the lines for `print` are.
+
+        An object whose construction failed has none: its line is shown.
+        """
+        try:
+            self.in_short()
+        except Exception:
+            return None
+        return str(sys.modules["dxprivacy"].display_of(type(self))(self))
+
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
-        """For notebooks; what they show is made in a room above, as the lines for `print` are."""
-        return {"text/plain": repr(self), "text/html": sys.modules["dxprivacy"].display_of(type(self))(self)}
+        """The same beside the line, for notebooks that know bundles."""
+        shown = self._repr_html_()
+        return {"text/plain": repr(self)} | ({} if shown is None else {"text/html": shown})
 
 
 def shown(value: object) -> str:

@@ -168,7 +168,7 @@ def _refused_from_public_numbers_only(planned, histogram) -> None:
 
 
 def _kept_in_a_ledger_and_returned(planned, histogram, path) -> None:
-    with Ledger.open(path, planned.metric, dataset="d") as ledger:
+    with Ledger.open(path, planned.metric, dataset="d", new_ledger=True) as ledger:
         first = planned.run(lambda: histogram, SystemNoise(), Recorded(ledger, planned.entry_name("")))
         spent = ledger.spent
         spend = Recorded(ledger, planned.entry_name(""))
@@ -181,7 +181,7 @@ def _kept_in_a_ledger_and_returned(planned, histogram, path) -> None:
 
 
 def _a_crash_costs_budget_and_nothing_else(planned, histogram, path) -> None:
-    with Ledger.open(path, planned.metric, dataset="d") as ledger:
+    with Ledger.open(path, planned.metric, dataset="d", new_ledger=True) as ledger:
         with pytest.raises(KeyboardInterrupt):
             planned.run(lambda: histogram, Crashing(), Recorded(ledger, planned.entry_name("")))
         reserved = len(ledger.entries())

@@ -237,7 +237,7 @@ def test_a_kind_that_reads_whole_numbers_is_counted_whatever_the_column_holds(tm
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_questions_plans_releases_and_a_reopened_ledger_know_it(tmp_path, ending):
     data, ledger = written(tmp_path, ending, ROWS * 50), tmp_path / "ledger.db"
-    session = dx.Session(policy(), data, ledger=ledger)
+    session = dx.Session(policy(), data, ledger=ledger, new_ledger=True)
     asked = [dx.table("born/quarter", "sex"), dx.count(born="Feb"), dx.count(born=(2, 4)), dx.table("born[Jan,Jul]")]
     plan = session.plan(*asked, share="20%")
     release = session.release(plan)
@@ -248,7 +248,7 @@ def test_questions_plans_releases_and_a_reopened_ledger_know_it(tmp_path, ending
     again = stored_policy(ledger)
     assert again.universe.digest == policy().universe.digest
     assert again.metric.digest == policy().metric.digest
-    reopened = dx.Session(again, data, ledger=ledger)
+    reopened = dx.Session(again, data, ledger=ledger, new_ledger=True)
     assert reopened.release(reopened.plan(*asked, share="20%")).rows() == release.rows()  # replayed, not drawn anew
 
 

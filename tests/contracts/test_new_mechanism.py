@@ -93,7 +93,9 @@ epsilon = 1.0
 @pytest.fixture
 def session(tmp_path):
     (tmp_path / "people.csv").write_text("sex\n" + "F\n" * 900 + "M\n" * 100)
-    with dx.Session(dx.Policy.parse(POLICY), tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as opened:
+    with dx.Session(
+        dx.Policy.parse(POLICY), tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True
+    ) as opened:
         yield opened
 
 

@@ -72,7 +72,7 @@ def test_it_is_planned_under_kept_by_a_ledger_and_read_back(known, tmp_path):
     d = WithOther(hours, Clock(without_other(24), Fraction(1, 2)), Fraction(3))  # invalid entries have a place, too
     policy = dx.Policy.recorded("Calls", "calls", "1", d)
     (tmp_path / "calls.csv").write_text("hour\n" + "".join(f"{h}\n" for h in range(24) for _ in range(20)))
-    with dx.Session(policy, tmp_path / "calls.csv", ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(policy, tmp_path / "calls.csv", ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         plan = session.plan("count by hour/6", "count where hour=22..23", share="50%")
         assert plan.certificate.ratio <= Fraction(1, 2)
         release = session.release(plan)
@@ -82,7 +82,7 @@ def test_it_is_planned_under_kept_by_a_ledger_and_read_back(known, tmp_path):
         session.ledger.verify()
     again = stored_policy(tmp_path / "ledger.db")
     assert (again.digest, again.metric.exact(23, 0)) == (d.digest, Fraction(1, 2))
-    with dx.Session(again, tmp_path / "calls.csv", ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(again, tmp_path / "calls.csv", ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         assert session.release(session.plan("count by hour/6", "count where hour=22..23", share="50%")) == release
 
 

@@ -57,7 +57,9 @@ def known():
 @pytest.fixture
 def session(tmp_path):
     (tmp_path / "people.csv").write_text("age\n" + "".join(f"{k}\n" for k in range(10) for _ in range(50)))
-    with dx.Session(dx.Policy.parse(POLICY), tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as opened:
+    with dx.Session(
+        dx.Policy.parse(POLICY), tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True
+    ) as opened:
         yield opened
 
 
@@ -97,7 +99,7 @@ def test_a_ledger_that_holds_an_unknown_kind_is_not_spent_from(session):
         session.release(session.plan("beyond age", share="10%"))
     finally:
         del ASKS[Beyond.ask]
-    with pytest.raises(DxError), dx.Ledger.open(session.ledger.path, session.policy) as ledger:
+    with pytest.raises(DxError), dx.Ledger.open(session.ledger.path, session.policy, new_ledger=True) as ledger:
         ledger.entries()
 
 

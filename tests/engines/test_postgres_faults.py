@@ -93,7 +93,7 @@ def test_a_count_that_takes_too_long(data):
 def test_the_server_goes_away_between_reserving_and_counting(tmp_path):
     server = Postgres()
     data = server.table({"sex": ("text", ["M", "F", "secret-name"])})
-    session = dx.Session(dx.Policy.parse(POLICY), data, ledger=tmp_path / "ledger.db")
+    session = dx.Session(dx.Policy.parse(POLICY), data, ledger=tmp_path / "ledger.db", new_ledger=True)
     plan = session.plan("count by sex", share=0.5)
     count = session.source.count
 
@@ -130,7 +130,7 @@ def test_the_server_goes_away_between_reserving_and_counting(tmp_path):
     ],
 )
 def test_a_table_that_changes_between_plan_and_release_costs_nothing(change, what, data, tmp_path):
-    with dx.Session(dx.Policy.parse(POLICY), data, ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(dx.Policy.parse(POLICY), data, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         plan = session.plan("count by sex", share=0.5)
         postgres().execute(change.format(data.rpartition("::")[2]))
         with pytest.raises(DataError, match=what):

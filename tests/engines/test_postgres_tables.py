@@ -89,9 +89,9 @@ def test_a_policy_declares_it_and_check_shows_it(server, tmp_path, monkeypatch):
     text = 'title = "T"\ndataset = "t"\n{}[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'
     data = f"{server.uri}::survey.seen"
     with pytest.raises(DataError, match="rows_are_records"):
-        dx.Session(dx.Policy.parse(text.format("")), data, ledger="a.db")
+        dx.Session(dx.Policy.parse(text.format("")), data, ledger="a.db", new_ledger=True)
     policy = dx.Policy.parse(text.format("rows_are_records = true\n"))
-    with dx.Session(policy, data, ledger="b.db") as session:
+    with dx.Session(policy, data, ledger="b.db", new_ledger=True) as session:
         release = session.release(session.plan("count by sex", share=1))
     assert len(release.rows()) == 2
     assert "each of them comes from one record" in str(policy.check())

@@ -80,11 +80,11 @@ def test_a_refused_file_costs_nothing(tmp_path):
     policy = Policy.parse(f'title = "T"\ndataset = "t"\n[file]\nquoted_line_breaks = true\n{sex}')
     path = tmp_path / "people.csv"
     path.write_bytes(b'note,sex\n"two\nlines",M\nx,F\n')
-    with Session(policy, path, ledger=tmp_path / "ledger.db") as session:
+    with Session(policy, path, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         plan = session.plan("count by sex")
         assert session.rows == 2
     path.write_bytes(b'note,sex\n"two\nlines,M\nx,F\n')
-    with Session(policy, path, ledger=tmp_path / "ledger.db") as session:
+    with Session(policy, path, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         with pytest.raises(DataError, match="not written as"):
             session.release(plan)
         assert not session.ledger.entries()

@@ -322,7 +322,7 @@ def test_types_that_we_do_not_read_are_refused_by_the_schema(session, made):
 def test_a_session_releases_from_a_frame(session, tmp_path):
     policy = dx.Policy.parse('title = "T"\ndataset = "t"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n')
     frame = session.createDataFrame(ROWS, "id int, sex string")
-    with dx.Session(policy, frame, ledger=tmp_path / "ledger.db") as mine:
+    with dx.Session(policy, frame, ledger=tmp_path / "ledger.db", new_ledger=True) as mine:
         assert mine.rows == 4
         release = mine.release(mine.plan("count by sex", share=1))
     assert len(release.rows()) == 2
@@ -432,6 +432,8 @@ def test_a_command_shows_nothing_but_its_own_words(tmp_path):
         "-c",
         "from dxprivacy.start import main; main()",
         "inspect",
+        "policy.toml",
+        "--data",
         f"spark:{tmp_path}/people.parquet",
         "--json",
     ]

@@ -11,6 +11,7 @@ import pytest
 
 import dxprivacy as dx
 from contracts.methods import plain_plan
+from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.budget import certified_share
@@ -25,11 +26,14 @@ def test_a_ledger_in_which_more_was_reserved_than_the_policy_allows_is_not_verif
     """Chain and witness are in order: they were written by a program that did not count."""
     d = dx.metrics.constant(3, "0.3")
     plan = plain_plan([[1, 0, 0]], d, share="10%")
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger, pytest.MonkeyPatch.context() as patch:
+    with (
+        Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setattr("dxprivacy.ledger.ledger.require_budget", lambda *_: None)
         for k in range(parts):
             ledger.reserve(plan.cost, plan.questions, request=f"r{k}")
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         if sound:
             assert ledger.verify() == parts + 2
         else:
@@ -52,10 +56,10 @@ def test_a_row_whose_content_is_not_what_was_reserved_is_never_skipped(tmp_path,
         "universe": dx.metrics.constant(4, 1).universe.digest,
         "kind": "selection",
     }
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with unused_ledger(tmp_path / "l.db", d, dataset="p") as ledger:
         text = json.dumps({**content, field: changed[field], "share": "1/10"}, sort_keys=True)
         ledger._journal.reserve("r", body_of(plan.cost, content), text, lambda rows: None)
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for call in (ledger.entries, ledger.verify, lambda: reserve(ledger, other)):
             with pytest.raises(LedgerError, match="never skipped"):
                 call()
@@ -104,7 +108,7 @@ def _name(file):
 def with_stored_shares(path, d, plan, share, count=3):
     """A ledger whose reserve rows state this share, with chain and witness in order."""
     content = cost_content(plan.cost, plan.questions)
-    with Ledger.open(path, d, dataset="p") as ledger:
+    with unused_ledger(path, d, dataset="p") as ledger:
         for k in range(count):
             text = json.dumps({**content, "share": share}, sort_keys=True)
             ledger._journal.reserve(f"r{k}", body_of(plan.cost, content), text, lambda rows: None)
@@ -115,7 +119,7 @@ def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path,
     d = dx.metrics.constant(3, "0.3")
     plan = plain_plan([[1, 0, 0]], d, share="30%")
     with_stored_shares(tmp_path / "l.db", d, plan, share)
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for call in (ledger.entries, ledger.verify, lambda: reserve(ledger, plan)):
             with pytest.raises(
                 LedgerError, match=r"entry 1 \(row 3\): the stored share does not follow from the entry"
@@ -129,11 +133,17 @@ def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path,
 def test_a_share_carried_to_a_new_version_that_does_not_follow_is_refused(tmp_path):
     old, new = dx.metrics.constant(3, "0.3"), dx.metrics.constant(3, "0.6")
     plan = plain_plan([[1, 0, 0]], old, share="30%")
-    with Ledger.open(tmp_path / "l.db", old, dataset="p") as ledger, pytest.MonkeyPatch.context() as patch:
+    with (
+        Ledger.open(tmp_path / "l.db", old, dataset="p", new_ledger=True) as ledger,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         ledger.reserve(plan.cost, plan.questions, request="r")
         patch.setattr("dxprivacy.ledger.adoption.round_share", lambda share: share / 1000)
         ledger.adopt(new, looser=True)
-    with Ledger.open(tmp_path / "l.db", new, dataset="p") as ledger, pytest.raises(LedgerError, match="not follow"):
+    with (
+        Ledger.open(tmp_path / "l.db", new, dataset="p", new_ledger=True) as ledger,
+        pytest.raises(LedgerError, match="not follow"),
+    ):
         ledger.verify()
 
 
@@ -142,14 +152,17 @@ def test_an_entry_without_noise_that_no_policy_allows_is_refused_as_damage(tmp_p
     plan = plain_plan([[1, 0, 0]], d, share="30%")
     exact = replace(plan, scales=(0.0,))
     with_stored_shares(tmp_path / "l.db", d, exact, "3/10", count=1)
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger, pytest.raises(LedgerError, match="not follow"):
+    with (
+        Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger,
+        pytest.raises(LedgerError, match="not follow"),
+    ):
         ledger.verify()
 
 
 def test_shares_are_computed_once_for_equal_costs(tmp_path, monkeypatch):
     d = dx.metrics.constant(3, "0.3")
     plan = plain_plan([[1, 0, 0]], d, share="1%")
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k in range(20):
             ledger.reserve(plan.cost, plan.questions, request=f"r{k}")
     calls = []
@@ -157,7 +170,7 @@ def test_shares_are_computed_once_for_equal_costs(tmp_path, monkeypatch):
         "dxprivacy.ledger.ledger.certified_share",
         lambda cost, metric: calls.append(1) or certified_share(cost, metric),
     )
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         ledger.verify()
         ledger.verify()
     assert len(calls) == 1

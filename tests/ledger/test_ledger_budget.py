@@ -17,6 +17,7 @@ import dxprivacy as dx
 from contracts.methods import plain_plan
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
+from contracts.unused_ledger import unused_ledger
 from dxprivacy.accounting.costs import LaplaceCost, SumCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Entry, Ledger
@@ -41,7 +42,7 @@ def reserve(ledger, plan, name="a"):
 
 def test_a_question_about_one_attribute_leaves_the_other_untouched(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         reserve(ledger, plain_plan("count by sex", d), "sex")
         with pytest.raises(BudgetExceeded):
             reserve(ledger, plain_plan("count by sex", d, share="1%"), "more")
@@ -59,7 +60,7 @@ def test_a_question_about_one_attribute_leaves_the_other_untouched(tmp_path):
 def test_ten_tenths_are_exactly_everything(tmp_path):
     d = dx.metrics.constant(3, "0.3")
     plan = plain_plan([[1, 0, 0]], d, share="10%")
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k in range(10):
             assert reserve(ledger, plan, f"r{k}").number == k + 1
         with pytest.raises(BudgetExceeded, match="nothing spent"):
@@ -69,7 +70,7 @@ def test_ten_tenths_are_exactly_everything(tmp_path):
 
 def test_the_refusal_names_the_pair_and_the_share_that_fits(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         reserve(ledger, plain_plan("count by age/5", d, share="75%"), "a")
         plan = plain_plan("count by age/5", d, share="50%")
         with pytest.raises(BudgetExceeded) as caught:
@@ -83,7 +84,7 @@ def test_the_refusal_names_the_pair_and_the_share_that_fits(tmp_path):
 
 def test_the_same_request_returns_what_was_stored_and_another_body_is_refused(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         plan = plain_plan("count by sex", d, share="50%")
         reserve(ledger, plan)
         ledger.finish("a", '{"stored": 1}')
@@ -94,18 +95,22 @@ def test_the_same_request_returns_what_was_stored_and_another_body_is_refused(tm
 
 def test_a_ledger_of_another_dataset_or_policy_is_refused(tmp_path):
     d = people()
-    Ledger.open(tmp_path / "l.db", d, dataset="p").close()
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
+        reserve(ledger, plain_plan("count by sex", d, share="1%"))
     with pytest.raises(LedgerError):
-        Ledger.open(tmp_path / "l.db", d, dataset="q")
+        Ledger.open(tmp_path / "l.db", d, dataset="q", new_ledger=True)
     with pytest.raises(LedgerError, match="another version"):
-        Ledger.open(tmp_path / "l.db", dx.metrics.constant(d.universe, 1), dataset="p")
+        Ledger.open(tmp_path / "l.db", dx.metrics.constant(d.universe, 1), dataset="p", new_ledger=True)
 
 
 def test_costs_of_an_unknown_kind_are_never_skipped(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with unused_ledger(tmp_path / "l.db", d, dataset="p") as ledger:
         ledger._journal.reserve("x", "0" * 64, '{"kind": "gaussian"}', lambda rows: None)
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger, pytest.raises(LedgerError, match="does not know"):
+    with (
+        Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger,
+        pytest.raises(LedgerError, match="does not know"),
+    ):
         reserve(ledger, plain_plan("count by sex", d, share="1%"), "y")
 
 
@@ -115,10 +120,10 @@ def test_reserved_costs_are_read_back_exactly(tmp_path):
         plain_plan(q, d, rows=100, share="10%") for q in ("mean age by sex", "sum age where sex=F", "count by age/3")
     ]
     plans.append(plain_plan(np.arange(d.universe.size) / 3, d, share="5%"))
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k, plan in enumerate(plans):
             reserve(ledger, plan, str(k))
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for entry, plan in zip(ledger.entries(), plans, strict=True):
             for i, j in itertools.combinations(range(d.universe.size), 2):
                 assert entry.cost.exact(i, j) == plan.cost.exact(i, j)
@@ -180,7 +185,7 @@ def test_remaining_equals_floyd_warshall_in_fractions(rng):
 
 def test_the_most_exhausted_pairs_come_first(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         reserve(ledger, plain_plan("count by age/5", d, share="60%"), "a")
         reserve(ledger, plain_plan("count by sex", d, share="30%"), "b")
         first, *_ = ledger.most_exhausted(3)
@@ -189,7 +194,7 @@ def test_the_most_exhausted_pairs_come_first(tmp_path):
 
 
 def test_records_can_be_named_by_their_values_and_unknown_ones_are_refused(tmp_path):
-    with Ledger.open(tmp_path / "l.db", people(), dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", people(), dataset="p", new_ledger=True) as ledger:
         assert ledger.tell_apart({"sex": "M", "age": 3}, {"sex": "F", "age": 3}).allowed == 1
         assert ledger.tell_apart(0, 19).allowed == 5.5
         for bad in ({"gender": "M"}, {"sex": "X"}):
@@ -208,7 +213,7 @@ from dxprivacy.mechanisms.laplace.planner import make_plan
 d = dx.metrics.constant(3, "0.7")
 plan = make_plan([[1, 0, 0]], d, share="5%")
 won = 0
-with Ledger.open(sys.argv[1], d, dataset="race") as ledger:
+with Ledger.open(sys.argv[1], d, dataset="race", new_ledger=True) as ledger:
     for k in range(20):
         try:
             ledger.reserve(plan.cost, plan.questions, request=f"{sys.argv[2]}-{k}")
@@ -222,14 +227,13 @@ print(won)
 def test_eight_racing_processes_spend_exactly_the_budget(tmp_path):
     path = tmp_path / "race.db"
     d = dx.metrics.constant(3, "0.7")
-    Ledger.open(path, d, dataset="race").close()
     racers = [
         subprocess.Popen([sys.executable, "-c", RACER, str(path), str(k)], stdout=subprocess.PIPE, text=True)
         for k in range(8)
     ]
     won = [int(r.communicate(timeout=120)[0]) for r in racers]
     assert sum(won) == 20
-    with Ledger.open(path, d, dataset="race") as ledger:
+    with Ledger.open(path, d, dataset="race", new_ledger=True) as ledger:
         assert len(ledger.entries()) == 20
         assert brute(ledger.spent, d) <= 1
         ledger.verify()
@@ -240,7 +244,7 @@ def test_a_question_called_otherwise_is_not_paid_for_twice(tmp_path):
     d = people()
     named = [plain_plan([replace(gather("count by sex").questions[0], title=title)], d) for title in ("Sexes", "Who?")]
     assert named[0].request == named[1].request
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         assert isinstance(reserve(ledger, named[0]), Entry)
         ledger.finish("a", "{}")
         assert reserve(ledger, named[1]) == "{}"

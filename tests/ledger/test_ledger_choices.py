@@ -58,10 +58,10 @@ def test_choices_are_read_back_exactly_and_kept_short(tmp_path):
         SelectionCost(Picked(ASKED.questions[1], 2).on(d.universe), [9.5]),
     ]
     asked = [ASKED, ASKED, Stack((Picked(ASKED.questions[1], 2),))]
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k, (cost, questions) in enumerate(zip(costs, asked, strict=True)):
             assert ledger.reserve(cost, questions, request=str(k)).number == k + 1
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for entry, cost in zip(ledger.entries(), costs, strict=True):
             assert isinstance(entry.cost, SelectionCost)
             assert entry.share == round_share(F(max_ratio(cost, d).upper))
@@ -85,7 +85,7 @@ def test_the_same_rows_and_scales_as_noise_are_another_body_and_another_cost(tmp
     """A choice must never stand for noisy answers: these lose more."""
     d = people()
     workload = gather("count by sex").on(d.universe)
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(SelectionCost(workload, [4.0, 4.0]), gather("count by sex"), request="a")
         ledger.finish("a", "chosen")
         assert ledger.reserve(SelectionCost(workload, [4.0, 4.0]), gather("count by sex"), request="a") == "chosen"
@@ -99,7 +99,7 @@ def test_the_same_rows_and_scales_as_noise_are_another_body_and_another_cost(tmp
 def test_choices_and_answers_fill_the_budget_together_pair_by_pair_and_no_further(tmp_path):
     d = people()
     by_sex, by_age = gather("count by sex"), gather("count by age/3")
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(SelectionCost(by_sex.on(d.universe), [2.0, 2.0]), by_sex, request="a")
         ledger.reserve(LaplaceCost(by_sex.on(d.universe), [4.0, 4.0]), by_sex, request="b")
         assert sum(e.share for e in ledger.entries()) == 1
@@ -116,7 +116,10 @@ def test_a_cost_that_the_questions_do_not_describe_is_refused(tmp_path):
     d = people()
     row, other = (Picked(ASKED.questions[0], k) for k in range(2))
     cost = LaplaceCost(row.on(d.universe), [9.0])
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger, pytest.raises(LedgerError, match="do not describe"):
+    with (
+        Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger,
+        pytest.raises(LedgerError, match="do not describe"),
+    ):
         ledger.reserve(cost, Stack((other,)), request="a")
 
 
@@ -127,7 +130,7 @@ class _Other(SelectionCost):
 def test_a_cost_of_another_kind_is_refused_before_anything_is_written(tmp_path):
     d = people()
     workload = gather("count by sex").on(d.universe)
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         with pytest.raises(LedgerError, match="no words for"):
             ledger.reserve(_Other(workload, [1.0, 1.0]), gather("count by sex"), request="a")
         assert not ledger.entries()
@@ -149,7 +152,7 @@ def test_a_cost_of_another_kind_is_refused_before_anything_is_written(tmp_path):
 def test_a_damaged_entry_is_refused(tmp_path, edit):
     d = people()
     by_sex = gather("count by sex")
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(SelectionCost(by_sex.on(d.universe), [4.0, 4.0]), by_sex, request="a")
         good = json.loads(_contents(tmp_path / "l.db")[0][0])
         ledger._journal.reserve("b", "0" * 64, json.dumps({**good, **edit}), lambda rows: None)
@@ -159,7 +162,7 @@ def test_a_damaged_entry_is_refused(tmp_path, edit):
 
 def test_a_run_of_many_steps_is_one_line_and_every_step_on_request(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         by_sex = gather("count by sex")
         ledger.reserve(LaplaceCost(by_sex.on(d.universe), [64.0] * 2), by_sex, request="0123456789abcdef")
         spent = run(ledger, d, 5)
@@ -189,7 +192,7 @@ def test_a_run_of_many_steps_is_one_line_and_every_step_on_request(tmp_path):
 
 def test_few_steps_are_shown_one_by_one(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         run(ledger, d, 1)
         page = _text(ledger_lines(ledger))
         assert "2 releases ·" in page
@@ -202,7 +205,7 @@ def _text(lines):
 
 def test_a_receipt_says_that_something_was_chosen(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         run(ledger, d, 1)
     made = receipt(tmp_path / "l.db", 1)
     assert made.released == tuple(f"choice among {q}" for q in ASKED.questions)
@@ -214,7 +217,7 @@ def test_equal_costs_are_one_object_also_after_a_new_version(tmp_path):
     old, new = plain(tmp_path), plain(tmp_path, age="integers = [0, 4]\nepsilon = 0.75\nper = 1")
     asked = gather("count by region", "count by age")
     workload = asked.on(old.metric.universe)
-    with Ledger.open(tmp_path / "ledger.db", old) as ledger:
+    with Ledger.open(tmp_path / "ledger.db", old, new_ledger=True) as ledger:
         for k in range(6):
             ledger.reserve(SelectionCost(workload, [20.0] * workload.rows), asked, request=f"synth-1 select {k}")
         before = ledger.entries()[0].share
@@ -237,7 +240,7 @@ def test_many_steps_reserve_without_binding_or_certifying_again(tmp_path, monkey
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *a, real=real, name=name: (calls.append(name), real(*a))[1])
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         run(ledger, d, 1)
         calls.clear()
         whole = ASKED.on(d.universe)

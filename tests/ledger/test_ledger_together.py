@@ -28,10 +28,10 @@ def test_a_cost_is_read_back_as_what_it_is(tmp_path):
     d = people()
     rows = ASKED.on(d.universe)
     costs = [TogetherCost(rows, [4.0] * 5), TogetherCost(rows, [8.0, 8.0, 5.0, 5.0, 5.0])]
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k, cost in enumerate(costs):
             ledger.reserve(cost, ASKED, request=str(k))
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for entry, cost in zip(ledger.entries(), costs, strict=True):
             assert type(entry.cost) is TogetherCost
             assert entry.title == "count by sex + count by town"
@@ -54,7 +54,7 @@ def test_the_same_rows_and_scales_of_another_kind_are_another_request(tmp_path, 
     """Noise of each row by itself loses more, and a choice is something else: neither may stand for the other."""
     d = people()
     rows = ASKED.on(d.universe)
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(TogetherCost(rows, [9.0] * 5), ASKED, request="a")
         ledger.finish("a", "kept")
         assert ledger.reserve(TogetherCost(rows, [9.0] * 5), ASKED, request="a") == "kept"
@@ -66,7 +66,7 @@ def test_costs_of_several_releases_add_up_on_every_pair(tmp_path):
     """Largest losses of different entries add; beside a sum the two that meet on a pair decide."""
     d = people()
     rows, towns = ASKED.on(d.universe), gather("count by town")
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(TogetherCost(rows, [2.0, 2.0, 4.0, 4.0, 4.0]), ASKED, request="a")
         ledger.reserve(TogetherCost(rows, [4.0] * 5), ASKED, request="b")
         i, j, k = d.universe.index([{"sex": s, "town": t} for s, t in (("M", "A"), ("F", "A"), ("M", "B"))]).tolist()
@@ -86,7 +86,7 @@ def test_it_is_carried_to_a_new_version_as_what_it_is(tmp_path):
     old, new = plain(tmp_path), plain(tmp_path, age="integers = [0, 4]\nepsilon = 0.75\nper = 1")
     asked = gather("count by region", "count by age")
     rows = asked.on(old.metric.universe)
-    with Ledger.open(tmp_path / "ledger.db", old) as ledger:
+    with Ledger.open(tmp_path / "ledger.db", old, new_ledger=True) as ledger:
         ledger.reserve(TogetherCost(rows, [20.0] * rows.rows), asked, request="a")
         adoption = ledger.adopt(new, looser=True)
         (entry,) = ledger.entries()

@@ -164,7 +164,7 @@ def test_a_graph_is_prepared_once_for_many_questions():
 def test_the_ledger_names_the_record_over_which_less_is_left(tmp_path):
     u = Universe([Integers(name="age", low=0, high=9, has_other=False)])
     d = dx.metrics.attributes(u, {"age": {"epsilon": 1, "per": 1}})
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         plan = plain_plan("count where age=5", d)
         ledger.reserve(plan.cost, plan.questions, request="a")
         told = ledger.tell_apart({"age": 4}, {"age": 6})

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from contracts.methods import plain_plan
+from contracts.unused_ledger import unused_ledger
 from dxprivacy import metrics
 from dxprivacy.errors import BudgetExceeded, LedgerError, PolicyError, UsageError
 from dxprivacy.ledger import Ledger
@@ -36,7 +37,7 @@ def test_two_upgrades_in_a_row_compose(tmp_path):
     chain = {cell: set().union(*(one[b] for b in between)) for cell, between in two.items()}
     truth = [*(Carried(c, chain) for c in old), *(Carried(c, two) for c in newer)]
     truth += [Carried(c, {k: {k} for k in range(third.universe.size)}) for c in newest]
-    with Ledger.open(path, third) as ledger:
+    with Ledger.open(path, third, new_ledger=True) as ledger:
         assert [e.policy for e in ledger.entries()] == [1, 1, 2, 2, 3]
         for entry, carried in zip(ledger.entries(), truth, strict=True):
             for i, j in itertools.combinations(range(third.universe.size), 2):
@@ -44,9 +45,9 @@ def test_two_upgrades_in_a_row_compose(tmp_path):
         assert worst(truth, third.metric) <= 1
         ledger.verify()
     with pytest.raises(LedgerError, match="older version of the policy: “People”, version 1"):
-        Ledger.open(path, first)
+        Ledger.open(path, first, new_ledger=True)
     with pytest.raises(LedgerError, match="older version of the policy: “People”, version 2"):
-        Ledger.open(path, second)
+        Ledger.open(path, second, new_ledger=True)
 
 
 def test_going_back_to_an_older_version_is_a_version_of_its_own(tmp_path):
@@ -54,24 +55,24 @@ def test_going_back_to_an_older_version_is_a_version_of_its_own(tmp_path):
     case = Case(tmp_path, first, second, "count by region")
     case.carries()
     assert Ledger.adopting(case.path, first, looser=True).written
-    with Ledger.open(case.path, first) as ledger:
+    with Ledger.open(case.path, first, new_ledger=True) as ledger:
         assert len(ledger.versions) == 3
         assert ledger.entries()[0].cost.exact(0, 6) == case.costs[0].exact(0, 6)
 
 
 def test_an_upgrade_of_an_unused_ledger_needs_nothing_to_fit(tmp_path):
     old, new = plain(tmp_path), policy(tmp_path, sex=SEX)
-    Ledger.open(tmp_path / "l.db", old).close()
+    unused_ledger(tmp_path / "l.db", old).close()
     adoption = Ledger.adopting(tmp_path / "l.db", new, looser=True)
     assert (adoption.used, adoption.entries, adoption.worst_after) == (0, (), 0)
-    with Ledger.open(tmp_path / "l.db", new) as ledger:
+    with Ledger.open(tmp_path / "l.db", new, new_ledger=True) as ledger:
         assert ledger.verify() == 3
 
 
 def test_title_and_version_alone_need_no_adoption(tmp_path):
     old = plain(tmp_path)
     spend(tmp_path / "l.db", old, "count by region")
-    with Ledger.open(tmp_path / "l.db", plain(tmp_path, version="99")) as ledger:
+    with Ledger.open(tmp_path / "l.db", plain(tmp_path, version="99"), new_ledger=True) as ledger:
         assert ledger.adopt(plain(tmp_path, version="99"), looser=True).written is None
 
 
@@ -80,7 +81,10 @@ def test_another_dataset_is_never_adopted(tmp_path):
     other = plain(tmp_path, dataset="others")
     with pytest.raises(LedgerError, match="belongs to dataset “people”, not “others”"):
         Ledger.adopting(tmp_path / "l.db", other, looser=True)
-    with Ledger.open(tmp_path / "l.db", plain(tmp_path)) as ledger, pytest.raises(LedgerError, match="others"):
+    with (
+        Ledger.open(tmp_path / "l.db", plain(tmp_path), new_ledger=True) as ledger,
+        pytest.raises(LedgerError, match="others"),
+    ):
         ledger.adopt(other, looser=True)
     with pytest.raises(LedgerError, match="no ledger here"):
         Ledger.adopting(tmp_path / "none.db", other, looser=True)
@@ -92,7 +96,7 @@ def test_another_dataset_is_never_adopted(tmp_path):
 def test_an_unknown_version_is_told_how_to_be_adopted(tmp_path):
     spend(tmp_path / "l.db", plain(tmp_path), "count by region")
     with pytest.raises(LedgerError) as caught:
-        Ledger.open(tmp_path / "l.db", plain(tmp_path, sex=SEX))
+        Ledger.open(tmp_path / "l.db", plain(tmp_path, sex=SEX), new_ledger=True)
     assert "--policy NEW.toml --adopt" in str(caught.value)
 
 
@@ -150,7 +154,7 @@ def test_costs_on_presence_follow_to_another_presence_and_to_replacing(tmp_path)
     base = plain(tmp_path).metric
     old, more, less = (metrics.with_absent(base, p, max_records=1000) for p in (1, 2, "0.25"))
     plan = plain_plan(["count", "count by region"], old, share="60%")
-    with Ledger.open(tmp_path / "l.db", old, dataset="people") as ledger:
+    with Ledger.open(tmp_path / "l.db", old, dataset="people", new_ledger=True) as ledger:
         ledger.reserve(plan.cost, plan.questions, request="x")
         told = ledger.tell_apart({"region": "A"}, {})
         assert told.spent == float(plan.cost.exact(0, old.universe.absent))
@@ -160,7 +164,7 @@ def test_costs_on_presence_follow_to_another_presence_and_to_replacing(tmp_path)
         Ledger.adopting(tmp_path / "l.db", less, dataset="people", looser=True)
     for new in (more, base):
         Ledger.adopting(tmp_path / "l.db", new, dataset="people", looser=True)
-        with Ledger.open(tmp_path / "l.db", new, dataset="people") as ledger:
+        with Ledger.open(tmp_path / "l.db", new, dataset="people", new_ledger=True) as ledger:
             (entry,) = ledger.entries()
             for i, j in itertools.combinations(range(new.universe.size), 2):
                 assert entry.cost.exact(i, j) == plan.cost.exact(i, j)
@@ -170,7 +174,7 @@ def test_stored_releases_are_replayed_after_an_upgrade_and_old_plans_spend_nothi
     old, new = plain(tmp_path), plain(tmp_path, sex=SEX)
     case = Case(tmp_path, old, new, "count by region", "count by age")
     case.carries()
-    with Ledger.open(case.path, new) as ledger:
+    with Ledger.open(case.path, new, new_ledger=True) as ledger:
         again = plain_plan("count by age", old.metric, rows=50, share="25%")
         assert ledger.reserve(again.cost, again.questions, request="1/1") == '{"release": "1/1"}'
         with pytest.raises(LedgerError, match="records of another version"):
@@ -193,7 +197,7 @@ def test_a_reservation_that_comes_in_between_is_carried_too(tmp_path, monkeypatc
 
     monkeypatch.setattr(adoption_module, "propose", slow)
     assert len(Ledger.adopting(path, new, looser=True).entries) == 2
-    with Ledger.open(path, new) as ledger:
+    with Ledger.open(path, new, new_ledger=True) as ledger:
         assert [e.request for e in ledger.entries()] == ["1/0", "late/0"]
         ledger.verify()
 
@@ -202,7 +206,7 @@ def test_a_ledger_opened_before_an_upgrade_spends_nothing_after_it(tmp_path):
     old, new = plain(tmp_path), plain(tmp_path, sex=SEX)
     path = tmp_path / "l.db"
     plan = plain_plan("count by region", old.metric, share="10%")
-    with Ledger.open(path, old) as ledger:
+    with Ledger.open(path, old, new_ledger=True) as ledger:
         ledger.reserve(plan.cost, plan.questions, request="before")
         Ledger.adopting(path, new, looser=True)
         with pytest.raises(LedgerError, match="adopted meanwhile"):
@@ -210,7 +214,7 @@ def test_a_ledger_opened_before_an_upgrade_spends_nothing_after_it(tmp_path):
         with pytest.raises(LedgerError, match="adopted meanwhile"):
             ledger.entries()
         ledger.finish("before", "{}")  # it was reserved in time, and carried
-    with Ledger.open(path, new) as ledger:
+    with Ledger.open(path, new, new_ledger=True) as ledger:
         assert len(ledger.entries()) == 1
 
 
@@ -236,7 +240,7 @@ with Ledger.open(sys.argv[1], old) as ledger:
 
 def test_an_upgrade_amid_racing_reservations_loses_none_of_them(tmp_path):
     old, new, path = plain(tmp_path), plain(tmp_path, sex=SEX), tmp_path / "race.db"
-    Ledger.open(path, old).close()
+    unused_ledger(path, old).close()
     command = [sys.executable, "-c", RACER, str(path)]
     racers = [subprocess.Popen([*command, str(k), old.file.text], stdout=subprocess.PIPE, text=True) for k in range(2)]
     for racer in racers:
@@ -247,6 +251,6 @@ def test_an_upgrade_amid_racing_reservations_loses_none_of_them(tmp_path):
     assert [racer.wait(timeout=120) for racer in racers] == [0, 0]
     for racer in racers:
         racer.stdout.close()
-    with Ledger.open(path, new) as ledger:
+    with Ledger.open(path, new, new_ledger=True) as ledger:
         assert len(ledger.entries()) == len(carried) == reserved
         ledger.verify()

@@ -38,7 +38,7 @@ NEW = dx.Policy.parse(TEXT.format(2, '"B", "A", "C"', 2))
 def path(tmp_path):
     """A ledger with two versions: open, policy, reserve, finish, policy, reserve."""
     path = tmp_path / "ledger.db"
-    with Ledger.open(path, OLD) as ledger:
+    with Ledger.open(path, OLD, new_ledger=True) as ledger:
         plan = plain_plan("count by region", OLD.metric, share="50%")
         ledger.reserve(plan.cost, plan.questions, request="a")
         ledger.finish("a", '{"release": 1}')
@@ -74,7 +74,7 @@ def edited(seq, edit):
 
 def test_a_forged_chain_that_changes_nothing_is_not_noticed(path):
     rewrite(path, edited(5, lambda content: None))  # so the refusals below are for what was edited
-    with Ledger.open(path, NEW) as ledger:
+    with Ledger.open(path, NEW, new_ledger=True) as ledger:
         assert ledger.verify() == 6
 
 
@@ -86,7 +86,7 @@ def test_an_edited_policy_row_is_refused_by_the_chain(path, seq, column):
         database.execute("DROP TRIGGER no_update")
         database.execute(f"UPDATE journal SET {column} = {column} || ' ' WHERE seq = ?", [seq])
     for call in (
-        lambda: Ledger.open(path, NEW),
+        lambda: Ledger.open(path, NEW, new_ledger=True),
         lambda: Ledger.adopting(path, OLD, looser=True),
         lambda: receipt(path, 1),
     ):
@@ -100,7 +100,7 @@ def test_an_edited_policy_row_with_a_recomputed_chain_differs_from_the_witness(p
     rewrite(path, edited(5, lambda content: content["shares"].update({"3": "0"})))
     witness.write_text(before)
     with pytest.raises(LedgerError, match="row 5 is not the row"):
-        Ledger.open(path, NEW)
+        Ledger.open(path, NEW, new_ledger=True)
 
 
 @pytest.mark.parametrize(
@@ -130,14 +130,14 @@ def test_an_edited_policy_row_with_a_recomputed_chain_differs_from_the_witness(p
 )
 def test_a_policy_row_that_makes_no_sense_is_refused_even_with_both_files_forged(path, edit):
     rewrite(path, edited(5, edit))
-    with pytest.raises(LedgerError, match=r"row 5|another version"), Ledger.open(path, NEW) as ledger:
+    with pytest.raises(LedgerError, match=r"row 5|another version"), Ledger.open(path, NEW, new_ledger=True) as ledger:
         ledger.entries()
 
 
 def test_costs_without_a_policy_are_refused(path):
     rewrite(path, lambda rows: [replace(row, seq=k) for k, row in enumerate((rows[0], rows[2]), 1)])
-    with pytest.raises(LedgerError, match="before any policy"):
-        Ledger.open(path, NEW)
+    with pytest.raises(LedgerError, match="under which policy"):
+        Ledger.open(path, NEW, new_ledger=True)
     with pytest.raises(LedgerError, match="under which policy"):
         receipt(path, 1)
 
@@ -148,13 +148,13 @@ def test_a_cost_moved_to_another_version_is_refused(path):
         return [replace(row, seq=k) for k, row in enumerate((one, two, five, three, four, six), 1)]
 
     rewrite(path, change)
-    with Ledger.open(path, NEW) as ledger, pytest.raises(LedgerError, match="entry 1"):
+    with Ledger.open(path, NEW, new_ledger=True) as ledger, pytest.raises(LedgerError, match="entry 1"):
         ledger.entries()
 
 
 def test_a_cost_whose_questions_were_edited_is_refused_even_with_both_files_forged(path):
     rewrite(path, edited(6, lambda c: c["questions"][0].update(by=["age"])))
-    with Ledger.open(path, NEW) as ledger, pytest.raises(LedgerError, match="entry 2"):
+    with Ledger.open(path, NEW, new_ledger=True) as ledger, pytest.raises(LedgerError, match="entry 2"):
         ledger.entries()
 
 

@@ -33,7 +33,7 @@ def test_splitting_a_value_carries_where_the_policy_says_what_it_was(tmp_path):
     case = Case(tmp_path, plain(tmp_path), plain(tmp_path, region=new), "count by region", "table region by age")
     adoption = case.carries()
     assert F(3, 8) <= adoption.used < F(2, 5)  # a quarter by region, and at least an eighth beside it by age
-    with Ledger.open(case.path, case.new) as ledger:
+    with Ledger.open(case.path, case.new, new_ledger=True) as ledger:
         assert ledger.tell_apart({"region": "A1"}, {"region": "A2"}).spent == 0
         assert ledger.tell_apart({"region": "A1"}, {"region": "B"}).spent == pytest.approx(float(adoption.used))
 
@@ -75,9 +75,9 @@ def test_swapped_codes_are_followed_though_the_distances_are_the_same(tmp_path):
     assert old.digest == new.digest
     case = Case(tmp_path, old, new, "count where region=A")
     with pytest.raises(LedgerError, match="another version"):
-        Ledger.open(case.path, new)
+        Ledger.open(case.path, new, new_ledger=True)
     case.carries()
-    with Ledger.open(case.path, new) as ledger:
+    with Ledger.open(case.path, new, new_ledger=True) as ledger:
         assert ledger.tell_apart({"region": "A"}, {"region": "C"}).spent == 0
         assert ledger.tell_apart({"region": "B"}, {"region": "C"}).spent > 0
 
@@ -93,7 +93,7 @@ def test_a_value_that_went_nowhere_is_refused(tmp_path):
 def test_an_added_attribute_is_free(tmp_path):
     case = Case(tmp_path, plain(tmp_path), plain(tmp_path, sex=SEX), "table region by age", "count by age")
     case.carries()
-    with Ledger.open(case.path, case.new) as ledger:
+    with Ledger.open(case.path, case.new, new_ledger=True) as ledger:
         assert ledger.tell_apart({"sex": "M"}, {"sex": "F"}).left == 2
         plan = plain_plan("table sex by region", case.new.metric, share="50%")
         assert isinstance(ledger.reserve(plan.cost, plan.questions, request="new"), Entry)
@@ -191,7 +191,7 @@ def test_a_larger_budget_leaves_more(tmp_path):
     new = plain(tmp_path, region='values = ["A", "B"]\nepsilon = 4')
     case = Case(tmp_path, plain(tmp_path), new, "count by region", share="100%")
     assert case.carries().used == F(1, 4)
-    with Ledger.open(case.path, new) as ledger:
+    with Ledger.open(case.path, new, new_ledger=True) as ledger:
         assert ledger.tell_apart({"region": "A"}, {"region": "B"}).left == pytest.approx(3)
 
 
@@ -421,7 +421,7 @@ def check_random_upgrade(tmp_path_factory, rng):
     path = tmp_path_factory.mktemp("upgrade") / "l.db"
     old = random_policy(rng)
     costs = []
-    with Ledger.open(path, old, dataset="p") as ledger:
+    with Ledger.open(path, old, dataset="p", new_ledger=True) as ledger:
         for k in range(rng.randint(1, 2)):
             asked, share = random_questions(rng, old.metric.universe), F(rng.randint(1, 4), 10)
             plan = make_plan(asked, old.metric, rows=9, share=share, method=rng.choice(["fill", "same-scale"]))
@@ -442,7 +442,7 @@ def check_random_upgrade(tmp_path_factory, rng):
         assert not fits
         return
     assert fits
-    with Ledger.open(path, new, dataset="p") as ledger:
+    with Ledger.open(path, new, dataset="p", new_ledger=True) as ledger:
         for entry, carried in zip(ledger.entries(), truth, strict=True):
             for i, j in itertools.combinations(range(new.metric.universe.size), 2):
                 assert entry.cost.exact(i, j) == carried.exact(i, j)

@@ -29,7 +29,7 @@ def policy(folder, *, combine="sum", version="", before="", dataset="people", **
 def spend(path, version, *questions, share="25%"):
     """Reserve each question under its own name; what was reserved, as the planner gave it."""
     costs = []
-    with Ledger.open(path, version) as ledger:
+    with Ledger.open(path, version, new_ledger=True) as ledger:
         for k, question in enumerate(questions):
             plan = plain_plan(question, version.metric, rows=50, share=share)
             name = f"{version.version}/{k}"
@@ -51,7 +51,7 @@ class Case:
     def carries(self):
         """Adopt it, and compare every cost with brute force over all pairs and all preimages."""
         assert not any(t.separated() for t in self.truth)
-        with Ledger.open(self.path, self.old) as ledger:
+        with Ledger.open(self.path, self.old, new_ledger=True) as ledger:
             dry = ledger.adopt(self.new, dry_run=True, looser=True)
             assert dry.written is None
             assert ledger.universe == self.old.universe
@@ -59,7 +59,7 @@ class Case:
             assert adoption.written is not None
             assert (dry.used, dry.worst_after) == (adoption.used, adoption.worst_after)
             self._compare(ledger, adoption)
-        with Ledger.open(self.path, self.new) as ledger:
+        with Ledger.open(self.path, self.new, new_ledger=True) as ledger:
             self._compare(ledger, adoption)
             ledger.verify()
         assert Ledger.adopting(self.path, self.new, looser=True).written is None  # again: nothing to do
@@ -78,7 +78,7 @@ class Case:
 
     def refused(self, error, *words):
         """It is refused for good reason, says so, and leaves the ledger as it was."""
-        with Ledger.open(self.path, self.old) as ledger:
+        with Ledger.open(self.path, self.old, new_ledger=True) as ledger:
             rows = ledger.verify()
             for dry_run in (True, False):
                 with pytest.raises(error) as caught:

@@ -77,7 +77,7 @@ def test_forged_places_across_the_date_line_are_refused(islands):
 
 def released(policy, folder, *questions):
     data = pd.DataFrame({"home": [name for name, *_ in ISLANDS for _ in range(400)]})
-    with dx.Session(policy, data, ledger=folder / "l.db") as session:
+    with dx.Session(policy, data, ledger=folder / "l.db", new_ledger=True) as session:
         return session.release(session.plan(list(questions), share="90%"))
 
 

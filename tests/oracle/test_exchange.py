@@ -101,7 +101,7 @@ def test_four_honest_questions_about_two_of_many_values_do_not_fit_one_budget(tm
     metric = AttributeSum(Universe([zips, sex]), axes)
     asked = [(table("zip"), "10%"), (count(zip=["z0", "z1"]), "1%"), (count(zip="z0"), "85%"), (count(zip="z1"), "85%")]
     plans = [make_plan(question, metric, share=share, method="same-scale") for question, share in asked]
-    with Ledger.open(tmp_path / "l.db", metric, dataset="d") as ledger:
+    with Ledger.open(tmp_path / "l.db", metric, dataset="d", new_ledger=True) as ledger:
         for k, plan in enumerate(plans[:3]):
             ledger.reserve(plan.cost, plan.questions, request=str(k))
         with pytest.raises(BudgetExceeded, match="z0 – z1"):

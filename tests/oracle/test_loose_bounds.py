@@ -102,14 +102,14 @@ def loose_cost(universe, scale, *values):
 def test_a_ledger_refuses_what_only_its_lower_bound_would_allow(tmp_path):
     d = people(1)
     (first, one), (second, two) = loose_cost(d.universe, 1.25, "0"), loose_cost(d.universe, 1.25, "1")
-    with Ledger.open(tmp_path / "loose.db", d, dataset="p") as ledger, no_room():
+    with Ledger.open(tmp_path / "loose.db", d, dataset="p", new_ledger=True) as ledger, no_room():
         ledger.reserve(first, one, request="first")
         total = max_ratio(SumCost(d.universe, [first, second]), d)
         assert total.lower <= 1 < total.upper
         with pytest.raises(BudgetExceeded):
             ledger.reserve(second, two, request="second")
         assert len(ledger.entries()) == 1
-    with Ledger.open(tmp_path / "tight.db", d, dataset="p") as ledger:  # with room to look it fits
+    with Ledger.open(tmp_path / "tight.db", d, dataset="p", new_ledger=True) as ledger:  # with room to look it fits
         ledger.reserve(first, one, request="first")
         ledger.reserve(second, two, request="second")
 
@@ -117,7 +117,7 @@ def test_a_ledger_refuses_what_only_its_lower_bound_would_allow(tmp_path):
 def test_a_share_in_a_ledger_is_the_upper_bound(tmp_path):
     d = people(2)
     cost, asked = loose_cost(d.universe, 1.25, "0", "1")
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger, no_room():
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger, no_room():
         bound = max_ratio(cost, d)
         assert bound.lower < bound.upper
         assert ledger.reserve(cost, asked, request="r").share >= bound.upper
@@ -127,7 +127,7 @@ def test_a_new_version_is_refused_where_only_the_lower_bound_fits(tmp_path):
     old, new = people(2), people("1.25")
     cost, asked = loose_cost(old.universe, 1.25, "0", "1")
     path = tmp_path / "l.db"
-    with Ledger.open(path, old, dataset="p") as ledger:
+    with Ledger.open(path, old, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(cost, asked, request="r")
     with no_room():
         bound = max_ratio(cost, new)
@@ -141,12 +141,12 @@ def test_a_share_under_a_new_version_is_the_upper_bound(tmp_path):
     old, new = people(2), people("1.75")
     cost, asked = loose_cost(old.universe, 1.25, "0", "1")
     path = tmp_path / "l.db"
-    with Ledger.open(path, old, dataset="p") as ledger:
+    with Ledger.open(path, old, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(cost, asked, request="r")
     with no_room():
         bound = max_ratio(cost, new)
         assert bound.lower < bound.upper <= 1
         (entry,) = Ledger.adopting(path, new, dataset="p").entries
         assert entry.share >= bound.upper
-    with Ledger.open(path, new, dataset="p") as ledger:
+    with Ledger.open(path, new, dataset="p", new_ledger=True) as ledger:
         assert ledger.entries()[0].share >= bound.upper

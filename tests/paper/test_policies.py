@@ -57,10 +57,10 @@ def test_it_is_checked_planned_and_released(name, tmp_path):
     data = tmp_path / "people.csv"
     simulate(policy, data)
     questions = dx.load_questions(FOLDER / name / "questions.toml")
-    with dx.Session(policy, data, ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         plan = session.plan(questions)
         assert plan.certificate.ratio <= 1
-        release = session.release(plan)
+        release = session.release(plan, anyway=True)
         assert len(release.answers) == len(plan.workload.answers)
         assert all(r.low <= r.value <= r.high for r in release.answers)
         session.ledger.verify()

@@ -96,7 +96,7 @@ def test_1_2_a_filter_stops_an_adaptive_analyst_before_any_pair_is_overspent(tmp
     stopped = 0
     for turn in range(3):
         metric = random_metric(rng, plain=True)
-        with Ledger.open(tmp_path / f"{turn}.db", metric, dataset="d") as ledger:
+        with Ledger.open(tmp_path / f"{turn}.db", metric, dataset="d", new_ledger=True) as ledger:
             for step in range(8):
                 # Whatever was answered decides what is asked, and for how much: to the ledger it is all the same.
                 share = F(rng.randint(2, 7), 10)
@@ -124,7 +124,7 @@ def survey():
 
 def test_1_2_questions_that_touch_different_pairs_each_have_the_whole_budget(tmp_path):
     metric = survey()
-    with Ledger.open(tmp_path / "l.db", metric, dataset="d") as ledger:
+    with Ledger.open(tmp_path / "l.db", metric, dataset="d", new_ledger=True) as ledger:
         for name in ("sex", "native", "age/5"):
             plan = plain_plan(f"count by {name}", metric)
             assert plan.certificate.ratio == 1

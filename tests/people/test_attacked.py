@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import dxprivacy as dx
+from contracts.unused_ledger import unused_ledger
 from dxprivacy.engines import open_source
 from dxprivacy.errors import BudgetExceeded, DataError, NotCertified, PolicyError
 from dxprivacy.ledger import Ledger
@@ -44,8 +45,8 @@ def test_files_without_rows_are_counted(unit, ending, tmp_path):
         frame = pl.DataFrame(rows, schema={"who": pl.String, "a": pl.String}, orient="row")
         {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[ending](path)
     for k, data in enumerate(([none], [some, none], [none, some], none, [some])):
-        with dx.Session(policy, data, ledger=tmp_path / f"{k}.db") as session:
-            session.release(session.plan("count by a", "count people by a", share="50%"))
+        with dx.Session(policy, data, ledger=tmp_path / f"{k}.db", new_ledger=True) as session:
+            session.release(session.plan("count by a", "count people by a", share="50%"), anyway=True)
 
 
 def test_whoever_empties_a_file_is_not_told_by_an_error(tmp_path):
@@ -53,18 +54,18 @@ def test_whoever_empties_a_file_is_not_told_by_an_error(tmp_path):
     worlds = [[("q", "x")], [("p", "y")]], [[("q", "x"), ("p", "y")], []]
     for k, (first, second) in enumerate(worlds):
         data = [written(first, tmp_path / f"a{k}.csv"), written(second, tmp_path / f"b{k}.csv")]
-        with dx.Session(policy, data, ledger=tmp_path / f"{k}.db") as session:
-            assert session.release(session.plan("count by a", share="50%")).facts["people"] == 3
+        with dx.Session(policy, data, ledger=tmp_path / f"{k}.db", new_ledger=True) as session:
+            assert session.release(session.plan("count by a", share="50%"), anyway=True).facts["people"] == 3
 
 
 def test_nothing_is_recoded_under_people(tmp_path):
     text = POLICY.replace('dataset = "t"', 'dataset = "t"\nversion = "1"')
-    Ledger.open(tmp_path / "l.db", dx.Policy.parse(text), create=True).close()
+    unused_ledger(tmp_path / "l.db", dx.Policy.parse(text)).close()
     swapped = text.replace('version = "1"', 'version = "2"\nwas_version = "1"').replace(
         "epsilon = 1.0", 'was = { x = "y", y = "x" }\nepsilon = 1.0'
     )
     with (
-        Ledger.open(tmp_path / "l.db", dx.Policy.parse(text), create=False) as ledger,
+        Ledger.open(tmp_path / "l.db", dx.Policy.parse(text)) as ledger,
         pytest.raises(PolicyError, match="entries cannot be recoded under"),
     ):
         ledger.adopt(dx.Policy.parse(swapped), looser=True)
@@ -73,8 +74,8 @@ def test_nothing_is_recoded_under_people(tmp_path):
 def test_crumbs_of_a_budget_buy_nothing(tmp_path):
     data = written([("p", "x"), ("q", "y")], tmp_path / "d.csv")
     policy = dx.Policy.parse(POLICY)
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
-        release = session.release(session.plan("count people by a", share="100%"))
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
+        release = session.release(session.plan("count people by a", share="100%"), anyway=True)
         release.save(tmp_path / "r.json")
         for make in (
             lambda: session.plan_choice("most common a", share="100%", inside_ledger=True),
@@ -85,8 +86,8 @@ def test_crumbs_of_a_budget_buy_nothing(tmp_path):
                 make()
             assert "bug" not in str(refused.value)
     assert list(verify(tmp_path / "r.json", ledger=tmp_path / "l.db"))
-    with dx.Session(policy, data, ledger=tmp_path / "rows.db") as session:
-        session.release(session.plan("count by a", share="100%"))
+    with dx.Session(policy, data, ledger=tmp_path / "rows.db", new_ledger=True) as session:
+        session.release(session.plan("count by a", share="100%"), anyway=True)
         with pytest.raises(BudgetExceeded, match="nothing left"):
             session.plan("count people", share="100%", inside_ledger=True)
 
@@ -95,7 +96,7 @@ def test_crumbs_of_a_budget_buy_nothing(tmp_path):
 def test_reports_of_synthetic_rows_are_verified(unit, tmp_path):
     policy = dx.Policy.parse(POLICY.replace("[people]", f"{unit}[people]", 1))
     data = written([(f"p{k // 2}", "xyz"[k % 3]) for k in range(90)], tmp_path / "d.csv")
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         made = session.synthesize(session.plan_synthesis("count by a", share="50%"))
         records = made.records.save(tmp_path / "s.csv")
         made.report.save(tmp_path / "report.json", records=records)
@@ -171,5 +172,8 @@ def test_a_table_of_people_that_cannot_be_read_is_refused_before_anything_is_spe
     policy = dx.Policy.load(tmp_path / "policy.toml")
     rows = written([("p1", "x")], tmp_path / "rows.csv")
     with pytest.raises(DataError):
-        dx.Session(policy, rows, ledger=tmp_path / "ledger.db").plan("count by a")
-    assert not (tmp_path / "ledger.db").exists() or not Ledger.open(tmp_path / "ledger.db", policy).entries()
+        dx.Session(policy, rows, ledger=tmp_path / "ledger.db", new_ledger=True).plan("count by a")
+    assert (
+        not (tmp_path / "ledger.db").exists()
+        or not Ledger.open(tmp_path / "ledger.db", policy, new_ledger=True).entries()
+    )

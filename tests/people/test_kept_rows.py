@@ -170,7 +170,7 @@ def test_keys_of_kinds_that_cannot_be_compared_are_refused_by_the_schema(kind, e
 def test_a_key_that_is_not_there_is_refused_before_anything_is_read(kind, tmp_path):
     data = build(kind, table(invented(1, 5)), tmp_path)
     with pytest.raises(DataError, match="no column “whom”"):
-        dx.Session(policy_of(key='"whom"'), data, ledger=tmp_path / "l.db")
+        dx.Session(policy_of(key='"whom"'), data, ledger=tmp_path / "l.db", new_ledger=True)
     assert not (tmp_path / "l.db").exists()
 
 

@@ -9,6 +9,7 @@ import pytest
 from people_cases import AGE, NoNoise, kept_by_hand, visits
 
 import dxprivacy as dx
+from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import LedgerError, NotVerified, PolicyError, UsageError
 from dxprivacy.files.canonical import sealed
 from dxprivacy.ledger import Ledger
@@ -42,7 +43,7 @@ def cells(policy):
 
 
 def test_a_release_answers_about_kept_rows(policy, data, tmp_path):
-    with dx.Session(policy, data, ledger=tmp_path / "l.db", noise=NoNoise()) as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", noise=NoNoise(), new_ledger=True) as session:
         plan = session.plan("count", "count by ward", "sum age", share="50%")
         release = session.release(plan)
     mine = {}
@@ -62,7 +63,7 @@ def test_a_release_answers_about_kept_rows(policy, data, tmp_path):
 
 
 def test_the_promise_is_about_whole_people(policy, data, tmp_path):
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         plan = session.plan("count by ward", share="100%")
         release = session.release(plan)
         told = session.ledger.tell_apart({"ward": "A"}, {"ward": "B"})
@@ -79,7 +80,7 @@ def test_the_promise_is_about_whole_people(policy, data, tmp_path):
 def test_files_are_verified_and_forged_ones_are_not(unit, data, tmp_path):
     more = 'unit = "add-remove"\nepsilon_presence = 2\nmax_people = 1000\n' if unit == "add-remove" else ""
     policy = dx.Policy.parse(POLICY.replace("[people]", f"{more}[people]", 1))
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         plan = session.plan("count", "mean age by ward", share="50%", rows=400)
         release = session.release(plan)
         choice = session.choose(session.plan_choice("most common ward"))
@@ -108,10 +109,10 @@ def test_files_are_verified_and_forged_ones_are_not(unit, data, tmp_path):
 
 
 def test_whose_rows_they_are_is_fixed_for_a_ledgers_life(policy, tmp_path):
-    Ledger.open(tmp_path / "l.db", policy, create=True).close()
+    unused_ledger(tmp_path / "l.db", policy).close()
 
     def adopt(text):
-        with Ledger.open(tmp_path / "l.db", policy, create=False) as ledger:
+        with Ledger.open(tmp_path / "l.db", policy) as ledger:
             return ledger.adopt(dx.Policy.parse(text), looser=True, dry_run=True)
 
     assert adopt(POLICY.replace("epsilon = 0.5", "epsilon = 0.4")).changed
@@ -127,26 +128,26 @@ def test_whose_rows_they_are_is_fixed_for_a_ledgers_life(policy, tmp_path):
         with pytest.raises(PolicyError, match="decide which rows are kept"):
             adopt(other)
     plain = dx.Policy.parse(POLICY.replace('[people]\nkey = "patient"\nat_most = 3\n', "").replace("visits", "other"))
-    Ledger.open(tmp_path / "o.db", plain, create=True).close()
-    with Ledger.open(tmp_path / "o.db", plain, create=False) as ledger, pytest.raises((PolicyError, LedgerError)):
+    unused_ledger(tmp_path / "o.db", plain).close()
+    with Ledger.open(tmp_path / "o.db", plain) as ledger, pytest.raises((PolicyError, LedgerError)):
         ledger.adopt(dx.Policy.parse(POLICY.replace('"visits"', '"other"')), looser=True)
 
 
 def test_a_ledger_alone_knows_its_people(policy, data, tmp_path):
     from dxprivacy.ledger.stored import stored_policy
 
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
-        plan = session.plan("count by ward")
-        plan.save(tmp_path / "plan.json")
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
+        session.plan("count by ward").save(tmp_path / "plan.json")
+        session.release(session.plan("count by ward", share="20%"))
     stored = stored_policy(tmp_path / "l.db")
     assert stored.universe.people == policy.universe.people
     assert stored.of_people.exact(0, 12) == policy.of_people.exact(0, 12)
-    with dx.Session(stored, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(stored, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         assert session.release(session.load_plan(tmp_path / "plan.json")).facts["people"] > 200
 
 
 def test_a_ledger_refuses_what_one_row_too_many_would_tell(policy, data, tmp_path):
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         session.release(session.plan("count by ward", share="60%"))
         with pytest.raises(dx.errors.BudgetExceeded, match=r"A – B has 0.4 left of 1; this plan needs 0.6"):
             session.release(session.plan("count by ward", share="60%"), request="again")
@@ -163,7 +164,7 @@ def test_plans_without_data_are_for_so_many_people(policy):
 
 
 def test_means_say_what_they_are_for(policy, data, tmp_path):
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         most, guess = session.plan("mean age", share="100%"), session.plan("mean age", share="100%", rows=300)
     assert most.errors[0].half_width < guess.errors[0].half_width
     assert "errors are for 300 records" in str(guess)
@@ -210,7 +211,7 @@ def test_a_share_of_what_a_row_has_is_that_of_a_person(policy):
 
 
 def test_synthetic_rows_are_made_beside_people(policy, data, tmp_path):
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         made = session.synthesize(session.plan_synthesis("count by ward", "count by age", share="100%"))
         assert made.synthetic.records is None
         assert 0 < made.records.number <= session.rows

@@ -76,7 +76,7 @@ def check_ledger(path, rng):
     """What is shown as left fits exactly, nothing spent exceeds the worst case, and all views show the same."""
     policy = random_policy(rng)
     metric, universe = policy.metric, policy.universe
-    with Ledger.open(path, policy) as ledger:
+    with Ledger.open(path, policy, new_ledger=True) as ledger:
         fill(ledger, rng)
         spent, each, worst = ledger.spent, universe.rows_each, ledger.worst_case()
         if not spent.costs:
@@ -136,7 +136,7 @@ def session(tmp_path):
     rng = random.Random(1)
     rows = [(k, rng.choice(["yes", "no"]), rng.randint(1980, 1987), rng.choice("abc")) for k in range(40)] * 3
     frame = pandas.DataFrame(rows, columns=["id", "union", "year", "job"])
-    with dx.Session(dx.Policy.parse(PANEL), frame, ledger=tmp_path / "l.db") as opened:
+    with dx.Session(dx.Policy.parse(PANEL), frame, ledger=tmp_path / "l.db", new_ledger=True) as opened:
         yield opened
 
 
@@ -156,7 +156,7 @@ def test_a_count_of_people_is_not_spent_more_than_once_on_a_public_attribute(ses
 def test_an_attribute_shows_its_own_pair_and_what_detours_over_absence_leave(session):
     shares = {"count people by union": "30%", "count by year": "20%", "count": "20%", "count by year, union": "11%"}
     for query, share in (shares | {"sum year": "11%", "count where union=yes": "11%"}).items():
-        session.release(session.plan(query, share=share), request=query)
+        session.release(session.plan(query, share=share), request=query, anyway=True)
     found = used_by_attribute(session.ledger.spent, session.ledger.metric)
     records = [session.ledger.universe.record(c) for c in found["year"][0].pair]
     assert [n for n in records[0] if records[0][n] != records[1][n]] == ["year"]
@@ -187,7 +187,7 @@ def test_an_adoption_that_does_not_fit_speaks_of_whole_people(session):
 
 def test_the_worst_case_of_an_entry_is_the_same_in_every_view(session):
     for query in ("count people by union", "count by year"):
-        session.release(session.plan(query, share="20%"), request=query)
+        session.release(session.plan(query, share="20%"), request=query, anyway=True)
     shown = ledger_to_dict(session.ledger)
     assert sum(entry["worst_case_epsilon"] for entry in shown["entries"]) == pytest.approx(shown["worst_case_epsilon"])
     assert json.loads(json.dumps(shown)) == shown
@@ -221,3 +221,23 @@ def test_the_public_number_of_people_says_whom_it_includes(session):
     words = "41 people (public, one of them for all rows without a key); how many rows is private"
     assert number_words(release) == words
     assert "(41, one of them for all rows without a key) is treated as public" in str(release.deployment())
+
+
+@pytest.mark.parametrize(("no_key", "whose"), [("one", "without a key"), ("own", "with an unusable key")])
+def test_the_public_number_of_people_names_the_rows_of_the_additional_person(no_key, whose, tmp_path):
+    from dxprivacy.cli.counting import number_words
+
+    text = f'''title = "T"
+dataset = "t"
+[people]
+key = "who"
+at_most = 2
+no_key = "{no_key}"
+[attributes.sex]
+values = ["F", "M"]
+epsilon = 1'''
+    people = pandas.DataFrame({"who": ["a", "a", "b"], "sex": ["F", "M", "M"]})
+    with dx.Session(dx.Policy.parse(text), people, ledger=tmp_path / "l.db", new_ledger=True) as session:
+        release = session.release(session.plan("count by sex"), anyway=True)
+    assert number_words(release) == f"3 people (public, one of them for all rows {whose}); how many rows is private"
+    assert f"(3, one of them for all rows {whose}) is treated as public" in str(release.deployment())

@@ -69,7 +69,9 @@ def test_each_row_gets_what_is_known_of_its_person_wherever_both_lie(rows, peopl
 
 def test_what_is_dropped_before_a_release_costs_nothing(tmp_path):
     at = placed("postgres", PEOPLE, tmp_path)
-    with dx.Session(policy_of(at, tmp_path), placed("postgres", ROWS, tmp_path), ledger=tmp_path / "l.db") as session:
+    with dx.Session(
+        policy_of(at, tmp_path), placed("postgres", ROWS, tmp_path), ledger=tmp_path / "l.db", new_ledger=True
+    ) as session:
         plan = session.plan("table ward by sex", share="50%")
         postgres().execute(f'ALTER TABLE "{at.rpartition("::")[2]}" DROP COLUMN sex')
         with pytest.raises(DataError, match="no column “sex”"):
@@ -84,9 +86,9 @@ def test_a_view_of_people_needs_the_policys_word(tmp_path):
     server.execute(f'CREATE VIEW "seen_{table}" AS SELECT * FROM "{table}"')
     seen = at.replace(f"::{table}", f"::seen_{table}")
     with pytest.raises(DataError, match="is a view, not a table"):
-        dx.Session(policy_of(seen, tmp_path), rows, ledger=tmp_path / "l.db")
+        dx.Session(policy_of(seen, tmp_path), rows, ledger=tmp_path / "l.db", new_ledger=True)
     policy = policy_of(seen, tmp_path, "rows_are_records = true\n")
-    with dx.Session(policy, rows, ledger=tmp_path / "l.db", noise=NoNoise()) as session:
+    with dx.Session(policy, rows, ledger=tmp_path / "l.db", noise=NoNoise(), new_ledger=True) as session:
         release = session.release(session.plan("count people by sex", share="50%"))
     sexes = [{s for _, s, _ in cells} for cells in expected().values()]
     assert [answer.value for answer in release.answers] == [sum(k in found for found in sexes) for k in range(2)]
@@ -95,5 +97,5 @@ def test_a_view_of_people_needs_the_policys_word(tmp_path):
 def test_a_password_in_the_policy_is_refused_and_not_shown(tmp_path):
     policy = policy_of("postgresql://anna:secret@host/db::patients", tmp_path)
     with pytest.raises(DataError, match="password") as caught:
-        dx.Session(policy, placed("parquet", ROWS, tmp_path), ledger=tmp_path / "l.db")
+        dx.Session(policy, placed("parquet", ROWS, tmp_path), ledger=tmp_path / "l.db", new_ledger=True)
     assert "secret" not in str(caught.value) + command_line()

@@ -53,7 +53,7 @@ def test_every_command_works_with_a_table_of_people(folder, dxp):
     assert "unit" not in adopted
     policy = dx.Policy.load("new.toml")
     assert "image" in str(policy._repr_mimebundle_()) or "svg" in str(policy._repr_mimebundle_())
-    assert str(dx.Ledger.open("ledger.db", policy)._repr_mimebundle_())
+    assert str(dx.Ledger.open("ledger.db", policy, new_ledger=True)._repr_mimebundle_())
 
 
 def test_the_pages_of_a_ledger_speak_about_people_and_their_epsilon(folder, dxp):
@@ -74,12 +74,12 @@ def test_a_release_says_that_rows_were_left_out(folder, dxp):
 
 
 def test_inspect_tells_whose_rows_they_are(folder, dxp):
-    told = dxp("inspect", "visits.csv")
+    told = dxp("inspect", "policy.toml", "--data", "visits.csv")
     assert "people key patient  5, 1 row without a key" in told
     assert "one of them has more rows than count (at_most = 2): 1 row left out" in told
     assert "2 keys differ from another one by blanks or capitals alone" in told
     assert "2 not in the table of people and 1 there more than once: in 3 rows what it tells is “other”" in told
-    facts = json.loads(dxp("inspect", "visits.csv", "--json"))["people"]
+    facts = json.loads(dxp("inspect", "policy.toml", "--data", "visits.csv", "--json"))["people"]
     assert facts == {
         "people": 5,
         "without_key": 1,

@@ -138,7 +138,7 @@ def test_a_release_is_verified_with_its_ledger_and_tells_no_number(tmp_path):
     )
     data = tmp_path / "people.csv"
     data.write_text("sex,age\n" + "".join(f"{'MF'[k % 2]},{k % 10}\n" for k in range(777)))
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         plan = session.plan("ranges age", "count by sex", "count", share="50%", method="matrix")
         assert not plan.measured.as_asked
         plan.save(tmp_path / "plan.json")

@@ -58,7 +58,9 @@ def heard():
 
 def whole_flow(folder, **options):
     """Everything that spends and repeats, a refusal, and data that is damaged before the last count."""
-    with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "l.db", **options) as session:
+    with dx.Session(
+        folder / "policy.toml", folder / "people.csv", ledger=folder / "l.db", **options, new_ledger=True
+    ) as session:
         plan = session.plan("count by sex", share="20%")
         release = session.release(plan)
         session.release(plan)
@@ -93,7 +95,7 @@ def test_a_whole_flow_tells_its_steps_and_nothing_of_the_data(folder, heard):
 
 
 def test_a_count_that_fails_after_its_cost_was_reserved_is_told_without_why(folder, heard, monkeypatch):
-    with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "l.db") as session:
+    with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "l.db", new_ledger=True) as session:
         monkeypatch.setattr(session.source, "count", _failing)
         with pytest.raises(ZeroDivisionError):
             session.release(session.plan("count by sex"))
@@ -122,7 +124,7 @@ def test_nothing_is_told_while_data_is_counted_nor_before_the_pace_has_passed(fo
         init(self, ledger, request, pacing)
 
     monkeypatch.setattr(Recorded, "__init__", paced)
-    with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "l.db") as session:
+    with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "l.db", new_ledger=True) as session:
         session.release(session.plan("count by sex"))
         session.synthesize(session.plan_synthesis("count by sex", method="mwem", rounds=2))
     assert during
@@ -136,9 +138,9 @@ def test_events_are_the_same_whatever_is_in_the_data(folder, heard, tmp_path):
         place.mkdir()
         (place / "policy.toml").write_text(POLICY)
         (place / "people.csv").write_text("sex\n" + "\n".join(rows) + "\n")
-        with dx.Session(place / "policy.toml", place / "people.csv", ledger=place / "l.db") as session:
-            session.release(session.plan("count by sex"))
-            session.choose(session.plan_choice("most common sex"))
+        with dx.Session(place / "policy.toml", place / "people.csv", ledger=place / "l.db", new_ledger=True) as session:
+            session.release(session.plan("count by sex"), anyway=True)
+            session.choose(session.plan_choice("most common sex"), anyway=True)
         return [line.replace(str(place), "") for line in heard.lines]
 
     assert told(["F"] * 50) == told(["M"] * 30 + [SENTINEL] * 20)

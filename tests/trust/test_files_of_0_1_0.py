@@ -77,7 +77,7 @@ def test_an_old_ledger_tells_its_policy_and_adopts_a_new_version(old):
     (old / "new.toml").write_text('version = "2"\n' + stricter)
     done = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt")
     assert done.returncode == 0, done.stderr
-    with Ledger.open(old / "ledger.db", dx.Policy.load(old / "new.toml"), create=False) as ledger:
+    with Ledger.open(old / "ledger.db", dx.Policy.load(old / "new.toml")) as ledger:
         assert [v.units is None for v in ledger.versions] == [True, False]
         assert ledger.verify() == 5
 

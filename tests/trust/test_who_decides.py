@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 import dxprivacy as dx
+from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import LedgerError
 from dxprivacy.files.canonical import sealed
 from dxprivacy.ledger import Ledger
@@ -158,7 +159,7 @@ def test_an_honest_plan_that_names_another_place_is_released_by_the_curators_pol
     assert done.stdout.startswith("✓ policy    policy.toml · ")
     assert (curator / "ledger.db").exists()
     assert not list(analyst.glob("ledger.db*"))
-    with Ledger.open(curator / "ledger.db", dx.Policy.load(curator / "policy.toml"), create=False) as ledger:
+    with Ledger.open(curator / "ledger.db", dx.Policy.load(curator / "policy.toml")) as ledger:
         assert len(ledger.entries()) == 1
 
 
@@ -228,14 +229,14 @@ def test_a_ledger_keeps_units_and_points_so_that_it_needs_no_other_file(tmp_path
     text += 'units = { height = "m" }\n[attributes.age]\nintegers = [0, 3]\nepsilon = 1\nper = 1\nunit = "years"\n'
     (tmp_path / "policy.toml").write_text(text)
     policy = dx.Policy.load(tmp_path / "policy.toml")
-    Ledger.open(tmp_path / "ledger.db", policy).close()
+    unused_ledger(tmp_path / "ledger.db", policy).close()
     (tmp_path / "places.csv").unlink()
     from dxprivacy.ledger.stored import stored_policy
 
     back = stored_policy(tmp_path / "ledger.db")
     assert (back.title, back.dataset, back.version, back.digest) == ("T", "t", policy.version, policy.digest)
     assert back.universe.units() == policy.universe.units() == {"age": "years", "home.height": "m"}
-    Ledger.open(tmp_path / "ledger.db", back, create=False).close()
+    Ledger.open(tmp_path / "ledger.db", back).close()
 
 
 def test_a_ledger_of_0_1_0_without_units_asks_for_the_policy_where_the_plan_has_some(house, monkeypatch, release):
@@ -251,7 +252,7 @@ def test_a_ledger_of_0_1_0_without_units_asks_for_the_policy_where_the_plan_has_
 
     with monkeypatch.context() as earlier:
         earlier.setattr(Version, "content", as_before)
-        Ledger.open(curator / "ledger.db", dx.Policy.load(curator / "policy.toml")).close()
+        unused_ledger(curator / "ledger.db", dx.Policy.load(curator / "policy.toml")).close()
     if os.geteuid() == 0:
         for path in curator.iterdir():
             os.chown(path, CURATOR, CURATOR)
@@ -267,7 +268,7 @@ def test_a_ledger_that_does_not_hold_its_distances_is_refused_with_the_remedy(tm
     from dxprivacy.ledger.stored import stored_policy
 
     cut = dx.metrics.restricted(dx.metrics.line(5, 1), [0, 2, 4])
-    Ledger.open(tmp_path / "ledger.db", cut, dataset="t").close()
+    unused_ledger(tmp_path / "ledger.db", cut, dataset="t").close()
     with pytest.raises(LedgerError, match="cannot be read by themselves") as caught:
         stored_policy(tmp_path / "ledger.db")
     assert "--policy FILE" in str(caught.value)
@@ -348,16 +349,24 @@ def test_a_lost_ledger_is_told_from_one_that_never_was(house, release):
         assert "its witness knows row" in refused.stderr
 
 
-def test_in_python_naming_the_ledger_is_the_word(tmp_path):
+def test_in_python_a_missing_ledger_is_refused_with_the_argument_that_starts_one(tmp_path):
     (tmp_path / "people.csv").write_text("sex,age\nM,1\nF,2\n")
     policy = dx.Policy.parse(POLICY.format(epsilon="1.0"))
-    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "new.db") as session:
+    for content in (None, b""):  # an empty file is not a ledger
+        if content is not None:
+            (tmp_path / "new.db").write_bytes(content)
+        with pytest.raises(LedgerError, match="there is no ledger yet; nothing spent, no data read") as refused:
+            dx.Session(policy, tmp_path / "no-such-data.csv", ledger=tmp_path / "new.db")
+        assert "→ new_ledger=True   starts one" in str(refused.value)
+        assert not (tmp_path / "new.db.witness").exists()
+    with pytest.raises(LedgerError, match="new_ledger=True"):
+        Ledger.open(tmp_path / "new.db", policy)
+    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "new.db", new_ledger=True) as session:
         assert session.ledger.is_new
-    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "new.db", new_ledger=False) as session:
+        session.release(session.plan("count by sex", share="50%"), anyway=True)
+    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "new.db") as session:
         assert not session.ledger.is_new
-    with pytest.raises(LedgerError, match="no ledger here"):
-        dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "none.db", new_ledger=False)
-    assert not (tmp_path / "none.db").exists()
+        assert len(session.ledger.entries()) == 1
 
 
 @two_users
@@ -407,7 +416,7 @@ def loosened_by(before, after, tmp_path):
     head = 'title = "T"\ndataset = "t"\n'
     old = dx.Policy.parse(head + before)
     new = dx.Policy.parse(head + 'version = "2"\nwas_version = "1"\n' * ("was =" in after) + after)
-    with Ledger.open(path, old) as ledger:
+    with unused_ledger(path, old) as ledger:
         adoption = ledger.adopt(new, dry_run=True)
         if adoption.looser:
             with pytest.raises(LedgerError, match="is looser than"):
@@ -478,7 +487,7 @@ def test_what_counts_as_looser_agrees_with_all_pairs_of_records(tmp_path):
         cells = range(old.universe.size)
         truly = any(new.metric.exact(i, j) > old.metric.exact(i, j) for i in cells for j in cells)
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
-        with Ledger.open(path, old) as ledger:
+        with unused_ledger(path, old) as ledger:
             assert bool(ledger.adopt(new, dry_run=True).looser) == truly, texts
         seen.add(truly)
     assert seen == {True, False}

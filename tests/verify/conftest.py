@@ -102,11 +102,13 @@ def write_files(folder: Path, policy: str, people: str, before: str, questions: 
     (folder / "policy.toml").write_text(policy, encoding="utf-8")
     (folder / "places.csv").write_text(PLACES)
     (folder / "people.csv").write_text(people)
-    with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db") as session:
-        session.release(session.plan(before, share="25%"))
+    with dx.Session(
+        folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True
+    ) as session:
+        session.release(session.plan(before, share="25%"), anyway=True)
         plan = session.plan(*questions, share="50%")
-        release = session.release(plan)
-        session.release(session.plan(after, share="10%"))
+        release = session.release(plan, anyway=True)
+        session.release(session.plan(after, share="10%"), anyway=True)
     plan.save(folder / "plan.json")
     release.save(folder / "release.json")
     return Files(folder, folder / "plan.json", folder / "release.json", folder / "ledger.db")

@@ -128,7 +128,7 @@ def chosen(tmp_path_factory):
     policy = dx.Policy.load(folder / "policy.toml")
     whole, u = ASKED.on(policy.universe), policy.universe
     row = Picked(ASKED.questions[1], 2)
-    with Ledger.open(folder / "ledger.db", policy) as ledger:
+    with Ledger.open(folder / "ledger.db", policy, new_ledger=True) as ledger:
         for k in range(2):
             for what, cost, questions in (
                 ("select", SelectionCost(whole, [40.0] * whole.rows), ASKED),
@@ -139,7 +139,7 @@ def chosen(tmp_path_factory):
         different = SelectionCost(whole, [40.0 + k for k in range(whole.rows)])
         ledger.reserve(different, ASKED, request="synth-1 last")
         ledger.finish("synth-1 last", "0")
-    with dx.Session(policy, folder / "people.csv", ledger=folder / "ledger.db") as session:
+    with dx.Session(policy, folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True) as session:
         session.release(session.plan("count by sex", share="50%")).save(folder / "release.json")
     return folder
 
@@ -232,7 +232,7 @@ def test_more_choices_than_the_policy_allows_are_noticed(chosen, copied):
     """Every share is right, but the sum is not: somebody reserved past the budget."""
     policy = dx.Policy.load(chosen / "policy.toml")
     whole = ASKED.on(policy.universe)
-    with Ledger.open(copied, policy) as ledger, pytest.MonkeyPatch.context() as patch:
+    with Ledger.open(copied, policy, new_ledger=True) as ledger, pytest.MonkeyPatch.context() as patch:
         patch.setattr("dxprivacy.ledger.ledger.require_budget", lambda *_: None)
         ledger.reserve(SelectionCost(whole, [1.0] * whole.rows), ASKED, request="more")
     with pytest.raises(NotVerified, match="more was spent"):

@@ -34,7 +34,7 @@ def released(tmp_path_factory):
     lines = ["colour,age", *(f"{c},{a}" for c, a in zip(colours, rng.integers(0, 16, 500), strict=True))]
     (folder / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     policy = dx.Policy.load(folder / "policy.toml")
-    session = dx.Session(policy, folder / "people.csv", ledger=folder / "ledger.db")
+    session = dx.Session(policy, folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True)
     plan = session.plan("count by colour", method="consistent", share="50%")
     release = session.release(plan)
     return plan, release, folder

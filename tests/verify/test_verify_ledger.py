@@ -162,7 +162,9 @@ def test_more_spent_than_the_policy_allows_is_noticed(files, copied):
 
 
 def test_a_ledger_of_another_dataset_does_not_fit(files, tmp_path):
-    with dx.Session(files.folder / "policy.toml", files.folder / "people.csv", ledger=tmp_path / "l.db") as session:
+    with dx.Session(
+        files.folder / "policy.toml", files.folder / "people.csv", ledger=tmp_path / "l.db", new_ledger=True
+    ) as session:
         session.release(session.plan("count by sex", share="10%"))
     with pytest.raises(NotVerified):
         list(verify(files.release, tmp_path / "l.db"))

@@ -37,7 +37,9 @@ def plan(tmp_path_factory):
     (folder / "places.csv").write_text("\n".join(lines) + "\n")
     (folder / "policy.toml").write_text(POLICY)
     (folder / "people.csv").write_text("home\n" + "".join(f"{rng.randrange(PLACES)}\n" for _ in range(20_000)))
-    with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db") as session:
+    with dx.Session(
+        folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True
+    ) as session:
         session.plan("count by state", "mean elevation", share="10%").save(folder / "plan.json")
     return json.loads((folder / "plan.json").read_text(encoding="utf-8"))
 

@@ -35,7 +35,7 @@ def test_old_releases_are_verified_against_their_ledger(here, release):
 @pytest.mark.parametrize("plan", PLANS, ids=lambda p: p.stem)
 def test_old_plans_are_repeated_from_the_ledger_at_no_cost(here, plan):
     policy = dx.Policy.load(here / "policy.toml")
-    with dx.Session(policy, here / "people.csv", ledger=here / "ledger.db") as session:
+    with dx.Session(policy, here / "people.csv", ledger=here / "ledger.db", new_ledger=True) as session:
         before = len(session.ledger.entries())
         loaded = load_plan(json.loads(plan.read_text()), policy.metric, dataset=policy.dataset, title=policy.title)
         stored = json.loads((here / "releases" / f"release-{loaded.name}.json").read_text())

@@ -32,7 +32,9 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("back")
     (folder / "policy.toml").write_text(POLICY)
     (folder / "people.csv").write_text(PEOPLE)
-    with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db") as session:
+    with dx.Session(
+        folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True
+    ) as session:
         plan = session.plan("ranges age/2", "count by sex", "count", share="50%", method="matrix")
         plan.save(folder / "plan.json")
         release = session.release(session.load_plan(folder / "plan.json"))
@@ -108,7 +110,9 @@ def test_whoever_releases_refuses_it_too(made, change, tmp_path):
     edited = copy.deepcopy(data)
     change(edited["measured"]["reconstruction"])
     (tmp_path / "plan.json").write_text(json.dumps(resealed(edited)))
-    with dx.Session(ledger.parent / "policy.toml", ledger.parent / "people.csv", ledger=ledger) as session:
+    with dx.Session(
+        ledger.parent / "policy.toml", ledger.parent / "people.csv", ledger=ledger, new_ledger=True
+    ) as session:
         before = len(session.ledger.entries())
         with pytest.raises(DxError):
             session.load_plan(tmp_path / "plan.json")
@@ -150,7 +154,7 @@ def test_a_reconstruction_with_more_noise_than_it_needs_is_refused_by_both(tmp_p
         f'[attributes.{n}]\nvalues = ["x", "y"]\nepsilon = {e}\n' for n, e in (("a", 1), ("b", 2), ("c", 4))
     )
     policy = dx.Policy.parse(f'title = "T"\ndataset = "t"\n{values}')
-    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         plan = session.plan("marginals 2", "count by a", method="matrix", share="50%")
         data = json.loads(json.dumps(plan.to_dict()))
         carried = data["measured"]["reconstruction"]

@@ -39,7 +39,7 @@ def released(tmp_path_factory):
     lines = ["colour,size,kind", *(",".join(row) for row in zip(*columns, strict=True))]
     (folder / "things.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     policy = dx.Policy.load(folder / "policy.toml")
-    session = dx.Session(policy, folder / "things.csv", ledger=folder / "ledger.db")
+    session = dx.Session(policy, folder / "things.csv", ledger=folder / "ledger.db", new_ledger=True)
     plan = session.plan(*ASKED, share="50%")
     release = session.release(plan)
     return plan, release, folder

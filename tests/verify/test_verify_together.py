@@ -40,7 +40,7 @@ def released(tmp_path_factory):
     lines = ["colour,owns,town", *(",".join(row) for row in zip(*columns, strict=True))]
     (folder / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     policy = dx.Policy.load(folder / "policy.toml")
-    session = dx.Session(policy, folder / "people.csv", ledger=folder / "ledger.db")
+    session = dx.Session(policy, folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True)
     plan = session.plan(*ASKED, method="consistent", share="50%")
     return plan, session.release(plan), session, folder
 

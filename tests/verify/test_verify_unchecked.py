@@ -113,7 +113,9 @@ def refused_by_both(files, path, word):
         list(verify(path))
     with pytest.raises(UsageError, match=word):
         read_json(path)
-    with dx.Session(files.folder / "policy.toml", files.folder / "people.csv", ledger=files.ledger) as session:
+    with dx.Session(
+        files.folder / "policy.toml", files.folder / "people.csv", ledger=files.ledger, new_ledger=True
+    ) as session:
         before = len(session.ledger.entries())
         with pytest.raises(UsageError, match=word):
             session.load_plan(path)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 import dxprivacy as dx
+from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import NotVerified, Undecided
 from dxprivacy.ledger import Ledger
 from dxprivacy.verify import verify
@@ -24,7 +25,7 @@ def policy(epsilon="1.0", high=4, more=""):
 
 
 def release(folder, version, *questions, share, name):
-    with dx.Session(version, folder / "people.csv", ledger=folder / "ledger.db") as session:
+    with dx.Session(version, folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True) as session:
         session.release(session.plan(*questions, share=share)).save(folder / name)
 
 
@@ -78,7 +79,7 @@ def test_the_sum_over_versions_with_other_records_is_undecided_and_the_rest_hold
 
 def test_nothing_has_to_be_carried_to_a_version_before_which_nothing_was_spent(tmp_path):
     (tmp_path / "people.csv").write_text(PEOPLE)
-    Ledger.open(tmp_path / "ledger.db", policy()).close()
+    unused_ledger(tmp_path / "ledger.db", policy()).close()
     adopt(tmp_path, policy(high=6))
     release(tmp_path, policy(high=6), "count by sex", share="40%", name="r.json")
     assert [c.name for c in verify(tmp_path / "r.json", tmp_path / "ledger.db")][-1] == "budget"

@@ -1,6 +1,6 @@
 import dxprivacy as dx
 
-with dx.Session("plain.toml", "people.csv", ledger="budget.db") as session:
+with dx.Session("plain.toml", "people.csv", ledger="budget.db", new_ledger=True) as session:
     session.release(session.plan(dx.table("town"), share="50%"))
     print(f"left: {session.left:.2f}")
     mean = session.plan(dx.mean_of("age"), share="30%", rows=1000)

@@ -1,6 +1,6 @@
 import dxprivacy as dx
 
-with dx.Session("plain.toml", "people.csv", ledger="counts.db") as session:
+with dx.Session("plain.toml", "people.csv", ledger="counts.db", new_ledger=True) as session:
     plan = session.plan(dx.table("town"), share="100%")
     release = session.release(plan)
 print("scale of the noise:", plan.scales[0])

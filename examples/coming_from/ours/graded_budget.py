@@ -1,6 +1,6 @@
 import dxprivacy as dx
 
-with dx.Session("graded.toml", "people.csv", ledger="graded-budget.db") as session:
+with dx.Session("graded.toml", "people.csv", ledger="graded-budget.db", new_ledger=True) as session:
     session.release(session.plan(dx.table("town"), share="100%"))
     session.release(session.plan(dx.mean_of("age"), share="100%"))  # ages have a budget of their own
     print(f"worst case so far: ε {session.ledger.worst_case():.3g}")

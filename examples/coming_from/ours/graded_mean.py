@@ -1,6 +1,6 @@
 import dxprivacy as dx
 
-with dx.Session("graded.toml", "people.csv", ledger="graded.db") as session:
+with dx.Session("graded.toml", "people.csv", ledger="graded.db", new_ledger=True) as session:
     plan = session.plan(dx.mean_of("age"), share="100%")  # spends nothing
 (gain,) = plan.to_dict()["gains"]
 print(f"plain DP as strict: ε {gain['plain_epsilon']:.3g}; at our worst: ε {plan.worst_epsilon:.3g}")

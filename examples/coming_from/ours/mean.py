@@ -1,8 +1,8 @@
 import dxprivacy as dx
 
-with dx.Session("plain.toml", "people.csv", ledger="mean.db") as session:
+with dx.Session("plain.toml", "people.csv", ledger="mean.db", new_ledger=True) as session:
     added = session.release(session.plan(dx.mean_of("age"), share="100%", rows=1000))
-with dx.Session("plain-replace.toml", "people.csv", ledger="mean-replace.db") as session:
+with dx.Session("plain-replace.toml", "people.csv", ledger="mean-replace.db", new_ledger=True) as session:
     replaced = session.release(session.plan(dx.mean_of("age"), share="100%"))
 for neighbours, release in (("added or removed", added), ("replaced", replaced)):
     (row,) = release.rows()

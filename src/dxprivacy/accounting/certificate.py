@@ -9,8 +9,10 @@ from dxprivacy.accounting.costs import Cost, RowsCost
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.numbers import Exact, shortened_up
 from dxprivacy.metrics import Metric
+from dxprivacy.wording import repr_of_half_built
 
 
+@repr_of_half_built
 @dataclass(frozen=True)
 class Certificate:
     """`L(i, j) <= ratio * d(i, j)` for every pair, exactly; tightest at `witness`, by the named rule.

@@ -26,11 +26,13 @@ from dxprivacy.metrics.base import BLOCK, Pairs, all_pairs
 from dxprivacy.metrics.other import present
 from dxprivacy.metrics.simple import Constant
 from dxprivacy.model.terms import Part, Terms
+from dxprivacy.wording import repr_of_half_built
 
 _TINIEST = 2.0**-1074  # no float above 0 is smaller
 _FEW_DIGITS = 2.0**-1060  # of floats so small, only some digits are right
 
 
+@repr_of_half_built
 @dataclass(frozen=True)
 class Bound:
     """The largest ratio: certainly not above `upper`, attained up to `lower` at `witness`.

@@ -22,6 +22,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.numbers import Exact, is_whole, round_up
 from dxprivacy.metrics import PseudoMetric
 from dxprivacy.model.universe import Universe
+from dxprivacy.wording import repr_of_half_built
 
 MOST_UNITS = 1_500  # records to replace, each of which the assignment treats by itself
 MOST_ROUTES = 250_000  # from a cell with too many records to one with too few
@@ -30,6 +31,7 @@ _MOST_RECORDS = 1 << 53
 _NEEDED = ("universe", "pairwise", "exact", "keys", "error", "slack", "terms", "alternatives")
 
 
+@repr_of_half_built
 @dataclass(frozen=True)
 class GroupLoss:
     """How far two data sets can be told apart: by at most the factor e^upper, and no bound of this kind is below lower.

@@ -24,12 +24,13 @@ from dxprivacy.errors import Hint, PolicyError, QuestionError, UsageError, liste
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.numbers import exact, number_text
-from dxprivacy.wording import OneLine, plural
+from dxprivacy.wording import OneLine, plural, repr_of_half_built
 
 OTHER = "other"
 _MOST_DIGITS = 400
 
 
+@repr_of_half_built
 @dataclass(frozen=True)
 class Property:
     """A public fact about each point, such as its state or its elevation; numbers where all entries are numbers.

@@ -70,6 +70,7 @@ def command(
                 dxp choose policy.toml "most common job" --share 10% --data people.parquet --new-ledger
                 dxp choose policy.toml "4 bins of age/5" --flip
     """
+    from dxprivacy.cli.deciding import starting_words
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.cli.what_fits import fits_line, fitting, share_text
     from dxprivacy.errors import UsageError
@@ -103,7 +104,8 @@ def command(
     options: list[str | Path] = [*(["--share", share] if share != "10%" else []), *(["--flip"] if flip else [])]
     if ledger is not None:
         lines, options = [*lines, fits_line(choice, share, ledger)], [*(["--flip"] if flip else [])]
-        options += ["--share", share_text(choice.share), "--ledger", ledger]
+        options += ["--share", share_text(choice.share)]
+    options += starting_words(policy, ledger)
     show([*lines, next_step("dxp choose", policy, what, *options, "--data", "FILE")])
 
 
@@ -129,7 +131,6 @@ def _choose(
     from dxprivacy.files.writing import CHOICE, require_place, write_file
     from dxprivacy.mechanisms.choice.release import KEPT
     from dxprivacy.screens.choice_release import choice_release_lines
-    from dxprivacy.screens.worth import choice_warning
 
     folder = None if as_json and out is None else out or Path()
     with working("reading the policy"):
@@ -144,13 +145,13 @@ def _choose(
         if target is not None:
             require_place(target, CHOICE, inputs=read, note="Nothing spent, no data read.")
         require_worth(
-            choice_warning(choice),
+            choice.uninformative(session.rows),
             "choose",
             anyway=anyway,
             recorded=lambda: session.is_recorded(choice, request=request),
         )
         with working("choosing"):
-            outcome = session.chosen(choice, request=request)
+            outcome = session.chosen(choice, request=request, anyway=True)
         counted, left = session.source.name, session.left
     release = outcome.release
     if target is not None:

@@ -66,6 +66,7 @@ class Deciding:
 def decide(policy: Path | None, ledger: Path | None, *, new_ledger: bool) -> Deciding:
     """From the command line: `--policy` alone means `ledger.db` beside it, `--ledger` alone the version it holds."""
     from dxprivacy.errors import LedgerError, UsageError
+    from dxprivacy.ledger.journal import is_missing, no_ledger_yet
     from dxprivacy.policy import Policy
 
     if policy is None and ledger is None:
@@ -78,24 +79,32 @@ def decide(policy: Path | None, ledger: Path | None, *, new_ledger: bool) -> Dec
     if policy is None:
         from dxprivacy.ledger.stored import stored_policy
 
-        if _is_missing(book):
+        if is_missing(book):
             hint = (f"{command_line()} --policy POLICY.toml --new-ledger", "starts it under that policy")
             raise LedgerError("no ledger here", where=str(book), hints=[hint])
         return Deciding(stored_policy(book), None, book, False)
     loaded = Policy.load(policy)
     if ledger is None:
         _require_own(book)
-    if _is_missing(book) and not new_ledger:
+    if is_missing(book) and not new_ledger:
         hints = [(f"{command_line()} --new-ledger", "starts one, if nothing was ever released from this data")]
         if ledger is None:
             hints.append((f"{command_line()} --ledger LEDGER", "where the ledger is"))
-        raise LedgerError(
-            "there is no ledger yet; nothing spent, no data read",
-            where=str(book),
-            details=["A ledger counts everything that is released from a dataset: a second one knows nothing of it."],
-            hints=hints,
-        )
+        raise no_ledger_yet(book, hints)
     return Deciding(loaded, policy, book, new_ledger)
+
+
+def starting_words(policy: Path, ledger: Path | None = None) -> tuple[str | Path, ...]:
+    """Return what a release needs besides its policy: the ledger that was named, or `--new-ledger` if there is none."""
+    from dxprivacy.errors import LedgerError
+    from dxprivacy.ledger.journal import is_missing
+
+    if ledger is not None:
+        return ("--ledger", ledger)
+    try:
+        return ("--new-ledger",) if is_missing(policy.parent / "ledger.db") else ()
+    except LedgerError:
+        return ()  # opening it says what is wrong
 
 
 def _commands() -> list[tuple[str, str]]:
@@ -106,14 +115,6 @@ def _commands() -> list[tuple[str, str]]:
         (f"{command_line()} --policy {quoted(policy)}", "that policy, and ledger.db beside it"),
         (f"{command_line()} --ledger {quoted(ledger)}", "that ledger, and the policy that it holds"),
     ]
-
-
-def _is_missing(book: Path) -> bool:
-    """Neither the ledger nor its witness; a witness alone means that a ledger was lost, which opening it tells."""
-    try:
-        return not book.exists() and not book.with_name(f"{book.name}.witness").exists()
-    except (OSError, ValueError):
-        return False  # opening it says what is wrong
 
 
 def _require_own(book: Path) -> None:

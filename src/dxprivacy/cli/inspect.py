@@ -19,12 +19,16 @@ NOT_PRIVATE = "NOT PRIVATE, do not publish"
 
 
 @click.command("inspect")
-@click.argument("data", type=DATA, nargs=-1, required=True)
+@click.argument("policy", type=click.Path(path_type=Path))
 @click.option(
-    "--policy", type=click.Path(path_type=Path), default=Path("policy.toml"), show_default=True, help="The policy."
+    "--data",
+    type=DATA,
+    required=True,
+    multiple=True,
+    help="A file, pattern or table of a server, as for dxp release; give it several times for several files.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines; not private either.")
-def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
+def command(policy: Path, data: tuple[str, ...], as_json: bool) -> None:
     """Show which entries count as “other”, and why: for the curator, not for publication.
 
     Rows with entries that fit no value of an attribute count as “other”; a release never tells how many there are.
@@ -33,9 +37,9 @@ def command(data: tuple[str, ...], policy: Path, as_json: bool) -> None:
     entries count are shown to be pasted into the policy; whether they are meant is yours to say.
 
     \b
-    Examples: dxp inspect people.parquet
-              dxp inspect "data/*.csv" --policy survey/policy.toml
-              dxp inspect survey.duckdb::people --json
+    Examples: dxp inspect policy.toml --data people.parquet
+              dxp inspect survey/policy.toml --data "data/*.csv"
+              dxp inspect policy.toml --data survey.duckdb::people --json
     """
     from dxprivacy.cli.remedies import LOOKED_AT
     from dxprivacy.cli.screen import next_step, show, show_json, working

@@ -207,7 +207,7 @@ def _show(
     with working("reading the policy"):
         file, loaded, ignored = _beside(ledger) if policy is None else (*_load(ledger, policy), "")
     option = ("--policy", file) if policy else ()
-    with working("checking the chain"), Ledger.open(ledger, loaded, create=False) as book:
+    with working("checking the chain"), Ledger.open(ledger, loaded) as book:
         book.verify()
         if between is not None:
             a, b = (_record(text) for text in between)

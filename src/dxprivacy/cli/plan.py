@@ -108,6 +108,7 @@ def command(
     """
     from dxprivacy.accounting import max_ratio
     from dxprivacy.accounting.costs import SumCost
+    from dxprivacy.cli.deciding import starting_words
     from dxprivacy.cli.inputs import command_files
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.cli.solving import require_solvable, solution
@@ -188,13 +189,13 @@ def command(
     if as_json:
         show_json(plan.to_dict() | ({} if solved is None else {"solved": solved.to_dict()}))
         return
-    more: list[str | Path] = ["--policy", policy]
     if ledger is not None and spent is not None and used is not None:
         text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}; then "
         text += f"{percent(max(1 - float(used), 0.0))} of every pair's ε is left, at least"
-        lines, more = [*lines, tag("dim", text)], [*more, "--ledger", ledger]
+        lines = [*lines, tag("dim", text)]
     if page is not None:
         lines = [*lines, f"{tag('good', '✓')} written  {page}"]
+    more = ("--policy", policy, *starting_words(policy, ledger))
     show([*lines, next_step("dxp release", target or Path(), "--data", "FILE", *more)])
 
 
@@ -254,5 +255,5 @@ def _gathered(
     asked += [sql_questions(text, loaded.universe) for text in sql_texts(queries)]
     if ledger is None:
         return loaded, asked, None
-    with Ledger.open(ledger, loaded, create=False) as opened:
+    with Ledger.open(ledger, loaded) as opened:
         return loaded, asked, opened.spent

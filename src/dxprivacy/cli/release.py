@@ -91,7 +91,6 @@ def command(
         from dxprivacy.cli.inputs import command_files
         from dxprivacy.cli.worth import left_line, require_worth
         from dxprivacy.screens.release import release_lines
-        from dxprivacy.screens.worth import plan_warning
         from dxprivacy.session import read_json, read_plan
 
         deciding = decide(policy, ledger, new_ledger=new_ledger)
@@ -112,15 +111,15 @@ def command(
     files.require()
     with deciding.open(data, Counting(pace, spill=not no_spill)) as session:
         with working("comparing with a guess", after=_SILENT):
-            useless, whole = plan_warning(planned, session.rows)
+            warning = planned.uninformative(session.rows)
         require_worth(
-            useless if whole else "",
+            warning,
             "plan",
             anyway=anyway,
             recorded=lambda: session.is_recorded(planned, request=request),
         )
         with working("releasing", after=_SILENT):
-            outcome = session.answer(planned, request=request)
+            outcome = session.answer(planned, request=request, anyway=True)
         counted, left = session.source.name, session.left
     release = outcome.release
     with working("writing", after=_SILENT):

@@ -141,6 +141,7 @@ def _look_ahead(
     as_json: bool,
 ) -> None:
     """What to expect, without data."""
+    from dxprivacy.cli.deciding import starting_words
     from dxprivacy.cli.screen import next_step, show, show_json, working
     from dxprivacy.cli.what_fits import fits_line, fitting, share_text
     from dxprivacy.errors import UsageError
@@ -168,7 +169,8 @@ def _look_ahead(
     lines = synthesis_lines(plan, in_ledger=ledger is not None)
     if ledger is not None:
         lines += ["", fits_line(plan.made, share, ledger)]
-        words += ["--share", share_text(plan.made.share), "--ledger", ledger]
+        words += ["--share", share_text(plan.made.share)]
+    words += starting_words(policy, ledger)
     step = next_step("dxp synth", policy, *words, "--data", "FILE", "--out", "synthetic.csv")
     show([*lines, "", free, step])
 
@@ -192,7 +194,7 @@ def _make(
     from dxprivacy.cli.worth import left_line, require_worth
     from dxprivacy.screens.release import promise_lines
     from dxprivacy.screens.report import report_lines
-    from dxprivacy.screens.synthesis import synthesis_lines, synthesis_to_dict, synthesis_warning
+    from dxprivacy.screens.synthesis import synthesis_lines, synthesis_to_dict
     from dxprivacy.wording import tag
 
     book = deciding.ledger
@@ -201,11 +203,15 @@ def _make(
             plan = session.plan_synthesis(*asked, **wanted)
         places.require_named(plan.made.name)
         require_worth(
-            synthesis_warning(plan), "synth", anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
+            plan.uninformative(), "synth", anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
         )
         with working("making synthetic records") as tell:
             made = session.synthesize(
-                plan, request=request, records=records, progress=lambda k, of: tell(f"round {k} of {of}")
+                plan,
+                request=request,
+                records=records,
+                anyway=True,
+                progress=lambda k, of: tell(f"round {k} of {of}"),
             )
         counted, left = session.source.name, session.left
     written = places.write(made)

@@ -20,7 +20,7 @@ def fitting(
     from dxprivacy.ledger import Ledger
     from dxprivacy.mechanisms.fitting_share import with_share_that_fits
 
-    with Ledger.open(ledger, policy, create=False) as opened:
+    with Ledger.open(ledger, policy) as opened:
         spent = opened.spent
     return with_share_that_fits(make, planned, parse_share(share), spent)
 

@@ -79,7 +79,9 @@ def tell(folder: Path | None, *, overwrite: bool = False) -> Story:
 
 def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
     write_survey(place, overwrite=overwrite)
-    with Session(place / "policy.toml", place / "people.parquet", ledger=place / "ledger.db") as session:
+    with Session(
+        place / "policy.toml", place / "people.parquet", ledger=place / "ledger.db", new_ledger=True
+    ) as session:
         plan = session.plan(*QUESTIONS, share=1)  # a demo has no later
         release = session.release(plan)
         if shown is not None:

@@ -143,13 +143,15 @@ class History:
 
     def __init__(self, policies: Sequence[Row], where: str) -> None:
         self.where = where
-        self.versions = [Recorded.read(row, number, where) for number, row in enumerate(policies, 1)]
-        if not self.versions:
-            raise LedgerError("the ledger does not say under which policy it was written", where=where)
+        self._rows: dict[tuple[str, str], Workload] = {}
+        self.follow(policies)
+
+    def follow(self, policies: Sequence[Row]) -> None:
+        """Read the versions again; all that was made of others is forgotten."""
+        self.versions = [Recorded.read(row, number, self.where) for number, row in enumerate(policies, 1)]
         self._steps: dict[int, Upgrade] = {}
         self._metrics: dict[int, Metric] = {}
         self._entries: dict[int, Entry] = {}
-        self._rows: dict[tuple[str, str], Workload] = {}
         # Equal costs are one object, so that sums of them are worked out once: by body and version, and carried on.
         self._costs: dict[tuple[str, int], RowsCost] = {}
         self._carried: dict[tuple[int, str, int], RowsCost] = {}
@@ -157,6 +159,8 @@ class History:
     @property
     def current(self) -> Recorded:
         """The version that counts now."""
+        if not self.versions:
+            raise LedgerError("the ledger does not say under which policy it was written", where=self.where)
         return self.versions[-1]
 
     def step(self, k: int) -> Upgrade:
@@ -227,6 +231,7 @@ class History:
 
     def original(self, row: Row, number: int) -> Entry:
         """One cost as it was reserved, over the universe of its time."""
+        _ = self.current  # refuses costs without any policy
         policy = sum(version.seq < row.seq for version in self.versions)
         try:
             data: dict[str, Any] = json.loads(row.content)

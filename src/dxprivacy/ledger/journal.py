@@ -12,10 +12,12 @@ It knows nothing of metrics: whether the budget suffices is decided by a callbac
 - *Tamper-evident.*  Each row holds the hash of the one before it; `witness.py` remembers how long the chain was.
 """
 
+import errno
 import hashlib
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
@@ -39,7 +41,7 @@ _SCHEMA = (
 _SELECT = "SELECT seq, kind, request, body, content, at, previous, hash FROM journal "
 Proposal = tuple[str, str, str]  # request, body and content of a row to append
 T = TypeVar("T")
-_STARTS_ONE = ("dxp release … --new-ledger", "starts one")
+_STARTS_ONE = ("dxp release … --new-ledger", "starts one; in Python new_ledger=True")
 _ATTEMPTS = 5  # decisions outside the lock before one is made inside it
 _BATCH = 64  # rows read at a time; releases can be long
 _PIECE = 1 << 20  # characters of a release that are looked at together
@@ -78,6 +80,38 @@ class Replay:
 
     row: Row  # the reserve row
     content: str  # of the finish row
+
+
+def is_missing(path: str | os.PathLike[str]) -> bool:
+    """Return whether nothing of a ledger is there: no file or an empty one, and no line of a witness."""
+    shown = Path(path)
+    with in_plain_words(shown):
+        file = real_path(shown)
+        require_regular(file, shown)
+        if Witness(file, shown).lines():  # a ledger was here, and opening it says that it is gone
+            return False
+        return not any(f.exists() and f.stat().st_size for f in (file, file.with_name(f"{file.name}-wal")))
+
+
+def no_ledger_yet(path: str | os.PathLike[str], hints: Sequence[tuple[str, str]]) -> LedgerError:
+    """Return the refusal of a missing ledger; the hints name the option or argument that starts one."""
+    return LedgerError(
+        "there is no ledger yet; nothing spent, no data read",
+        where=str(path),
+        details=["A ledger counts everything that is released from a dataset: a second one knows nothing of it."],
+        hints=hints,
+    )
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a place where no ledger can be made; nothing is made here."""
+    shown = Path(path)
+    with in_plain_words(shown):
+        file = real_path(shown)
+        if not stat.S_ISDIR(file.parent.stat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not all(os.access(f, os.W_OK) for f in (file.parent, file) if f.exists()):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 class Journal:

@@ -19,7 +19,7 @@ from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.adoption import Adoption, adopt
 from dxprivacy.ledger.budget import Used, bracket, certified_share, checked_share, most_used, require_budget
 from dxprivacy.ledger.history import Entry, History, body_of, cost_content
-from dxprivacy.ledger.journal import Journal, Replay
+from dxprivacy.ledger.journal import Journal, Replay, is_missing, require_writable
 from dxprivacy.ledger.journal import Row as JournalRow
 from dxprivacy.ledger.leftover import CONTEXTS, Leftover
 from dxprivacy.ledger.so_far import SoFar
@@ -68,24 +68,33 @@ class Ledger(Displayed):
     ... [attributes.sex]
     ... values = ["F", "M"]
     ... epsilon = 1''')
-    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
-    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     _ = session.release(session.plan("count by sex", share="25%"))
     ...     session.ledger.remaining(0, 1) >= 0.75  # of the ε 1 that tells F from M
     True
     """
 
-    def __init__(self, journal: Journal, metric: Metric, path: Path) -> None:
-        self._journal, self.metric, self.path = journal, metric, path
-        self._history = History(journal.policies, str(path))
+    def __init__(self, path: Path, version: Version, dataset: str, timeout: float) -> None:
+        self.path, self._version, self._dataset, self._timeout = path, version, dataset, timeout
+        self.metric = version.metric
+        self._journal: Journal | None = None  # None until the first reservation makes the file
+        self._history = History([], str(path))
+        self._is_settled = False  # whether costs were seen, all of them reserved under this version
+        self._is_closed = False
+        self.is_new = False
+        """Whether no ledger was there when this object was opened."""
         self._left: tuple[int, Leftover] | None = None
-        self._worst = SoFar.nothing(metric.universe)
+        self._worst = SoFar.nothing(self.metric.universe)
         self._summed = (0, Fraction(0))  # how many entries, and their shares together
         self._entry_shares: WeakKeyDictionary[RowsCost, Fraction] = WeakKeyDictionary()
         self._checked: list[Fraction] = []  # the shares of the entries, in their order
         self._shares: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
 
     def in_short(self) -> str:
+        if self._journal is None:
+            return f"{self.path.name!r}, not made yet"
         return f"{self.path.name!r}, {plural(len(self._history.versions), 'version')} of the policy"
 
     @classmethod
@@ -96,26 +105,74 @@ class Ledger(Displayed):
         *,
         dataset: str = "",
         timeout: float = 30.0,
-        create: bool = True,
+        new_ledger: bool = False,
     ) -> "Ledger":
-        """Open or create the ledger of a dataset; refuses another dataset's, another version's, and an edited one.
+        """Open the ledger of a dataset; refuses another dataset's, another version's, and an edited one.
 
-        `policy` is a policy, or a metric with the dataset's name.  Without `create` there must be a ledger already.
+        `policy` is a policy, or a metric with the dataset's name.  With `new_ledger` the file may be missing: the first
+        reservation makes it.  A ledger without reservations follows any policy of its dataset.
         """
-        version, name = Version.of(policy), _dataset(policy, dataset)
-        journal = Journal.open(path, {"dataset": name}, timeout=timeout, create=create)
+        ledger = cls(Path(path), Version.of(policy), _dataset(policy, dataset), timeout)
         try:
-            if not journal.policies:
-                journal.adopt(lambda policies, reserved: _found(version, policies, reserved))
-            ledger = cls(journal, version.metric, Path(path))
-            if not ledger._history.current.is_version(version):
-                raise _other_version(ledger._history, version, path)
+            ledger.is_new = new_ledger and is_missing(path)
+            if ledger.is_new:
+                require_writable(path)
+            else:
+                ledger._journal = ledger._opened(create=new_ledger)
+                ledger._follow(ledger._journal, ledger._journal.reserved())
         except BaseException:
-            journal.close()
+            ledger.close()
             raise
-        what = "ledger started" if ledger.is_new else "ledger opened"
-        _LOG.event(what, ledger=ledger.path, dataset=name, policy=version.metric.digest[:8])
+        if not ledger.is_new:
+            ledger._tell("ledger opened")
         return ledger
+
+    def _opened(self, *, create: bool) -> Journal:
+        return Journal.open(self.path, {"dataset": self._dataset}, timeout=self._timeout, create=create)
+
+    def _tell(self, what: str) -> None:
+        _LOG.event(what, ledger=self.path, dataset=self._dataset, policy=self.metric.digest[:8])
+
+    def _found(self) -> Journal | None:
+        """Return the journal if its file is there by now; another process may have made it."""
+        if self._journal is None:
+            if self._is_closed:
+                raise LedgerError("closed", where=str(self.path), hints=["open it again"])
+            if not is_missing(self.path):
+                self._journal = self._opened(create=True)
+        return self._journal
+
+    def _started(self) -> Journal:
+        """Return the journal, made if it is missing, whose last policy row is this version if nothing was reserved.
+
+        Only a crash leaves a ledger without reservations behind; the next policy is recorded in it like the first one.
+        """
+        journal = self._found()
+        if journal is None:
+            journal = self._journal = self._opened(create=True)
+        if not self._is_settled and journal.adopt(self._first_version) is not None:
+            self._tell("ledger started")
+        return journal
+
+    def _first_version(self, policies: list[JournalRow], reserved: list[JournalRow]) -> tuple[str, str] | None:
+        """Return the policy row of a ledger without reservations; None if there is nothing to record."""
+        if reserved or (policies and History(policies, str(self.path)).current.is_version(self._version)):
+            return None
+        return self.metric.digest, self._version.content({})
+
+    def _follow(self, journal: Journal, reserved: Sequence[JournalRow], *, spends: bool = False) -> None:
+        """Refuse costs that were, or would be, reserved under another version than this ledger was opened with."""
+        if len(journal.policies) != len(self._history.versions):
+            if self._is_settled:
+                raise LedgerError(
+                    "another version of the policy was adopted meanwhile; nothing was spent",
+                    where=str(self.path),
+                    hints=["open the ledger again, with the new policy"],
+                )
+            self._history.follow(journal.policies)
+        if (reserved or spends) and not self._history.current.is_version(self._version):
+            raise _other_version(self._history, self._version, self.path)
+        self._is_settled = bool(reserved)
 
     @classmethod
     def adopting(
@@ -139,25 +196,26 @@ class Ledger(Displayed):
         Every cost so far is carried to it, exactly; refused where that is not possible, or where it does not fit.
         A version under which some people may be told apart more easily than before needs a word: `looser`.
         """
-        if isinstance(policy, Policy) and policy.dataset != self._journal.binding.get("dataset"):
+        if isinstance(policy, Policy) and policy.dataset != self._dataset:
             raise LedgerError(f"the policy is for dataset “{policy.dataset}”", where=str(self.path))
-        version = Version.of(policy)
-        adoption = adopt(self._journal, version, dry_run=dry_run, looser=looser)
+        version, journal = Version.of(policy), self._found()
+        if journal is None:
+            hint = "open it with the new policy"
+            raise LedgerError("there is no ledger yet, and nothing to carry over", where=str(self.path), hints=[hint])
+        adoption = adopt(journal, version, dry_run=dry_run, looser=looser)
         if not dry_run:
-            self.metric, self._history = version.metric, History(self._journal.policies, str(self.path))
+            self._version, self.metric = version, version.metric
+            self._history.follow(journal.policies)
             self._left, self._shares, self._summed, self._checked = None, {}, (0, Fraction(0)), []
             self._entry_shares.clear()
             self._worst = SoFar.nothing(version.metric.universe)
         return adoption
 
-    @property
-    def is_new(self) -> bool:
-        """Whether it was started when this object was opened."""
-        return self._journal.founded
-
     def close(self) -> None:
         """Release the file."""
-        self._journal.close()
+        self._is_closed = True
+        if self._journal is not None:
+            self._journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +230,7 @@ class Ledger(Displayed):
 
     @property
     def versions(self) -> list[Recorded]:
-        """All versions of the policy, the current one last."""
+        """All recorded versions of the policy, the current one last; none before the first reservation."""
         return list(self._history.versions)
 
     def reserve(self, cost: RowsCost, questions: Stack, *, request: str, asked: Stack | None = None) -> Entry | str:
@@ -187,7 +245,8 @@ class Ledger(Displayed):
         body = body_of(cost, content)
         if self._history.rows_of(content["questions"], cost.universe).digest != cost.workload.digest:
             raise LedgerError("the questions do not describe the cost; nothing was spent", where=str(self.path))
-        if (stored := self._journal.answered(request, body)) is not None:
+        journal = self._found()
+        if journal is not None and (stored := journal.answered(request, body)) is not None:
             return self._repeated(stored, request)
         if cost.universe != self.universe:
             raise LedgerError("the cost is over the records of another version of the policy", where=str(self.path))
@@ -198,16 +257,23 @@ class Ledger(Displayed):
 
         def decide(rows: list[JournalRow]) -> None:
             nonlocal number
-            self._require_current()
             before = self._entries(rows)
             shares = self._shares_of(before)
             require_budget([e.cost for e in before], shares, cost, rounded, self.metric)
             number = len(before) + 1
 
+        def decide_inside(rows: list[JournalRow]) -> None:
+            self._follow(started, rows, spends=True)
+            decide(rows)
+
         with self._telling_refusals(request):
-            outcome = self._journal.reserve(request, body, text, decide)
+            if not self._is_settled:
+                decide([])  # a cost that is refused makes no file, and records no policy
+            started = self._started()
+            outcome = started.reserve(request, body, text, decide_inside)
         if isinstance(outcome, Replay):
             return self._repeated(outcome, request)
+        self._is_settled = True
         self._history.remember(body, cost)
         self._entry_shares[cost] = rounded
         _LOG.event("cost reserved", entry=number, share=rounded, request=request, ledger=self.path)
@@ -246,17 +312,22 @@ class Ledger(Displayed):
 
     def verify_on_disk(self) -> None:
         """Refuse a ledger that is damaged by now, stored releases included: before anything more is spent from it."""
-        self._journal.verify_on_disk()
+        if (journal := self._found()) is not None:
+            journal.verify_on_disk()
 
     def finish(self, request: str, release: str) -> None:
         """Store the release (JSON text) before it leaves."""
-        self._journal.finish(request, release)
+        if (journal := self._found()) is None:
+            raise LedgerError(f"request “{request}” was never reserved", where=str(self.path))
+        journal.finish(request, release)
         _LOG.event("answer kept", request=request, ledger=self.path)
 
     def entries(self) -> list[Entry]:
         """All reserved costs, oldest first, as the current version sees them."""
-        rows = self._journal.reserved()
-        self._require_current()
+        if (journal := self._found()) is None:
+            return []
+        rows = journal.reserved()
+        self._follow(journal, rows)
         return self._entries(rows)
 
     def _entries(self, rows: list[JournalRow]) -> list[Entry]:
@@ -268,15 +339,6 @@ class Ledger(Displayed):
         for entry in entries[len(self._checked) :]:
             self._checked.append(checked_share(entry, self._entry_share, str(self.path)))
         return [e if e.share == s else replace(e, share=s) for e, s in zip(entries, self._checked, strict=True)]
-
-    def _require_current(self) -> None:
-        """Another process may have adopted a version since this ledger was opened."""
-        if len(self._journal.policies) != len(self._history.versions):
-            raise LedgerError(
-                "another version of the policy was adopted meanwhile; nothing was spent",
-                where=str(self.path),
-                hints=["open the ledger again, with the new policy"],
-            )
 
     @property
     def spent(self) -> SumCost:
@@ -387,7 +449,8 @@ class Ledger(Displayed):
 
     def verify(self) -> int:
         """Check the chain, the witness, and that no pair is overspent; returns the number of rows."""
-        rows = self._journal.verify()
+        journal = self._found()
+        rows = 0 if journal is None else journal.verify()
         entries = self.entries()
         shares = sum((e.share for e in entries), Fraction(0))
         if shares > 1 and max_ratio(self.spent, self.metric).upper > 1:
@@ -400,15 +463,6 @@ def _dataset(policy: Policy | Metric | Version, dataset: str) -> str:
     if not name:
         raise UsageError("a ledger belongs to a dataset", hints=[('dataset="household-2026"', "names it")])
     return name
-
-
-def _found(version: Version, policies: list[JournalRow], reserved: list[JournalRow]) -> tuple[str, str] | None:
-    """The first version of a new ledger; nothing if another process was faster."""
-    if policies:
-        return None
-    if reserved:
-        raise LedgerError("costs were reserved before any policy was recorded; nothing is spent from it")
-    return version.metric.digest, version.content({})
 
 
 def _other_version(history: History, version: Version, path: str | Path) -> LedgerError:

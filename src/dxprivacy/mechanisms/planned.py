@@ -79,6 +79,10 @@ class Planned(Facts, Generic[T]):
         """Not less than everything it will spend; None where it spends nothing."""
         return self.reserved if self.all_steps is None else self.all_steps
 
+    def uninformative(self, records: int | None = None) -> str:  # noqa: ARG002
+        """Say in words if all that it would tell of so many records is no better than a guess; empty otherwise."""
+        return ""
+
     @abstractmethod
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse whatever can be refused from public numbers, before anything is spent."""

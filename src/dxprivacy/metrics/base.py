@@ -23,6 +23,7 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.trees.embedding import Embedding
 from dxprivacy.trees.extremes import closest_pairs, farthest_pairs, same_places
 from dxprivacy.trees.tree import PointTree
+from dxprivacy.wording import repr_of_half_built
 
 if TYPE_CHECKING:
     from dxprivacy.model.terms import Terms
@@ -85,6 +86,7 @@ class Extreme:
     pair: tuple[int, int]
 
 
+@repr_of_half_built
 class Metric(ABC):
     """A policy: how far any two records may be told apart.
 

@@ -12,6 +12,7 @@ import numpy as np
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.model.universe import Universe
+from dxprivacy.wording import repr_of_half_built
 
 
 class Counted(Protocol):
@@ -24,6 +25,7 @@ class Counted(Protocol):
         """The same, and whose they are."""
 
 
+@repr_of_half_built
 class Occupied:
     """How many records stand in each of some cells, which differ in the attributes that have a column.
 

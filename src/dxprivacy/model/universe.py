@@ -29,6 +29,7 @@ from dxprivacy.files.canonical import digest_of
 from dxprivacy.model.file_format import KIND as FILE
 from dxprivacy.model.file_format import PLAIN, FileFormat
 from dxprivacy.model.people import PEOPLE, People
+from dxprivacy.wording import repr_of_half_built
 
 _WORTH_REMEMBERING = 500  # cells
 _NUMBERED = 1 << 62  # so many cells have 64-bit numbers, and sums of two of these
@@ -36,6 +37,7 @@ ABSENT = "absent"
 REPLACE = "replace"
 
 
+@repr_of_half_built
 class Universe:
     """A product of named attributes.
 

@@ -35,7 +35,8 @@ def budget_picture(ledger: Ledger) -> Picture:
     ... values = ["F", "M"]
     ... epsilon = 1''')
     >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
-    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     dx.plots.budget(session.ledger)
     Picture('Nothing is used yet')
     """

@@ -13,7 +13,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.files.writing import PICTURES, write_file
 from dxprivacy.plots.document import document
 from dxprivacy.plots.rendering import can_render, to_png, to_svg
-from dxprivacy.wording import json_text
+from dxprivacy.wording import json_text, repr_of_half_built
 
 MIME = "application/vnd.vegalite.v5+json"
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -21,6 +21,7 @@ SCALE = 2.0
 _ENDINGS = (".png", ".svg", ".html", ".json")
 
 
+@repr_of_half_built
 @dataclass(frozen=True)
 class Picture:
     """A frozen Vega-Lite specification.

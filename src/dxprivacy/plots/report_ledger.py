@@ -23,7 +23,8 @@ def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
     ... values = ["F", "M"]
     ... epsilon = 1''')
     >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
-    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     page = dx.plots.ledger_page(session.ledger, policy)
     >>> "Survey: the ledger" in page
     True

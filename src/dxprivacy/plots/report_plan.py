@@ -10,6 +10,7 @@ import math
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.worth import map_warnings
 from dxprivacy.model.people import People
 from dxprivacy.plots.by_distance import trade_picture
 from dxprivacy.plots.page import ROWS, drawn, escaped, listed, page, section, table, words
@@ -23,7 +24,6 @@ from dxprivacy.release.release import Release
 from dxprivacy.screens.plan import Limit, baseline_words, because, gain_words, limits, pair_words
 from dxprivacy.screens.remedies import remedies
 from dxprivacy.screens.soft_borders import soft_border_notes
-from dxprivacy.screens.worth import map_warnings
 from dxprivacy.wording import digits, percent, plural, quoted, short_pair
 
 BINDING = 3
@@ -72,8 +72,9 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
     ... [attributes.sex]
     ... values = ["F", "M"]
     ... epsilon = 1''')
-    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
-    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     plan = session.plan("count by sex", share="25%")
     ...     page = dx.plots.release_page(session.release(plan), plan, policy=policy)
     >>> "Promise" in page

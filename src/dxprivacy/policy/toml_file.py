@@ -103,8 +103,8 @@ class TomlFile:
             written = half.group(1)
             whole = f"0{written}" if written.startswith(".") else f"{written}0"
             what = f"a number has digits on both sides of its point: {whole} for {written}"
-        foreign = not unquoted.isascii()
-        hints = [('[attributes."größe"]', "names with letters beyond a to z need quotes")] if foreign else []
+        foreign = next((m for m in re.finditer(r"([\w-]+)(\s*=)?", unquoted) if not m[1].isascii()), None)
+        hints = [] if foreign is None else [_in_quotes(foreign, in_header=unquoted.lstrip().startswith("["))]
         return self.error(f"not valid TOML: {what}", line=line, hints=hints)
 
     def _comma_missing(self, line: int, column: int) -> DxError:
@@ -190,6 +190,17 @@ class PolicyFile(TomlFile):
     failure = PolicyError
     missing = ("dxp demo --write demo/", "writes one to start from")
     nested = "a policy needs no more than [attributes.NAME]"
+
+
+def _in_quotes(name: re.Match[str], *, in_header: bool) -> tuple[str, str]:
+    """Return a name or text as it must be written, letter by letter as it was: columns are compared exactly."""
+    if in_header:
+        return f'[attributes."{name[1]}"]', "names with letters beyond a to z need quotes"
+    return (
+        (f'"{name[1]}" = …', "names with letters beyond a to z need quotes")
+        if name[2]
+        else (f'"{name[1]}"', "text needs quotes")
+    )
 
 
 def _goes_on(rest: str) -> bool:

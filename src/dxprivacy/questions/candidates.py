@@ -19,11 +19,13 @@ from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
+from dxprivacy.wording import repr_of_half_built
 
 Term = tuple[int, int, int]
 """Row, sign and offset."""
 
 
+@repr_of_half_built
 @dataclass(frozen=True, eq=False, repr=False)
 class Candidates:
     """What can be chosen, the rows that are counted for it, and how the scores follow from them."""

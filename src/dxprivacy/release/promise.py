@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dxprivacy.metrics import Metric
-from dxprivacy.model.people import ONE, People
+from dxprivacy.model.people import ONE, OWN, People
 from dxprivacy.model.universe import Universe
 from dxprivacy.wording import digits
 
@@ -62,6 +62,7 @@ def public_people(universe: Universe, records: int) -> dict[str, int]:
 
 
 def without_key(facts: Mapping[str, Any]) -> str:
-    """Say that a public number of people includes the person of all rows without a key, even if there are none."""
+    """Say whose rows one of the public number of people stands for, even if there are no such rows."""
     attributes = (facts.get("universe") or {}).get("attributes") or [{}]
-    return ", one of them for all rows without a key" if attributes[-1].get("no_key") == ONE else ""
+    whose = {ONE: "rows without a key", OWN: "rows with an unusable key"}.get(attributes[-1].get("no_key"))
+    return f", one of them for all {whose}" if whose else ""

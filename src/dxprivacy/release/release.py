@@ -84,8 +84,9 @@ class Release(Released, Tabular, Printable):
     ... [attributes.sex]
     ... values = ["F", "M"]
     ... epsilon = 1''')
-    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
-    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     release = session.release(session.plan("count by sex", share="25%"))
     >>> [(row.label, row.low <= row.value <= row.high) for row in release.answers]
     [('F', True), ('M', True)]

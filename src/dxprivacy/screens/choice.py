@@ -3,8 +3,8 @@
 import math
 
 from dxprivacy.mechanisms.choice.plan import Choice
+from dxprivacy.mechanisms.worth import choice_warning
 from dxprivacy.screens.plan import pair_words, share_words, warning_lines
-from dxprivacy.screens.worth import choice_warning
 from dxprivacy.wording import columns, digits, percent, short, short_pair, tag, times, wrap
 
 _SHOWN = 3

@@ -29,13 +29,13 @@ def ledger_lines(ledger: Ledger, *, every: bool = False) -> list[str]:
         f"{tag('bold', plural(len(runs), 'release'))}{steps} · {tag('good', 'chain intact')} · worst case so far "
         f"ε {digits(ledger.worst_case())} of {permitted}"
     ]
+    if not entries:
+        return [*lines, "", "  nothing released yet"]
     *older, current = ledger.versions
     if older:
         lines.append(
             tag("dim", f"follows {current.words} since {_date(current.at)}, after {plural(len(older), 'older one')}")
         )
-    if not entries:
-        return [*lines, "", "  nothing released yet"]
     table = [[tag("dim", t) for t in ("", "date", "released", "worst ε", "used", "most used pair")]]
     figures: dict[tuple[int, ...], list[str]] = {}  # of equal costs the same
     for run in [[entry] for entry in entries] if every else runs:

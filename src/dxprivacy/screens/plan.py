@@ -14,6 +14,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.laplace.notes import notes
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.remedies import reaches
+from dxprivacy.mechanisms.worth import map_warnings, plan_warning
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.base import all_pairs
 from dxprivacy.metrics.combine import Capped
@@ -26,7 +27,6 @@ from dxprivacy.release.names import names
 from dxprivacy.screens.headings import under_headings
 from dxprivacy.screens.remedies import remedy_lines
 from dxprivacy.screens.soft_borders import soft_border_notes
-from dxprivacy.screens.worth import map_warnings, plan_warning
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
 
 SHOWN = 6

@@ -3,15 +3,10 @@
 from typing import Any
 
 from dxprivacy.mechanisms.direct.plan import DirectFit
-from dxprivacy.mechanisms.laplace.worth import guesses
 from dxprivacy.mechanisms.mwem.plan import MwemPlan
-from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan
 from dxprivacy.screens.plan import left_words, warning_lines
-from dxprivacy.screens.worth import plan_warning
 from dxprivacy.wording import percent, plural, tag, wrap
-
-_NO_BETTER = 0.995  # of the error of guessing uniformly, which prints as 100 %
 
 
 def synthesis_lines(plan: SynthesisPlan, *, in_ledger: bool = False) -> list[str]:
@@ -19,7 +14,7 @@ def synthesis_lines(plan: SynthesisPlan, *, in_ledger: bool = False) -> list[str
     answers = plural(len(plan.made.workload.answers), "answer")
     compared = len(plan.expected.errors) > 1
     why = f"{plan.method} is expected to be better" if compared else f"by {plan.method}"
-    lines = warning_lines(synthesis_warning(plan))
+    lines = warning_lines(plan.uninformative())
     lines += [f"{tag('bold', f'Synthetic records for {answers}')} · {tag('accent', why)}"]
     if str(plan.expected):
         lines += [f"  {line}" for line in wrap(str(plan.expected), 94)]
@@ -36,24 +31,6 @@ def synthesis_to_dict(plan: SynthesisPlan) -> dict[str, Any]:
         "share": str(plan.made.share),
         "plan": plan.made.to_dict(),
     }
-
-
-def synthesis_warning(plan: SynthesisPlan) -> str:
-    """In words that the records would be no better than a guess: evenly spread ones, or what any constant tells."""
-    error = plan.expected.errors.get(plan.method)
-    if error is not None and error >= _NO_BETTER:
-        return (
-            f"no better than a guess: records spread evenly over all that is possible would be as good ({plan.method})"
-        )
-    match plan.made:
-        case DirectFit():
-            text, whole = plan_warning(plan.made.plan)
-            return text if whole else ""
-        case SmallDbPlan():
-            known = guesses(plan.made.workload, plan.made.records)
-            if all(bound >= guess for bound, guess in zip(plan.made.bounds.tolist(), known, strict=True)):
-                return "no better than a guess: a constant for each answer errs as little"
-    return ""
 
 
 def _how(plan: SynthesisPlan, in_ledger: bool) -> str:

@@ -12,6 +12,7 @@ from dxprivacy.files.canonical import parse
 from dxprivacy.files.reading import read_text
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
+from dxprivacy.ledger.journal import is_missing, no_ledger_yet
 from dxprivacy.log import Log
 from dxprivacy.mechanisms.choice.plan import Choice, make_choice
 from dxprivacy.mechanisms.choice.release import ChoiceRelease
@@ -43,9 +44,9 @@ class Session(OneLine):
     """A policy, its data and its ledger.
 
     Planning looks at nothing but the policy and the public number of records; releasing reserves first.  Both are the
-    curator's to name: nothing in a plan chooses them.  A ledger that is not there is started, unless `new_ledger` is
-    False.  With a `pace` ("1s", or "auto") answers leave at whole multiples of that period; `spill=False` keeps rows
-    off the disk.
+    curator's to name: nothing in a plan chooses them.  A missing ledger is refused, unless `new_ledger` is True: then
+    the first reservation makes it.  With a `pace` ("1s", or "auto") answers leave at whole multiples of that period;
+    `spill=False` keeps rows off the disk.
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -53,11 +54,12 @@ class Session(OneLine):
     ... [attributes.sex]
     ... values = ["F", "M"]
     ... epsilon = 1''')
-    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
-    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     release = session.release(session.plan("count by sex", share="25%", method="same-scale"))
     >>> release
-    Release('080c', 2 answers, 4 records)
+    Release('8135', 2 answers, 400 records)
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class Session(OneLine):
         data: object,
         *,
         ledger: str | Path,
-        new_ledger: bool = True,
+        new_ledger: bool = False,
         noise: Noise | None = None,
         pace: str | float | None = None,
         spill: bool = True,
@@ -74,9 +76,12 @@ class Session(OneLine):
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
         self._pace = pace
         period(pace, self.policy.universe, 1)  # refuses what is none
+        if not new_ledger and is_missing(ledger):
+            hint = ("new_ledger=True", "starts one, if nothing was ever released from this data")
+            raise no_ledger_yet(ledger, [hint])
         self.source = open_data(data, self.policy.universe, self.policy.people_data, spill=spill)
         self.source.check(self.policy.universe)
-        self.ledger = Ledger.open(ledger, self.policy, create=new_ledger)
+        self.ledger = Ledger.open(ledger, self.policy, new_ledger=new_ledger)
         self._noise: Noise = noise or SystemNoise()
         self._rows: int | None = None
 
@@ -151,14 +156,19 @@ class Session(OneLine):
             asked, share=share, method=method, loss=loss, rows=rows, inside_ledger=inside_ledger, seconds=seconds
         )
 
-    def carry_out(self, planned: Planned[T], *, request: str = "", progress: Progress | None = None) -> Outcome[T]:
+    def carry_out(
+        self, planned: Planned[T], *, request: str = "", anyway: bool = False, progress: Progress | None = None
+    ) -> Outcome[T]:
         """Reserve, count, draw, keep: the one path of everything that spends.
 
         What can be refused from public numbers is refused before anything is spent.  The same mechanism again returns
-        what was kept; a `request` name carries it out anew, at its full cost.
+        what was kept; a `request` name carries it out anew, at its full cost.  Answers that are no better than a guess
+        are refused, unless `anyway` is True.
         """
         self._require_mine(planned)
         planned.certificate.require(at_most=planned.granted)
+        if not anyway:
+            self._require_informative(planned, planned.uninformative(self.rows), request)
         ledger, name = self.ledger, planned.entry_name(request)
         worst = ledger.worst_case(planned.reserved)
         planned.rehearse(self.rows, Booking(ledger.path.name, 1, _REHEARSED, name, worst))
@@ -191,20 +201,34 @@ class Session(OneLine):
         if planned.metric.digest != self.policy.digest or planned.dataset != self.policy.dataset:
             raise UsageError(f"the {what} for another policy", hints=[again])
 
-    def release(self, plan: Plan, *, request: str = "") -> Release:
+    def _require_informative(self, planned: Planned[Any] | SynthesisPlan, warning: str, request: str) -> None:
+        """Refuse to spend on answers that are no better than a guess; those that were released before cost nothing."""
+        if warning and not self.is_recorded(planned, request=request):
+            raise UsageError(
+                warning,
+                details=["Nothing spent, no data read."],
+                hints=[
+                    ("anyway=True", "spends the budget all the same"),
+                    ('share="50%"', "a larger share has less noise; fewer or coarser questions, too"),
+                    ("policy.check()", "names places that nearly coincide"),
+                ],
+            )
+
+    def release(self, plan: Plan, *, request: str = "", anyway: bool = False) -> Release:
         """Reserve, count, add noise, store, return.  The same plan again returns the stored release.
 
-        Give a `request` name to answer the same plan anew, at its full cost.
+        Give a `request` name to answer the same plan anew, at its full cost.  A plan with a question whose answers are
+        all no better than a guess is refused, unless `anyway` is True.
         """
-        return self.answer(plan, request=request).release
+        return self.answer(plan, request=request, anyway=anyway).release
 
-    def answer(self, plan: Plan, *, request: str = "") -> Outcome[Release]:
+    def answer(self, plan: Plan, *, request: str = "", anyway: bool = False) -> Outcome[Release]:
         """As `release`, saying also whether it was answered before."""
         if not isinstance(plan, Plan):
             raise UsageError(
                 "a plan is needed", hints=[("session.plan(…)", "shows the error first, and costs nothing")]
             )
-        return self.carry_out(plan, request=request)
+        return self.carry_out(plan, request=request, anyway=anyway)
 
     def plan_choice(
         self,
@@ -229,16 +253,19 @@ class Session(OneLine):
             dataset=self.policy.dataset,
         )
 
-    def choose(self, choice: Choice, *, request: str = "") -> ChoiceRelease:
-        """Reserve, count, choose, store, return.  The same choice again returns the stored one, at no cost."""
-        return self.chosen(choice, request=request).release
+    def choose(self, choice: Choice, *, request: str = "", anyway: bool = False) -> ChoiceRelease:
+        """Reserve, count, choose, store, return.  The same choice again returns the stored one, at no cost.
 
-    def chosen(self, choice: Choice, *, request: str = "") -> Outcome[ChoiceRelease]:
+        A choice that is no better than a guess is refused, unless `anyway` is True.
+        """
+        return self.chosen(choice, request=request, anyway=anyway).release
+
+    def chosen(self, choice: Choice, *, request: str = "", anyway: bool = False) -> Outcome[ChoiceRelease]:
         """As `choose`, saying also whether it was made before."""
         if not isinstance(choice, Choice):
             hints = [("session.plan_choice(…)", "shows how good it will be first, and costs nothing")]
             raise UsageError("a planned choice is needed", hints=hints)
-        return self.carry_out(choice, request=request)
+        return self.carry_out(choice, request=request, anyway=anyway)
 
     def plan_synthesis(
         self,
@@ -271,17 +298,21 @@ class Session(OneLine):
         *,
         request: str = "",
         records: int | None = None,
+        anyway: bool = False,
         progress: Progress | None = None,
     ) -> Synthesis:
         """Reserve, count, make synthetic records, compare.  The same plan again gives the same ones, at no cost.
 
-        `records` is how many to make, if not as many as there are.  `progress` is told round numbers.
+        `records` is how many to make, if not as many as there are.  `progress` is told round numbers.  Records that are
+        expected to be no better than a guess are refused, unless `anyway` is True.
         """
         if not isinstance(plan, SynthesisPlan):
             hints = [("session.plan_synthesis(…)", "shows first what to expect, and costs nothing")]
             raise UsageError("a plan of synthetic records is needed", hints=hints)
         require_records(self.policy.universe, records)
-        outcome = self.carry_out(plan.made, request=request, progress=progress)
+        if not anyway:
+            self._require_informative(plan, plan.uninformative(), request)
+        outcome = self.carry_out(plan.made, request=request, anyway=True, progress=progress)
         return synthesis_of(plan, outcome, self.policy, self.ledger, people=self.rows, records=records)
 
     @property

@@ -27,6 +27,7 @@ from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
 from dxprivacy.model.universe import Universe
 from dxprivacy.synthetic.rounding import whole_counts
 from dxprivacy.tabular import Columnar
+from dxprivacy.wording import repr_of_half_built
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation as Relation
@@ -37,6 +38,7 @@ ENDINGS = (*DELIMITERS, ".parquet")
 _LONGEST_REPORT = 1 << 28
 
 
+@repr_of_half_built
 @dataclass(frozen=True, eq=False)
 class Records(Columnar):
     """Synthetic records of a universe: the possible records that occur, in order, and how often each does.

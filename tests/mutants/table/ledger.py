@@ -83,10 +83,31 @@ LEDGER = (
     ),
     Mutant(
         "ledger/ledger.py",
-        "            self._require_current()\n            before",
-        "            before",
+        "            self._follow(started, rows, spends=True)\n",
+        "",
         "tests/ledger/test_policy_history.py",
         "test_a_ledger_opened_before_an_upgrade_spends_nothing_after_it",
+    ),
+    Mutant(
+        "ledger/ledger.py",
+        "if (reserved or spends) and not",
+        "if reserved and not",
+        "tests/ledger/test_first_reservation.py",
+        "test_another_policy_between_the_own_policy_row_and_the_reservation_is_noticed_in_the_lock",
+    ),
+    Mutant(
+        "ledger/ledger.py",
+        "if reserved or (policies and",
+        "if (policies and",
+        "tests/ledger/test_first_reservation.py",
+        "test_a_reservation_under_another_policy_before_the_own_policy_row_is_noticed_in_the_lock",
+    ),
+    Mutant(
+        "ledger/ledger.py",
+        "                decide([])  # a cost that is refused makes no file, and records no policy\n",
+        "                pass\n",
+        "tests/ledger/test_first_reservation.py",
+        "test_a_first_cost_that_is_refused_makes_no_file",
     ),
     Mutant(
         "ledger/journal.py",

@@ -5,6 +5,13 @@ from mutants.planting import Mutant
 SESSION = (
     Mutant(
         "session/session.py",
+        "            self._require_informative(planned, planned.uninformative(self.rows), request)\n",
+        "            pass\n",
+        "tests/unit/cli/test_cli_worth.py",
+        "test_a_session_refuses_a_useless_plan_and_names_the_argument",
+    ),
+    Mutant(
+        "session/session.py",
         "        planned.certificate.require(at_most=planned.granted)\n",
         "",
         "tests/contracts/test_new_mechanism.py",

@@ -8,7 +8,7 @@ def test_without_data_it_shows_what_a_choice_would_be_like_and_spends_nothing(to
     assert "nothing spent, no data read" in called.out
     assert "records off in its rank" in called.out
     assert "limited by" in called.out
-    assert called.lines[-1] == "Next: dxp choose policy.toml 'median age' --share 20% --data FILE"
+    assert called.lines[-1] == "Next: dxp choose policy.toml 'median age' --share 20% --new-ledger --data FILE"
     assert max(map(len, called.lines)) <= 120
     assert not list(town.glob("*.db"))
 

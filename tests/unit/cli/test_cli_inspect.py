@@ -28,13 +28,13 @@ def dirty(town):
 
 
 def test_the_screen_says_first_and_last_that_it_is_not_private(dirty, dxp):
-    called = dxp("inspect", "dirty.csv").fine()
+    called = dxp("inspect", "policy.toml", "--data", "dirty.csv").fine()
     assert called.lines[0] == called.lines[-2] == NOT_PRIVATE
     assert called.lines[-1] == "Next: dxp check policy.toml"
 
 
 def test_entries_are_shown_with_their_rows_and_what_was_needed(dirty, dxp):
-    lines = [" ".join(line.split()) for line in dxp("inspect", "dirty.csv").fine().lines]
+    lines = [" ".join(line.split()) for line in dxp("inspect", "policy.toml", "--data", "dirty.csv").fine().lines]
     assert "dirty.csv, 7 rows: entries that count as “other”" in lines
     for line in (
         "! sex 3 rows, 2 different entries",
@@ -50,12 +50,12 @@ def test_entries_are_shown_with_their_rows_and_what_was_needed(dirty, dxp):
         "1 “Albany”",
     ):
         assert line in lines
-    clean = dxp("inspect", "people.csv").fine()
+    clean = dxp("inspect", "policy.toml", "--data", "people.csv").fine()
     assert clean.out.count("every row fits") == 3
 
 
 def test_machines_get_the_same_with_the_warning(dirty, dxp):
-    page = json.loads(dxp("inspect", "dirty.csv", "--json").fine().out)
+    page = json.loads(dxp("inspect", "policy.toml", "--data", "dirty.csv", "--json").fine().out)
     assert page["warning"] == NOT_PRIVATE
     assert page["rows"] == 7
     sex = page["attributes"][0]
@@ -66,7 +66,7 @@ def test_machines_get_the_same_with_the_warning(dirty, dxp):
 
 def test_only_the_most_frequent_entries_are_listed(dirty, dxp):
     (dirty / "many.csv").write_text("sex,age,home\n" + "".join(f"M,bad{k % 50},1\n" for k in range(60)))
-    called = dxp("inspect", "many.csv").fine()
+    called = dxp("inspect", "policy.toml", "--data", "many.csv").fine()
     assert called.out.count("“bad") == 20
     assert "and 30 more entries" in called.out
     assert "      2  “bad0”" in called.out
@@ -74,31 +74,33 @@ def test_only_the_most_frequent_entries_are_listed(dirty, dxp):
 
 def test_nothing_is_written_and_no_ledger_is_asked(dirty, dxp):
     before = sorted(p.name for p in dirty.iterdir())
-    dxp("inspect", "dirty.csv").fine()
+    dxp("inspect", "policy.toml", "--data", "dirty.csv").fine()
     assert sorted(p.name for p in dirty.iterdir()) == before
 
 
 def test_several_files_are_looked_at_together(dirty, dxp):
     (dirty / "more.csv").write_text("age,sex,home\n3,x,1\n")
     for arguments in (["dirty.csv", "more.csv"], ["*r*.csv"]):
-        page = json.loads(dxp("inspect", *arguments, "--json").fine().out)
+        data = [word for name in arguments for word in ("--data", name)]
+        page = json.loads(dxp("inspect", "policy.toml", *data, "--json").fine().out)
         assert page["rows"] == 8
         assert page["attributes"][0]["entries"][0] == {"entry": ["x"], "rows": 3}
 
 
 def test_what_is_written_cannot_steer_the_terminal(dirty, dxp):
     (dirty / "dirty.csv").write_text("sex,age,home\n\x1b[2J\x07,1,1\n" + "y" * 5_000 + ",1,1\n")
-    out = dxp("inspect", "dirty.csv").fine().out
+    out = dxp("inspect", "policy.toml", "--data", "dirty.csv").fine().out
     assert "\x1b" not in out
     assert max(map(len, out.splitlines())) <= 110
 
 
 def test_a_missing_policy_a_wrong_file_and_a_misfit_are_said_plainly(dirty, dxp):
-    assert dxp("inspect", "dirty.csv", "--policy", "none.toml").code == 3
-    assert dxp("inspect", "none.csv").code == 6
+    assert dxp("inspect", "none.toml", "--data", "dirty.csv").code == 3
+    assert dxp("inspect", "policy.toml", "--data", "none.csv").code == 6
     assert dxp("inspect").code == 2
+    assert dxp("inspect", "policy.toml").code == 2  # --data is missing
     (dirty / "odd.csv").write_text("sex,home\nM,1\n")
-    called = dxp("inspect", "odd.csv")
+    called = dxp("inspect", "policy.toml", "--data", "odd.csv")
     assert called.code == 6
     assert "no column “age”" in called.err
 

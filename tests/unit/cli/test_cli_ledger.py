@@ -54,11 +54,11 @@ def test_records_are_named_as_the_ledger_names_them_commas_included(demo, dxp):
 
 
 def test_a_ledger_without_releases_says_so(town, dxp, planned):
-    from dxprivacy.ledger import Ledger
+    from contracts.unused_ledger import unused_ledger
     from dxprivacy.policy import Policy
 
     policy = Policy.load("policy.toml")
-    Ledger.open("ledger.db", policy.metric, dataset=policy.dataset).close()
+    unused_ledger("ledger.db", policy.metric, dataset=policy.dataset).close()
     called = dxp("ledger", "ledger.db").fine()
     assert called.lines[0].startswith("0 releases · chain intact · worst case so far ε 0 of ")
     assert "  nothing released yet" in called.lines

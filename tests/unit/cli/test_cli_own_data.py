@@ -75,7 +75,7 @@ def test_what_was_declared_stands_in_the_policy_and_reads_the_file(here, dxp):
     body = '[attributes.ort]\nvalues = ["Köln"]\nepsilon = 1\n'
     policy = dx.Policy.parse(text + body)
     assert policy.universe.file == FileFormat(";", "cp1252")
-    with dx.Session(policy, "cp1252.csv", ledger="l.db") as session:
+    with dx.Session(policy, "cp1252.csv", ledger="l.db", new_ledger=True) as session:
         assert session.rows == 4
 
 
@@ -88,7 +88,7 @@ def test_without_a_header_the_curator_names_the_columns(here, dxp, name, columns
     assert "# [attributes.alter]" in text
     policy = dx.Policy.parse(text + '[attributes.ort]\nvalues = ["Köln"]\nepsilon = 1\n')
     assert policy.universe.file.columns == tuple(columns.split(","))
-    with dx.Session(policy, name, ledger="l.db") as session:
+    with dx.Session(policy, name, ledger="l.db", new_ledger=True) as session:
         assert session.rows == 3
 
 
@@ -159,13 +159,13 @@ ORT = '[attributes.ort]\nvalues = ["Köln", "Ulm"]\nepsilon = 1\n'
 def test_the_remedy_that_is_shown_can_be_pasted_and_mends_what_it_says(here, dxp, name, file, body, line, rows):
     head = HEAD + (f"[file]\n{file}" if file else "")
     (here / "policy.toml").write_text(head + body)
-    page = json.loads(dxp("inspect", name, "--json").fine().out)["attributes"][0]
+    page = json.loads(dxp("inspect", "policy.toml", "--data", name, "--json").fine().out)["attributes"][0]
     assert page["rows"] == rows[0]
     assert page["remedies"][0]["line"] == line
-    screen = dxp("inspect", name).fine().out
+    screen = dxp("inspect", "policy.toml", "--data", name).fine().out
     assert all(part in screen for part in ("to paste below [attributes.", *line.split("\n")))
     (here / "policy.toml").write_text(head + body + line + "\n")
-    after = json.loads(dxp("inspect", name, "--json").fine().out)["attributes"][0]
+    after = json.loads(dxp("inspect", "policy.toml", "--data", name, "--json").fine().out)["attributes"][0]
     assert after["rows"] == rows[1]
 
 
@@ -194,7 +194,7 @@ def test_every_kind_of_attribute_may_be_looked_at(here, dxp):
     (here / "p.csv").write_text("id,latitude,longitude\nHome,1,2\n")
     (here / "policy.toml").write_text(HEAD + body)
     (here / "k.csv").write_text('i,n,d,w,h,p\n"1,0","1,5",3.1.2026,13/1/2026,8.15,HOME\nx,x,x,x,x,x\n')
-    page = json.loads(dxp("inspect", "k.csv", "--json").fine().out)["attributes"]
+    page = json.loads(dxp("inspect", "policy.toml", "--data", "k.csv", "--json").fine().out)["attributes"]
     told = {a["attribute"]: [r["line"] for r in a["remedies"]] for a in page}
     assert told == {
         "i": ['format = "1234,5"'],
@@ -209,7 +209,7 @@ def test_every_kind_of_attribute_may_be_looked_at(here, dxp):
 
 def test_entries_in_another_encoding_are_told_of(here, dxp):
     (here / "policy.toml").write_text(HEAD + ORT)
-    screen = dxp("inspect", "one_bad_byte.csv").fine().out
+    screen = dxp("inspect", "policy.toml", "--data", "one_bad_byte.csv").fine().out
     assert 'to paste below [file]:\n  → encoding = "cp1252"' in screen
 
 
@@ -218,7 +218,9 @@ def test_texts_in_a_remedy_cannot_break_out_of_it(here, dxp):
         HEAD + '[attributes.ort]\nvalues = ["Ulm\\\\", "Köln"]\nepsilon = 1\ntrim = true\n'
     )
     (here / "odd.csv").write_text('ort,x\n"U""l\tm\\",1\nKöln.,1\n')
-    line = json.loads(dxp("inspect", "odd.csv", "--json").fine().out)["attributes"][0]["remedies"][0]["line"]
+    line = json.loads(dxp("inspect", "policy.toml", "--data", "odd.csv", "--json").fine().out)["attributes"][0][
+        "remedies"
+    ][0]["line"]
     policy = dx.Policy.parse((here / "policy.toml").read_text() + line.replace("\\u0009", "x"))
     assert policy.universe.attributes[0].codec.places["Köln."] == 1
 

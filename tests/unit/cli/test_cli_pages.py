@@ -67,10 +67,10 @@ def test_ledger_writes_a_page_without_a_true_answer(town, dxp, planned, known_no
 
 
 def test_an_empty_ledger_has_a_page(town, dxp, planned):
-    from dxprivacy.ledger import Ledger
+    from contracts.unused_ledger import unused_ledger
     from dxprivacy.policy import Policy
 
-    Ledger.open("ledger.db", Policy.load("policy.toml")).close()
+    unused_ledger("ledger.db", Policy.load("policy.toml")).close()
     dxp("ledger", "ledger.db", "--html").fine()
     assert "Nothing was released yet" in text_of(town / "ledger-town-1.html")
 

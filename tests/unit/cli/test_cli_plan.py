@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import pytest
 from squeezing import squeezed
@@ -23,7 +24,7 @@ def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
     assert "share 100 % of every pair's ε may be used: nothing is certain to be left for other releases" in rows
     assert any(row.startswith("certified for every pair, exact arithmetic") for row in rows)
     name = rows[0].split()[1]
-    assert rows[-1] == f"Next: dxp release plan-{name}.json --data FILE --policy policy.toml"
+    assert rows[-1] == f"Next: dxp release plan-{name}.json --data FILE --policy policy.toml --new-ledger"
     assert (town / f"plan-{name}.json").exists()
     assert not (town / "ledger.db").exists()
 
@@ -50,7 +51,7 @@ def test_the_json_of_a_plan_has_the_numbers_of_the_page_and_writes_nothing(town,
 
 def test_plan_out_says_where_and_json_can_be_written_too(town, dxp):
     called = dxp("plan", "policy.toml", "count by sex", "--out", "my plan.json").fine()
-    assert called.lines[-1] == "Next: dxp release 'my plan.json' --data FILE --policy policy.toml"
+    assert called.lines[-1] == "Next: dxp release 'my plan.json' --data FILE --policy policy.toml --new-ledger"
     dxp("plan", "policy.toml", "count by sex", "--out", "other.json", "--json").fine()
     assert (town / "my plan.json").read_text() == (town / "other.json").read_text()
 
@@ -96,3 +97,24 @@ def test_numbers_on_the_page_have_at_most_three_significant_digits_below_a_thous
     numbers = re.findall(r"(?<![\w.,])\d+\.\d+(?![\w])", page)
     assert numbers
     assert all(len(n.replace(".", "").lstrip("0")) <= 3 for n in numbers)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("plan", "policy.toml", "count by sex"),
+        ("choose", "policy.toml", "most common sex", "--rows", "400"),
+        ("synth", "policy.toml", "count by sex", "--rows", "400"),
+    ],
+    ids=lambda asked: asked[0],
+)
+def test_the_next_step_works_when_it_is_pasted(town, dxp, asked):
+    """Only FILE is to be replaced; where a ledger is there, none is started."""
+    for starts in (True, False):
+        step = dxp(*asked, "--share", "50%").fine().lines[-1]
+        assert step.startswith("Next: dxp ")
+        assert ("--new-ledger" in step) == starts
+        pasted = shlex.split(step.removeprefix("Next: dxp ").replace("FILE", "people.csv"))
+        (town / "synthetic.csv").unlink(missing_ok=True)
+        dxp(*pasted).fine()
+        assert (town / "ledger.db").exists()

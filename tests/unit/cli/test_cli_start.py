@@ -39,7 +39,7 @@ POLICY = 'title = "t"\ndataset = "d"\n[attributes.sex]\nvalues = ["M", "F"]\neps
         ["ledger", f"x/{LONG}/y"],
         ["verify", LONG],
         ["release", LONG, "--data", "people.csv", "--policy", "policy.toml", "--new-ledger"],
-        ["inspect", LONG, "--policy", "policy.toml"],
+        ["inspect", "policy.toml", "--data", LONG],
         ["plan", "policy.toml", "count by sex", "--rows", "9", "--out", LONG],
     ],
     ids=lambda arguments: " ".join(arguments)[:30],

@@ -18,7 +18,7 @@ SIMPLE = ("count by sex",)
 def entries():
     if not Path("ledger.db").exists():
         return 0
-    with Ledger.open("ledger.db", Policy.load("policy.toml")) as book:
+    with Ledger.open("ledger.db", Policy.load("policy.toml"), new_ledger=True) as book:
         return len(book.entries())
 
 
@@ -27,7 +27,8 @@ def test_looking_ahead_says_which_method_is_better_and_spends_nothing(town, dxp)
     assert "Nothing spent, no data read." in called.lines
     assert "direct is expected to be better" in called.lines[0]
     assert re.search(r"direct: about \d+ % of the error of guessing uniformly; mwem: about \d+ %", called.out)
-    command = "Next: dxp synth policy.toml 'count by sex' 'count by age' --share 50% --data FILE --out synthetic.csv"
+    options = "--share 50% --new-ledger --data FILE --out synthetic.csv"
+    command = f"Next: dxp synth policy.toml 'count by sex' 'count by age' {options}"
     assert called.lines[-1] == command
     assert {p.name for p in town.iterdir()} == {"policy.toml", "places.csv", "people.csv"}
 

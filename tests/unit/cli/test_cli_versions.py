@@ -154,7 +154,7 @@ def test_the_steps_of_synthetic_data_are_one_line_and_all_of_them_on_request(tow
     policy = dx.Policy.load(town / "policy.toml")
     asked = gather("count by sex", "count by age")
     rows = asked.on(policy.universe).rows
-    with Ledger.open(town / "ledger.db", policy) as ledger:
+    with Ledger.open(town / "ledger.db", policy, new_ledger=True) as ledger:
         for k in range(5):
             cost = SelectionCost(asked.on(policy.universe), [100.0] * rows)
             ledger.reserve(cost, asked, request=f"synth-7f3a select {k + 1}")

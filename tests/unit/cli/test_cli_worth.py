@@ -27,7 +27,9 @@ def strict(town):
 
 
 def spent(town):
-    with dx.Session("policy.toml", "people.csv", ledger="ledger.db") as session:
+    if not (town / "ledger.db").exists():
+        return 0
+    with dx.Session("policy.toml", "people.csv", ledger="ledger.db", new_ledger=True) as session:
         return len(session.ledger.entries())
 
 
@@ -47,11 +49,43 @@ def test_a_useless_release_needs_a_word_and_spends_nothing_without_it(town, dxp)
     assert "answered before, nothing spent" in again.out
 
 
-def test_a_session_never_asks(town):
+def test_a_session_refuses_a_useless_plan_and_names_the_argument(town):
     strict(town)
-    with dx.Session("policy.toml", "people.csv", ledger="ledger.db") as session:
-        plan = session.plan("count by sex")
-        assert session.release(plan).name == plan.name
+    with dx.Session("policy.toml", "people.csv", ledger="ledger.db", new_ledger=True) as session:
+        plan, choice = session.plan("count by sex"), session.plan_choice("most common sex")
+        records = [session.plan_synthesis("count by sex", method=method) for method in ("direct", "mwem")]
+        calls = [
+            (lambda **more: session.release(plan, **more), True),
+            (lambda **more: session.answer(plan, **more), False),
+            (lambda **more: session.carry_out(plan, request="again", **more), True),
+            (lambda **more: session.choose(choice, **more), True),
+            (lambda **more: session.chosen(choice, **more), False),
+            (lambda **more: session.synthesize(records[0], request="fit", **more), True),
+            (lambda **more: session.synthesize(records[1], **more), records[1].made.entries),
+        ]
+        for call, _ in calls:
+            with pytest.raises(dx.errors.UsageError, match="no better than a guess") as refused:
+                call()
+            assert "→ anyway=True " in str(refused.value)
+            assert "Nothing spent, no data read." in str(refused.value)
+            assert "--" not in str(refused.value)  # that is for the command line
+        assert not list(town.glob("ledger.db*"))
+        for k, (call, spends) in enumerate(calls):
+            before = len(session.ledger.entries())
+            call(anyway=True)
+            assert len(session.ledger.entries()) == before + spends, k
+            call()  # repeated: it costs nothing, and needs no argument
+            assert len(session.ledger.entries()) == before + spends, k
+
+
+def test_a_plan_made_without_the_number_of_records_is_compared_with_a_guess_in_the_session(town):
+    strict(town)
+    policy = dx.Policy.load("policy.toml")
+    plan, choice = dx.plan("count by sex", policy), dx.plan_choice("most common sex", policy)
+    with dx.Session(policy, "people.csv", ledger="ledger.db", new_ledger=True) as session:
+        for call in (lambda: session.release(plan), lambda: session.choose(choice)):
+            with pytest.raises(dx.errors.UsageError, match="no better than a guess"):
+                call()
 
 
 def test_a_useless_choice_needs_the_word_too(town, dxp):
@@ -158,7 +192,7 @@ def test_what_is_left_is_the_ledgers_to_say_where_there_is_one(town, dxp):
 
 
 def test_sessions_share_a_tenth_and_arrays_everything(town):
-    with dx.Session("policy.toml", "people.csv", ledger="ledger.db") as session:
+    with dx.Session("policy.toml", "people.csv", ledger="ledger.db", new_ledger=True) as session:
         assert session.plan("count by sex").share * 10 == 1
         assert session.plan_choice("median age").share * 10 == 1
         assert session.plan_synthesis("count by sex").made.share * 10 == 1

@@ -105,7 +105,9 @@ epsilon = 2.0
 @pytest.fixture
 def session(tmp_path):
     (tmp_path / "people.csv").write_text("sex,job\n" + "F,a\nM,b\nF,c\n" * 300)
-    with dx.Session(dx.Policy.parse(POLICY), tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as opened:
+    with dx.Session(
+        dx.Policy.parse(POLICY), tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True
+    ) as opened:
         yield opened
 
 

@@ -77,7 +77,7 @@ def test_what_is_used_is_rounded_up():
 
 def test_an_empty_ledger_says_so(tmp_path):
     policy = dx.Policy.parse(HEAD + SEX + AGE)
-    with dx.Ledger.open(tmp_path / "l.db", policy) as ledger:
+    with dx.Ledger.open(tmp_path / "l.db", policy, new_ledger=True) as ledger:
         picture = dx.plots.budget(ledger)
     assert picture.title == "Nothing is used yet"
     assert "every pair has all of its ε left" in texts(picture)
@@ -87,7 +87,7 @@ def test_an_empty_ledger_says_so(tmp_path):
 def test_a_ledger_is_drawn_from_what_it_reserved(tmp_path):
     policy = dx.Policy.parse(HEAD + SEX + AGE)
     plan = dx.plan("count by sex", policy.metric, share="25%", method="optimal")
-    with dx.Ledger.open(tmp_path / "l.db", policy) as ledger:
+    with dx.Ledger.open(tmp_path / "l.db", policy, new_ledger=True) as ledger:
         ledger.reserve(plan.cost, plan.counted_questions, request="one")
         picture = dx.plots.budget(ledger)
         assert picture == used_picture(ledger.spent, policy.metric)

@@ -18,7 +18,7 @@ NASTY = '<script>alert("1")</script><img src=x onerror=y> & more'
 def values(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebook")
     policy = dx.Policy.load(HOUSEHOLD / "policy.toml")
-    with dx.Session(policy, HOUSEHOLD / "people.csv", ledger=folder / "ledger.db") as session:
+    with dx.Session(policy, HOUSEHOLD / "people.csv", ledger=folder / "ledger.db", new_ledger=True) as session:
         plan = session.plan("count by sex, native within 5", "count by age", "mean age by sex", share="20%")
         choice = session.plan_choice(dx.median_of("age"), share="20%")
         made = session.synthesize(session.plan_synthesis("count by sex", share="20%"))

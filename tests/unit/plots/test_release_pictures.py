@@ -23,7 +23,9 @@ def row(label, value, width=5.0, question="count by sex", unit="", **more):
 
 
 def test_a_real_release_shows_its_answers_and_intervals(tmp_path):
-    with dx.Session(HOUSEHOLD / "policy.toml", HOUSEHOLD / "people.csv", ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(
+        HOUSEHOLD / "policy.toml", HOUSEHOLD / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True
+    ) as session:
         release = session.release(session.plan("count by sex", "mean age by sex", "count by age"))
     picture = dx.plots.release(release)
     assert picture.to_svg().startswith("<svg")
@@ -163,7 +165,7 @@ def test_answers_about_places_are_drawn_where_the_places_lie(tmp_path):
         folder=tmp_path,
     )
     (tmp_path / "people.csv").write_text("home\n" + "".join(f"{k % 12}\n" for k in range(600)))
-    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         release = session.release(session.plan("count by home", "count by home.state", share="50%"))
     views = dx.plots.release(release).to_dict()["vconcat"]
     maps = [view for view in views if "on the map" in view["title"]["text"]]

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import DxError, PolicyError, UsageError
-from dxprivacy.ledger import Ledger
 from dxprivacy.model.file_format import FileFormat
 from dxprivacy.policy import Policy
 from dxprivacy.session import Session
@@ -94,16 +94,16 @@ def people(folder, name, text, encoding="utf-8"):
 
 def test_a_plan_for_one_reading_is_not_released_under_another(tmp_path):
     data = people(tmp_path, "people.csv", "sex;age\nM;1\nF;2\n")
-    with Session(policy('[file]\ndelimiter = ";"\n'), data, ledger=tmp_path / "a.db") as session:
+    with Session(policy('[file]\ndelimiter = ";"\n'), data, ledger=tmp_path / "a.db", new_ledger=True) as session:
         plan = session.plan("count by sex")
-        session.release(plan)
+        session.release(plan, anyway=True)
     comma = people(tmp_path, "comma.csv", "sex,age\nM,1\nF,2\n")
     for other in ("", '[file]\nencoding = "latin-1"\n'):
-        session = Session(policy(other), comma, ledger=tmp_path / f"{len(other)}.db")
+        session = Session(policy(other), comma, ledger=tmp_path / f"{len(other)}.db", new_ledger=True)
         with session, pytest.raises(UsageError, match="another policy"):
             session.release(plan)
     with pytest.raises(DxError, match="policy"):
-        Session(policy(""), comma, ledger=tmp_path / "a.db")
+        Session(policy(""), comma, ledger=tmp_path / "a.db", new_ledger=True)
 
 
 SEMICOLON = '[file]\ndelimiter = ";"\n'
@@ -124,12 +124,12 @@ NAMED = '[file]\nheader = false\ncolumns = ["sex", "age"]\n'
 )
 def test_another_reading_is_adopted_only_where_nothing_was_spent(before, after, words, tmp_path):
     loose = SEX.replace("1.0", "0.9")
-    with Ledger.open(tmp_path / "fresh.db", policy(before), create=True) as ledger:
+    with unused_ledger(tmp_path / "fresh.db", policy(before)) as ledger:
         assert ledger.adopt(policy(after, loose)).written is not None
     data = tmp_path / "people.parquet"
     pq.write_table(pa.table({"sex": ["M", "F"], "age": [1, 2]}), data)
-    with Session(policy(before), data, ledger=tmp_path / "used.db") as session:
-        session.release(session.plan("count by sex", share="1%"))
+    with Session(policy(before), data, ledger=tmp_path / "used.db", new_ledger=True) as session:
+        session.release(session.plan("count by sex", share="1%"), anyway=True)
         if words:
             with pytest.raises(PolicyError, match=words) as error:
                 session.ledger.adopt(policy(after, loose))
@@ -141,8 +141,8 @@ def test_another_reading_is_adopted_only_where_nothing_was_spent(before, after, 
 def test_a_release_under_a_declared_file_and_spelling_is_verified_from_its_file_alone(tmp_path):
     spelt = SEX + 'trim = true\nfold_case = true\naliases = { M = ["male", 1], F = "female" }\n'
     data = people(tmp_path, "people.csv", "sex;age\n male ;1\nF;2\n1;3\n")
-    with Session(policy(SEMICOLON, spelt + AGE), data, ledger=tmp_path / "a.db") as session:
-        released = session.release(session.plan("count by sex", "count by age"))
+    with Session(policy(SEMICOLON, spelt + AGE), data, ledger=tmp_path / "a.db", new_ledger=True) as session:
+        released = session.release(session.plan("count by sex", "count by age"), anyway=True)
         path = tmp_path / "release.json"
         released.save(path)
     for ledger in (None, tmp_path / "a.db"):

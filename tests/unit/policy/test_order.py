@@ -94,13 +94,13 @@ PEOPLE = pd.DataFrame(
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     ledger = tmp_path_factory.mktemp("order") / "ledger.db"
-    with dx.Session(dx.Policy.parse(POLICY), PEOPLE, ledger=ledger) as opened:
+    with dx.Session(dx.Policy.parse(POLICY), PEOPLE, ledger=ledger, new_ledger=True) as opened:
         yield opened
 
 
 def test_every_question_that_needs_an_order_is_planned_released_and_verified(session):
     plan = session.plan(*ASKED, share="20%")
-    release = session.release(plan)
+    release = session.release(plan, anyway=True)
     for file in (plan.to_dict(), json.loads(release.to_json())):
         assert list(verify_data(json.loads(json.dumps(file))))
     labels = {}
@@ -148,7 +148,7 @@ def test_two_numbers_are_the_values_that_are_written_so_or_the_only_ones_that_ar
 def test_the_median_is_a_value(session):
     for words in ("median mark", "quantile 0.9 of smoking", "3 bins of smoking", "2 bins of mark/2"):
         plan = session.plan_choice(words, share="1%")
-        chosen = session.choose(plan)
+        chosen = session.choose(plan, anyway=True)
         assert list(verify_data(json.loads(json.dumps(plan.to_dict()))))
         assert list(verify_data(json.loads(chosen.to_json())))
         if words == "median mark":
@@ -246,11 +246,11 @@ def test_a_policy_in_an_order_is_adopted_diffed_and_checked(tmp_path):
     ordered = dx.Policy.parse(f'title = "V"\ndataset = "v"\nversion = "2"\n{lines}')
     data = pd.DataFrame({"x": ["a", "b", "c", "z"] * 9})
     assert "stricter" in str(plain.diff(ordered))
-    with dx.Session(plain, data, ledger=tmp_path / "ledger.db") as session:
-        session.release(session.plan("count by x", share="10%"))
+    with dx.Session(plain, data, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
+        session.release(session.plan("count by x", share="10%"), anyway=True)
         assert session.ledger.adopt(ordered).written is not None
-    with dx.Session(ordered, data, ledger=tmp_path / "ledger.db") as session:
-        session.release(session.plan("prefixes x", share="10%"))
+    with dx.Session(ordered, data, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
+        session.release(session.plan("prefixes x", share="10%"), anyway=True)
     row = ordered.check().to_dict()["attributes"][0]
     assert (row["strictest_pair"], row["strictest_epsilon"], row["loosest_pair"]) == ("a – b", 0.5, "a – c")
 

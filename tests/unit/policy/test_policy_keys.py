@@ -143,6 +143,10 @@ def test_names_that_no_question_could_write_are_refused(name):
 def test_names_in_other_scripts_are_fine_in_quotes_and_the_error_without_them_says_so():
     assert Policy.parse(attribute(VALUES + "epsilon = 1", '"größe"')).universe.names == ("größe",)
     assert Policy.parse(attribute(VALUES + "epsilon = 1", '"年齢"')).universe.names == ("年齢",)
-    error = refusal(attribute(VALUES + "epsilon = 1", "größe"))
-    assert error.where == "policy.toml:3"
-    assert "need quotes" in str(error)
+    for name in ("größe", "Größe", "ÄRZTE-2", "年齢"):
+        error = refusal(attribute(VALUES + "epsilon = 1", name))
+        assert error.where == "policy.toml:3"
+        assert f'→ [attributes."{name}"]   names with letters beyond a to z need quotes' in str(error)
+    error = refusal(attribute(VALUES + "epsilon = 1\nGröße = 3"))
+    assert '→ "Größe" = …   names with letters beyond a to z need quotes' in str(error)
+    assert '→ "Groß"   text needs quotes' in str(refusal(attribute('values = ["klein", Groß]\nepsilon = 1')))

@@ -82,7 +82,11 @@ def test_questions_use_the_properties_and_the_verifier_agrees(tmp_path):
 def test_data_is_counted_by_the_values_of_the_file(tmp_path):
     made = policy(tmp_path)
     (tmp_path / "people.csv").write_text("zip\n10001\n7030\n07030\n10001\n\n")
-    counts = dx.Session(made, tmp_path / "people.csv", ledger=tmp_path / "ledger.db").source.count(made.universe).counts
+    counts = (
+        dx.Session(made, tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True)
+        .source.count(made.universe)
+        .counts
+    )
     assert counts.tolist() == [2, 1, 0, 2]
 
 

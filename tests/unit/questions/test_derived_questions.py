@@ -234,7 +234,7 @@ def test_plans_and_files_say_what_the_ends_of_a_density_hold(tmp_path):
     universe = dx.Universe([dx.Integers(name="age", low=0, high=99)])
     policy = dx.Policy.parse('title="t"\ndataset="t"\n[attributes.age]\nintegers=[0,99]\nepsilon=1\nper=10\n')
     assert policy.universe == universe
-    with dx.Session(policy, people, ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(policy, people, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         plan = session.plan("density age width 5 every 5", share="50%")
         release = session.release(plan)
     said = "what would lie beyond counts in the first cell (0–4) and in the last (95–99)"

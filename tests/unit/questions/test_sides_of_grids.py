@@ -159,7 +159,9 @@ def clumped(seed=5, size=20_000):
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     data = clumped()
-    with dx.Session(policy(EXACT), data, ledger=tmp_path_factory.mktemp("stops") / "ledger.db") as session:
+    with dx.Session(
+        policy(EXACT), data, ledger=tmp_path_factory.mktemp("stops") / "ledger.db", new_ledger=True
+    ) as session:
         plan = session.plan(*ASKED, share="100%")
         return data, plan, session.release(plan)
 
@@ -215,7 +217,9 @@ def test_notes_say_that_coordinates_are_those_of_the_nearest_place(tmp_path):
     (tmp_path / "places.csv").write_text("id,latitude,longitude\nM,48.137,11.575\nN,49.45,11.08\nB,52.52,13.405\n")
     (tmp_path / "policy.toml").write_text(NEAREST)
     people = pd.DataFrame({"lat": [48.1, 49.5, 52.4] * 50, "lon": [11.5, 11.0, 13.4] * 50})
-    with dx.Session(dx.Policy.load(tmp_path / "policy.toml"), people, ledger=tmp_path / "l.db") as session:
+    with dx.Session(
+        dx.Policy.load(tmp_path / "policy.toml"), people, ledger=tmp_path / "l.db", new_ledger=True
+    ) as session:
         plan = session.plan("mean home.latitude", "count where home.longitude>=12", "count by home", share="50%")
         release = session.release(plan)
     said = "is that of the nearest listed place, at most 300 km away: answers and intervals are about it"

@@ -37,7 +37,7 @@ def people():
 
 def session(tmp_path, people, name, text):
     (tmp_path / f"{name}.toml").write_text(text)
-    return dx.Session(tmp_path / f"{name}.toml", people, ledger=tmp_path / f"{name}.db")
+    return dx.Session(tmp_path / f"{name}.toml", people, ledger=tmp_path / f"{name}.db", new_ledger=True)
 
 
 @pytest.mark.parametrize(("attributes", "size"), [(3, 5), (12, 40), (30, 60)], ids=["small", "large", "beyond 64 bits"])
@@ -49,8 +49,8 @@ def test_attributes_that_nobody_asks_about_change_nothing(tmp_path, people, attr
             assert second.scales == pytest.approx(first.scales, rel=1e-9)
             assert second.certificate.ratio <= second.share
             assert second.worst_epsilon == pytest.approx(first.worst_epsilon)
-            release = large.release(second)
-            assert len(release.answers) == len(small.release(first).answers)
+            release = large.release(second, anyway=True)
+            assert len(release.answers) == len(small.release(first, anyway=True).answers)
             assert release.records == 500
             list(verify_data(json.loads(release.to_json())))
             list(verify_data(json.loads(json.dumps(second.to_dict()))))

@@ -48,7 +48,9 @@ def survey(tmp_path):
 
 
 def open_session(folder, **more):
-    return dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", **more)
+    return dx.Session(
+        folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", **more, new_ledger=True
+    )
 
 
 @pytest.mark.parametrize("flip", [False, True])

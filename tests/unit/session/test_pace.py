@@ -59,7 +59,9 @@ def test_every_kind_of_answer_leaves_at_the_pace_and_stored_ones_at_once(files, 
         return paced(0.0)
 
     monkeypatch.setattr("dxprivacy.session.session.paced", noted)
-    with dx.Session(files / "policy.toml", files / "people.csv", ledger=files / "l.db", pace="1.5 s") as session:
+    with dx.Session(
+        files / "policy.toml", files / "people.csv", ledger=files / "l.db", pace="1.5 s", new_ledger=True
+    ) as session:
         plan = session.plan("count by sex", share="10%")
         session.release(plan)
         assert held == [1.5]
@@ -75,7 +77,7 @@ def test_the_period_of_auto_depends_on_public_numbers_alone_and_leaves_ample_roo
     assert period("auto", UNIVERSE, 10) == period("auto", UNIVERSE, 10)
     assert period("auto", UNIVERSE, 10_000_000) > period("auto", UNIVERSE, 10)
     start = time.monotonic()
-    with dx.Session(files / "policy.toml", files / "people.csv", ledger=files / "l.db") as session:
+    with dx.Session(files / "policy.toml", files / "people.csv", ledger=files / "l.db", new_ledger=True) as session:
         session.source.count(session.policy.universe)
     assert time.monotonic() - start < 5 * period("auto", UNIVERSE, 100)
 
@@ -85,5 +87,5 @@ def test_the_period_of_auto_depends_on_public_numbers_alone_and_leaves_ample_roo
 )
 def test_what_is_no_period_is_refused_before_anything_is_opened(pace, files):
     with pytest.raises(UsageError, match="a period up to an hour"):
-        dx.Session(files / "policy.toml", files / "missing.csv", ledger=files / "l.db", pace=pace)
+        dx.Session(files / "policy.toml", files / "missing.csv", ledger=files / "l.db", pace=pace, new_ledger=True)
     assert not (files / "l.db").exists()

@@ -48,7 +48,7 @@ class CrashesAt(SystemNoise):
 
 @pytest.fixture
 def ledger(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db", D, dataset="d") as opened:
+    with Ledger.open(tmp_path / "ledger.db", D, dataset="d", new_ledger=True) as opened:
         yield opened
 
 
@@ -94,7 +94,7 @@ def test_rows_of_tables_sums_and_ranges_are_kept_as_what_they_are(tmp_path):
     asked = gather("count by w", "marginals 2", "sum age by sex", "prefixes age", "mean age where sex=F")
     counts = np.random.default_rng(0).integers(0, 9, universe.size)
     plan = plan_mwem(asked, d, records=int(counts.sum()), rounds=12, passes=3)
-    with Ledger.open(tmp_path / "more.db", d, dataset="d") as ledger:
+    with Ledger.open(tmp_path / "more.db", d, dataset="d", new_ledger=True) as ledger:
         found = run_mwem(plan, lambda: Histogram.of(universe, counts), Recorded(ledger, "r"), SystemNoise())
         assert [e.request for e in ledger.entries()][:2] == ["r public answers", "r round 1 choice"]
         assert len(found.measurements) == 12 + len(plan.public) > 12

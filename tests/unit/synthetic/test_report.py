@@ -87,7 +87,9 @@ def test_a_long_report_shows_what_does_not_fit_and_where_the_rest_is():
 
 
 def test_a_report_of_a_real_release_is_written_and_holds_no_true_answer(tmp_path):
-    with dx.Session(HOUSEHOLD / "policy.toml", HOUSEHOLD / "people.csv", ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(
+        HOUSEHOLD / "policy.toml", HOUSEHOLD / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True
+    ) as session:
         plan = session.plan("count by sex", "mean age", share="25%")
         release = session.release(plan)
     counts = np.random.default_rng(0).multinomial(

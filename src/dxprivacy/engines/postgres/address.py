@@ -15,6 +15,7 @@ from typing import Any
 
 from dxprivacy.errors import DataError, Hint
 from dxprivacy.files.addresses import has_secret
+from dxprivacy.wording import repr_of_half_built
 
 _SECRETS = {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
 _LONGEST_NAME = 200
@@ -26,6 +27,7 @@ _ELSEWHERE: list[Hint] = [
 ]
 
 
+@repr_of_half_built
 @dataclass(frozen=True)
 class Address:
     """A server and a table; its text never shows who connects, and how."""

@@ -28,10 +28,12 @@ from dxprivacy.mechanisms.baselines.given import Given
 from dxprivacy.mechanisms.laplace.noise_law import variance
 from dxprivacy.mechanisms.noise.system import Noise, SystemNoise
 from dxprivacy.metrics import Metric, PseudoMetric
+from dxprivacy.wording import repr_of_half_built
 
 LARGEST_SCALE = 2.0**52
 
 
+@repr_of_half_built
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Baseline(ABC):
     """A mechanism to compare with: certified noise, and its error with the bias.

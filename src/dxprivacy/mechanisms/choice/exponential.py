@@ -23,8 +23,10 @@ from dxprivacy.mechanisms.choice.run import pick
 from dxprivacy.mechanisms.noise.exact_choice import MOST_CANDIDATES
 from dxprivacy.mechanisms.noise.system import Noise, SystemNoise
 from dxprivacy.metrics import Metric
+from dxprivacy.wording import repr_of_half_built
 
 
+@repr_of_half_built
 @dataclass(frozen=True)
 class Chosen:
     """What was chosen, at which scale c, the proof that it keeps the policy, and how far it is from the best.

@@ -21,12 +21,15 @@ from dxprivacy.files.formats import CHOICE_PLAN
 from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.mechanisms.choice.release import ChoiceRelease, build_choice, choice_from_json, rehearse_choice
 from dxprivacy.mechanisms.choice.run import chosen
+from dxprivacy.mechanisms.for_policy import target
 from dxprivacy.mechanisms.laplace.facts import LARGEST_SCALE
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
+from dxprivacy.mechanisms.worth import choice_warning
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
+from dxprivacy.policy import Policy
 from dxprivacy.questions.pick_grammar import parse_pick
 from dxprivacy.questions.picks import Pick, as_pick
 from dxprivacy.questions.quantiles import Quantiles
@@ -53,6 +56,9 @@ class Choice(ChoiceFacts, Displayed, Planned[ChoiceRelease]):
     @property
     def asks(self) -> tuple[tuple[int, ...], ...]:
         return self.workload.asks
+
+    def uninformative(self, records: int | None = None) -> str:
+        return choice_warning(self, records)
 
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse scores that are too large, and a text that cannot be made."""
@@ -85,7 +91,7 @@ def certified_scale(cost_of_one: Fraction, share: Fraction) -> float:
 
 def make_choice(
     pick: Pick | Quantiles | str,
-    metric: Metric,
+    policy: Policy | Metric,
     *,
     share: object = 1,
     flip: bool = False,
@@ -104,8 +110,7 @@ def make_choice(
     >>> choice.scale, choice.certificate.ratio, round(choice.shortfall(), 1)
     (2.0, Fraction(1, 1), 10.6)
     """
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    metric, title, dataset = target(policy, title, dataset)
     wanted = parse_pick(pick) if isinstance(pick, str) else as_pick(pick) if isinstance(pick, Quantiles) else pick
     if not isinstance(wanted, Pick):
         raise UsageError(

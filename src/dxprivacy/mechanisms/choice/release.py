@@ -30,8 +30,9 @@ class ChoiceRelease(Released, Tabular, Printable):
     ... [attributes.sex]
     ... values = ["F", "M"]
     ... epsilon = 1''')
-    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"]})
-    >>> with tempfile.TemporaryDirectory() as here, dx.Session(policy, people, ledger=f"{here}/ledger.db") as session:
+    >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     released = session.choose(session.plan_choice("most common sex", share="100%"))
     >>> released.chosen in ("F", "M")
     True

@@ -6,17 +6,19 @@ from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import fit_histogram, require_room_to_fit
+from dxprivacy.mechanisms.for_policy import target
 from dxprivacy.mechanisms.laplace.run import noisy_rows
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
 from dxprivacy.mechanisms.synthesis.all_cells import asked_universe
 from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
 from dxprivacy.metrics import Metric
+from dxprivacy.policy import Policy
 from dxprivacy.questions.asking import gather
 
 
 def direct(
     questions: Any,
-    metric: Metric,
+    policy: Policy | Metric,
     counts: object,
     *,
     share: object = 1,
@@ -32,8 +34,7 @@ def direct(
     >>> round(synth.histogram.sum()), bool((synth.histogram >= 0).all())
     (100, True)
     """
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    metric = target(policy).metric
     require_room_to_fit(metric.universe, asked_universe(gather(questions).on(metric.universe)))
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
     records = histogram.total if metric.universe.absent is None else None

@@ -159,6 +159,9 @@ class DirectFit(Planned[Made]):
     def __str__(self) -> str:
         return str(self.plan)
 
+    def uninformative(self, records: int | None = None) -> str:
+        return self.plan.uninformative(records)
+
     def rehearse(self, records: int, booking: Booking) -> None:
         self.plan.rehearse(records, booking)
 

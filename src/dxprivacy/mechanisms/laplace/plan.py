@@ -23,6 +23,7 @@ from dxprivacy.mechanisms.laplace.tables_together import Together
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.spending import Spending, read_kept
+from dxprivacy.mechanisms.worth import plan_warning
 from dxprivacy.metrics import Metric
 from dxprivacy.model.recipes import ErrorOf
 from dxprivacy.model.workload import Answer, Workload
@@ -63,6 +64,10 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
     @property
     def asks_people(self) -> tuple[tuple[int, ...], ...]:
         return self.counted.asks_people
+
+    def uninformative(self, records: int | None = None) -> str:
+        text, whole = plan_warning(self, records)
+        return text if whole else ""
 
     def rehearse(self, records: int, booking: Booking) -> None:
         """Refuse what cannot be released, from public numbers."""

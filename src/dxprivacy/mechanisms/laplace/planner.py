@@ -9,6 +9,7 @@ from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import Hint, QuestionError, UsageError
 from dxprivacy.exact.grid import require_room
 from dxprivacy.exact.numbers import is_whole
+from dxprivacy.mechanisms.for_policy import target
 from dxprivacy.mechanisms.laplace.facts import Proof
 from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_all, try_maker
 from dxprivacy.mechanisms.laplace.plan import Plan, require_few
@@ -20,6 +21,7 @@ from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.losses import LOSSES
 from dxprivacy.optimise.strategies import Effort
 from dxprivacy.optimise.watch import Watch
+from dxprivacy.policy import Policy
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import gather
 from dxprivacy.questions.recognising import recognised
@@ -30,7 +32,7 @@ _KNOWN_LOSSES = {"auto": tuple(LOSSES), "optimal": tuple(LOSSES), "biased": ("l2
 
 def make_plan(
     questions: Any,
-    metric: Metric,
+    policy: Policy | Metric,
     *,
     method: str = "auto",
     loss: str = "l2",
@@ -43,7 +45,7 @@ def make_plan(
     thorough: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Plan:
-    """The least noise we know that keeps the policy.
+    """The least noise we know that keeps the policy, or a metric of one's own.
 
     `loss` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or the
     geometric mean, each row measured by its target or by plain DP.  `spent` is what was released before (such as
@@ -58,6 +60,7 @@ def make_plan(
     ((10.0,), Fraction(1, 1))
     """
     _require_method(method, loss)
+    metric, title, dataset = target(policy, title, dataset)
     watch = Watch(seconds, progress)
     asked, task = prepare(
         questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch, effort=_effort(method, thorough)
@@ -78,8 +81,6 @@ def prepare(
     effort: Effort = "quick",
 ) -> tuple[Stack, Task]:
     """What is asked, bound to the policy and checked: everything that can be wrong with it is found here."""
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
     granted = parse_share(share)
     before = require_spent(spent, metric)
     asked = gather(questions)

@@ -22,17 +22,19 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.grid import to_grid
 from dxprivacy.exact.numbers import exact, is_whole
+from dxprivacy.mechanisms.for_policy import target
 from dxprivacy.mechanisms.laplace.measured import RowForRow
 from dxprivacy.mechanisms.laplace.plan import Plan
 from dxprivacy.mechanisms.laplace.planner import chosen, finish, prepare
 from dxprivacy.mechanisms.laplace.shifted import require_applicable
 from dxprivacy.metrics import Metric
 from dxprivacy.model.universe import Universe
+from dxprivacy.policy import Policy
 from dxprivacy.questions.asked import Asked, Stack
 from dxprivacy.questions.explicit_rows import on_grids
 from dxprivacy.questions.matrix import Matrix
 from dxprivacy.questions.sums import Mean
-from dxprivacy.wording import columns, digits, plain, plural, wrap
+from dxprivacy.wording import columns, digits, plain, plural, repr_of_half_built, wrap
 
 METHOD = "statistical"
 LOSSES = ("l1", "l2")
@@ -63,6 +65,7 @@ class Mapped:
         return float(np.linalg.norm(self.counted - self.asked, ord=p, axis=0).max(initial=0.0))
 
 
+@repr_of_half_built
 @dataclass(frozen=True, eq=False, repr=False)
 class Statistical:
     """Averages over n records: the certified plan, the map that it uses, and what theorem 11 says about its errors.
@@ -147,7 +150,7 @@ class Statistical:
 
 
 def statistical(
-    metric: Metric,
+    policy: Policy | Metric,
     *,
     n: int,
     values: Mapping[str, Any] | Sequence[Any] | None = None,
@@ -170,8 +173,7 @@ def statistical(
     >>> str(found.plan.certificate.ratio), found.plan.method
     ('1', 'statistical')
     """
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.line(10, 1)"])
+    metric, title, dataset = target(policy, title, dataset)
     if loss not in LOSSES:
         raise UsageError(f"no loss “{loss}” for averages", hints=[f"one of {', '.join(LOSSES)}"])
     if not is_whole(n) or n < 1:

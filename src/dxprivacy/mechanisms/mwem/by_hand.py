@@ -4,6 +4,7 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.for_policy import target
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.noise import Noise, SystemNoise
@@ -11,11 +12,12 @@ from dxprivacy.mechanisms.planned import Progress
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
 from dxprivacy.metrics import Metric
+from dxprivacy.policy import Policy
 
 
 def mwem(
     questions: Any,
-    metric: Metric,
+    policy: Policy | Metric,
     counts: object,
     *,
     rounds: int | str | None = None,
@@ -38,8 +40,7 @@ def mwem(
     >>> synth.histogram.shape, round(synth.histogram.sum())
     ((4,), 1000)
     """
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    metric = target(policy).metric
     histogram = counts if isinstance(counts, Histogram) else None
     if metric.universe.absent is None:
         histogram = histogram or Histogram.of(metric.universe, counts)

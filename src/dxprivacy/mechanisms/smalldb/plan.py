@@ -17,6 +17,8 @@ from dxprivacy.errors import QuestionError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.grid import fits_scores
 from dxprivacy.exact.numbers import is_whole, round_up
+from dxprivacy.mechanisms.for_policy import target
+from dxprivacy.mechanisms.laplace.worth import guesses
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
 from dxprivacy.mechanisms.smalldb.bounds import (
@@ -36,6 +38,7 @@ from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import bounded_rows
 from dxprivacy.metrics import Metric
 from dxprivacy.model.workload import Workload
+from dxprivacy.policy import Policy
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import gather
 from dxprivacy.release.booking import Booking
@@ -66,6 +69,12 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
     def asks(self) -> tuple[tuple[int, ...], ...]:
         return self.rows.workload.asks
 
+    def uninformative(self, records: int | None = None) -> str:  # noqa: ARG002 - it is made for one number of them
+        known = guesses(self.workload, self.records)
+        if all(bound >= guess for bound, guess in zip(self.bounds.tolist(), known, strict=True)):
+            return "no better than a guess: a constant for each answer errs as little"
+        return ""
+
     def rehearse(self, records: int, booking: Booking) -> None:  # noqa: ARG002
         """Refuse another number of records; what the report says of it can be said."""
         require_number(self.records, records)
@@ -86,7 +95,7 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
 
 def make_smalldb(
     questions: Any,
-    metric: Metric,
+    policy: Policy | Metric,
     *,
     rows: int,
     alpha: float | None = 0.5,
@@ -107,8 +116,7 @@ def make_smalldb(
     >>> plan.size, plan.scale, plan.route.name
     (9, 1.0, 'enumeration')
     """
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    metric, title, dataset = target(policy, title, dataset)
     n, granted = _records(rows, metric), parse_share(share)
     require_all_cells(metric.universe, "a small database")
     before = require_spent(spent, metric)

@@ -15,6 +15,7 @@ from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
 from dxprivacy.mechanisms.direct.plan import DirectFit, plan_direct
 from dxprivacy.mechanisms.direct.run import require_room_to_fit
+from dxprivacy.mechanisms.for_policy import target
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
 from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Progress
@@ -27,10 +28,12 @@ from dxprivacy.model.blocks import SoftTable
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.optimise.watch import Watch
+from dxprivacy.policy import Policy
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import gather
 from dxprivacy.wording import OneLine, digits, percent
 
+_NO_BETTER = 0.995  # of the error of guessing uniformly, which prints as 100 %
 TRIED_ROUNDS = ((40, 80), (10,))  # beside the usual number
 
 
@@ -54,6 +57,14 @@ class SynthesisPlan(OneLine):
 
     def in_short(self) -> str:
         return f"{self.method}, {self.made.in_short()}"
+
+    def uninformative(self) -> str:
+        """Say in words if the records would be no better than a guess (spread evenly, or a constant); else empty."""
+        error = self.expected.errors.get(self.method)
+        if error is not None and error >= _NO_BETTER:
+            even = "records spread evenly over all that is possible would be as good"
+            return f"no better than a guess: {even} ({self.method})"
+        return self.made.uninformative()
 
     def run(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> Synthetic:
         """The researcher's view: carry it out on a histogram, without a ledger."""
@@ -170,7 +181,7 @@ _TRIED = ("direct", "mwem")  # `auto` chooses between these; a small database is
 
 def plan_synthesis(
     questions: Any,
-    metric: Metric,
+    policy: Policy | Metric,
     *,
     records: int | None,
     method: str = "auto",
@@ -196,8 +207,7 @@ def plan_synthesis(
     """
     if method not in METHODS:
         raise UsageError(f"no method “{method}”", hints=did_you_mean(str(method), METHODS) or list(METHODS))
-    if not isinstance(metric, Metric):
-        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    metric, title, dataset = target(policy, title, dataset)
     private = metric.universe.absent is not None
     if private:
         records = None

@@ -14,7 +14,7 @@ from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asked import Stack
 from dxprivacy.questions.asking import gather
-from dxprivacy.wording import plural
+from dxprivacy.wording import plural, repr_of_half_built
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Measurement:
     scale: float
 
 
+@repr_of_half_built
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Synthetic:
     """A histogram in floats over all possible records, of `records` records where that number is public.

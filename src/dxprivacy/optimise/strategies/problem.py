@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.wording import repr_of_half_built
 
 Progress = Callable[[str, float], None]
 _ROWS_AT_ONCE = 4_096
@@ -165,6 +166,7 @@ def _triangle(rows: Floats) -> Floats:
     return out
 
 
+@repr_of_half_built
 @dataclass(frozen=True, eq=False)
 class Found:
     """A strategy: its name for a person, its rows (load 1: Laplace noise of scale 1 each), the total error."""

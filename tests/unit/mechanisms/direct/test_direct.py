@@ -94,7 +94,7 @@ def test_a_release_of_the_plan_is_fitted_and_that_of_another_refused(tmp_path):
     )
     data = tmp_path / "d.csv"
     data.write_text("sex\n" + "M\n" * 70 + "F\n" * 30)
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         plan = session.plan(dx.table("sex"), share="50%")
         release = session.release(plan)
         found = fit_histogram(plan, release)

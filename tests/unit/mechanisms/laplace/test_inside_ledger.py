@@ -88,7 +88,7 @@ def test_matrices_over_places_respect_the_past_too():
 
 def test_a_ledger_takes_what_was_planned_inside_it(tmp_path):
     d = people()
-    with Ledger.open(tmp_path / "l.db", d, dataset="p") as ledger:
+    with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for turn, question in enumerate(["count by age/10", "count by sex, age/15", "count by age/5"]):
             share = "50%" if turn < 2 else 1
             plan = make_plan(question, d, share=share, spent=ledger.spent)
@@ -101,7 +101,7 @@ def test_a_session_plans_inside_its_ledger_when_asked(tmp_path):
     policy = dx.Policy.parse('title = "T"\ndataset = "t"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n')
     data = tmp_path / "people.csv"
     data.write_text("sex\n" + "M\nF\n" * 50)
-    with dx.Session(policy, data, ledger=tmp_path / "l.db") as session:
+    with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         session.release(session.plan("count by sex", share="75%"))
         alone, inside = (session.plan("count where sex=F", share=1, inside_ledger=x) for x in (False, True))
         assert inside.scales[0] == pytest.approx(4 * alone.scales[0], rel=1e-6)

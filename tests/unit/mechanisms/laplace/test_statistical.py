@@ -253,7 +253,9 @@ def test_an_average_is_released_from_a_ledger_and_verified(tmp_path):
         '[attributes.vote]\nvalues = ["no", "yes"]\nepsilon = 0.5\n'
     )
     (tmp_path / "people.csv").write_text("age,vote\n" + "3,yes\n8,no\n" * 6)
-    with dx.Session(tmp_path / "policy.toml", tmp_path / "people.csv", ledger=tmp_path / "ledger.db") as session:
+    with dx.Session(
+        tmp_path / "policy.toml", tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True
+    ) as session:
         d = session.policy.metric
         found = dx.statistical(
             d, n=session.rows, values={"age": None, "vote": [-1, 1]}, loss="l2", title="T", dataset="t"

@@ -12,10 +12,10 @@ from dxprivacy.attributes.values import Values
 from dxprivacy.mechanisms.choice.plan import make_choice
 from dxprivacy.mechanisms.laplace.planner import make_plan
 from dxprivacy.mechanisms.laplace.worth import guesses, no_better
+from dxprivacy.mechanisms.worth import choice_warning, plan_warning
 from dxprivacy.metrics import alone
 from dxprivacy.model.universe import Universe
 from dxprivacy.questions.asking import gather
-from dxprivacy.screens.worth import choice_warning, plan_warning
 
 UNIVERSE = Universe(
     [Integers(name="age", low=10, high=30, has_other=False), Values(name="sex", values=("M", "F"), has_other=False)]
