@@ -251,7 +251,7 @@ def test_other_coordinates_of_points_count_and_their_old_properties_stay_asked(t
     moved = "id,x,y,zone\n" + f"3,{factor},0,s\n1,0,0,s\n2,0,{factor},n\n"
     questions = ("count by zone", "table home by age")
     case = Case(tmp_path, places(tmp_path, "a.csv", PLACES), places(tmp_path, "b.csv", moved), *questions)
-    case.carries() if factor == "2" else case.overspent(" – 1: spent")
+    case.carries() if factor == "2" else case.overspent(" – home 1: spent")
 
 
 def test_an_added_place_was_other(tmp_path):
