@@ -151,6 +151,9 @@ class SparkDialect(Dialect):
             case _:
                 raise AssertionError(value)
 
+    def offset_at_second(self, seconds: str, table: tuple[tuple[int, int], ...]) -> str:
+        return f"({_offset(f'({seconds} * 1000000)', table)} DIV 1000000)"
+
     def arithmetic(self, value: ex.Arithmetic, name: str) -> str:
         """A difference of days is their number, and no time span."""
         if value.sign == "-" and isinstance(value.right, ex.Day):

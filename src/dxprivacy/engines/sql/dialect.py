@@ -124,7 +124,7 @@ class Dialect(ABC):
             case ex.OneIf(condition):
                 return self.one_if(self.condition(condition, name))
             case ex.OffsetAtSecond(seconds, table):
-                return _offset_at(self.inner(seconds, name), table)
+                return self.offset_at_second(self.inner(seconds, name), table)
             case ex.Unless(number, excluded):
                 return f"nullif({self.inner(number, name)}, {excluded})"
             case ex.Otherwise(first, second):
@@ -137,6 +137,14 @@ class Dialect(ABC):
     @abstractmethod
     def own(self, value: ex.Value, name: str) -> str:
         """All values that every engine writes in its own way; what is none of them is refused."""
+
+    def offset_at_second(self, seconds: str, table: tuple[tuple[int, int], ...]) -> str:
+        """The offset of a table in seconds, found by halving it."""
+        if len(table) == 1:
+            return f"({table[0][1]})"
+        middle = len(table) // 2
+        before, after = (self.offset_at_second(seconds, part) for part in (table[:middle], table[middle:]))
+        return f"(CASE WHEN {seconds} < {table[middle][0]} THEN {before} ELSE {after} END)"
 
     def one_if(self, condition: str) -> str:
         """1 where a condition holds, else 0."""
@@ -207,12 +215,3 @@ class Dialect(ABC):
     @abstractmethod
     def in_days(self, condition: ex.InDays, name: str) -> str:
         """Whether a point in time lies in some days."""
-
-
-def _offset_at(seconds: str, table: Sequence[tuple[int, int]]) -> str:
-    """Found by halving the table."""
-    if len(table) == 1:
-        return f"({table[0][1]})"
-    middle = len(table) // 2
-    before, after = (_offset_at(seconds, part) for part in (table[:middle], table[middle:]))
-    return f"(CASE WHEN {seconds} < {table[middle][0]} THEN {before} ELSE {after} END)"
