@@ -149,7 +149,7 @@ class SeparatesIdentical(QuestionError):
     Traceback (most recent call last):
         ...
     dxprivacy.errors.SeparatesIdentical: question “1 explicit rows” · separates records the policy calls identical
-      0 and 1 have ε 0: no noise is enough.
+      element 0 and element 1 have ε 0: no noise is enough.
       → group them together, or give the pair an ε above 0
     """
 

@@ -87,13 +87,13 @@ def test_a_command_of_a_page_runs(page, line, survey, tmp_path):
         (folder / "policy.toml").unlink()
     if line.startswith("dxp synth"):
         line = line.replace("marginals 2", "marginals 2 of sex, native")
-    first = "--new-ledger" if "--data" in line and "check" not in line else ""
+    first = "--new-ledger" if "--data" in line and line.split()[1] not in ("check", "inspect") else ""
     typed = line.partition("  #")[0].replace("> ", "> /dev/null #")  # nothing is written outside of the folder
     done = run(f"{typed} {first}", folder)
     assert done.returncode == 0, f"{page}: {line}\n{done.stderr}"
 
 
-DEMO = "dx.Session('demo/policy.toml', 'demo/people.parquet', ledger='l.db')"
+DEMO = "dx.Session('demo/policy.toml', 'demo/people.parquet', ledger='l.db', new_ledger=True)"
 SETTING = {
     "pictures.md": f"import dxprivacy as dx\nsession = {DEMO}\n",
     "choices.md": "import dxprivacy as dx\nscores, d = [3, 5, 9], dx.metrics.constant(3, 1)\n",
