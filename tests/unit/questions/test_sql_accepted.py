@@ -79,7 +79,7 @@ def test_a_discrete_quantile_is_a_value_that_records_can_have(tmp_path):
     files = (tmp_path / "policy.toml", tmp_path / "data.csv")
     with dx.Session(*files, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         query = "SELECT sex, QUANTILE_DISC(age, [0.1, 0.5, 0.85]), QUANTILE_DISC(income, 0.37) FROM t GROUP BY sex"
-        release = session.release(session.sql(query, share="100%"))
+        release = session.release(session.sql(query, share="100%"), anyway=True)
     assert [row.question for row in release.answers][-1] == "quantile 0.37 of income by sex width 0"
     middles = {Fraction(5, 4) + k * Fraction(5, 2) for k in range(40)}
     for row in release.answers:

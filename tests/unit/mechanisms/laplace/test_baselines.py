@@ -227,8 +227,8 @@ def test_a_gain_beyond_all_measure_is_not_shown_but_the_pair_that_makes_it():
     assert plan.improvement[2] > 100_000 > plan.improvement[0]
     shown = str(plan)
     assert "100,000×" not in shown
-    assert "because of element 0 – element 1, 0.000001" in " ".join(shown.split())
-    assert dx.plots.plan_page(plan).count("because of element 0 – element 1") == 1
+    assert "because of point 0 – point 1, 0.000001" in " ".join(shown.split())
+    assert dx.plots.plan_page(plan).count("because of point 0 – point 1") == 1
 
 
 INCOMES = dx.Universe(

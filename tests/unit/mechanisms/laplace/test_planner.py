@@ -133,7 +133,7 @@ def test_two_plain_baselines():
 
 def test_separating_identical_records_names_the_pair_and_the_question():
     d = dx.metrics.euclidean([[0, 0], [0, 0], [1, 1]], epsilon_per_unit=1)
-    with pytest.raises(SeparatesIdentical, match="0 and 1 have ε 0"):
+    with pytest.raises(SeparatesIdentical, match="point 0 and point 1 have ε 0"):
         make_plan(dx.table("point"), d)
 
 
