@@ -21,8 +21,8 @@ MECHANISMS = (
     ),
     Mutant(
         "mechanisms/noise/consistent.py",
-        "return min(exp_bounds(1 / Fraction(scale), RHO_BITS)[1],",
-        "return min(exp_bounds(1 / Fraction(scale), RHO_BITS)[0] * 99 // 100,",
+        "rho = exp_bounds(1 / Fraction(scale), RHO_BITS)[1]",
+        "rho = exp_bounds(1 / Fraction(scale), RHO_BITS)[0] * 99 // 100",
         "tests/privacy/test_consistent_law.py",
         "test_a_step_costs_no_more_than_was_certified",
     ),
