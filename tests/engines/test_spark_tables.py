@@ -324,7 +324,7 @@ def test_a_session_releases_from_a_frame(session, tmp_path):
     frame = session.createDataFrame(ROWS, "id int, sex string")
     with dx.Session(policy, frame, ledger=tmp_path / "ledger.db", new_ledger=True) as mine:
         assert mine.rows == 4
-        release = mine.release(mine.plan("count by sex", share=1))
+        release = mine.release(mine.plan("count by sex", share=1), anyway=True)
     assert len(release.rows()) == 2
     assert "secret-name" not in (tmp_path / "ledger.db").read_bytes().decode("latin-1")
 

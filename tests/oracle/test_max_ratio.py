@@ -15,12 +15,11 @@ from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
 from dxprivacy import metrics
 from dxprivacy.accounting import closest, covering, max_ratio, sensitivity
-from dxprivacy.accounting import costs as costs_module
 from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
 from dxprivacy.errors import MetricError
-from dxprivacy.model.blocks import Factor, OneHot
+from dxprivacy.model.blocks import Factor, OneHot, base
 from dxprivacy.model.universe import Universe
 from dxprivacy.model.workload import Workload
 from dxprivacy.questions.asking import count, gather, matrix, mean_of, sum_of, table
@@ -85,7 +84,7 @@ def test_exact_losses_are_those_of_the_dense_rows_one_by_one_and_together(rng):
             apart = [(abs(int(x) - int(y)), s) for x, y, s in zip(Q[:, a], Q[:, b], scales, strict=True) if x != y]
             expected.append(joined((F(x) / F(s) if s else math.inf for x, s in apart), **EMPTY[joined]))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(costs_module, "_AT_ONCE", rng.choice([1, 5 * workload.rows, 1 << 22]))
+            patch.setattr(base, "ENTRIES_AT_ONCE", rng.choice([1, 5 * workload.rows, 1 << 22]))
             assert cost.exacts(i, j) == expected
             twice = SumCost(universe, [cost, cost])
             assert twice.exacts(i, j) == [2 * x for x in expected]

@@ -1,24 +1,20 @@
 """Whether something tells more than a guess, in words: warnings that a person reads before anything is spent."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from dxprivacy.mechanisms.choice.facts import ChoiceFacts
 from dxprivacy.mechanisms.choice.worth import chance_of_the_best
+from dxprivacy.mechanisms.laplace.facts import PlanFacts
 from dxprivacy.mechanisms.laplace.poor_maps import poor_maps
 from dxprivacy.mechanisms.laplace.worth import errors_with, guesses, no_better, useless_questions
 from dxprivacy.model.blocks import Blurred
 from dxprivacy.release.names import names
 from dxprivacy.wording import digits, plural, short
 
-if TYPE_CHECKING:
-    from dxprivacy.mechanisms.choice.plan import Choice
-    from dxprivacy.mechanisms.laplace.plan import Plan
-
-
 _WORDS = 60
 
 
-def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
+def plan_warning(plan: PlanFacts, records: int | None = None) -> tuple[str, bool]:
     """In words what is no better than a guess, nothing where all is; and whether a whole question is."""
     useless = no_better(plan, records)
     whole = useless_questions(plan, useless)
@@ -47,13 +43,13 @@ def plan_warning(plan: "Plan", records: int | None = None) -> tuple[str, bool]:
     return f"no better than a guess: {'; '.join([*told, *more])}", True
 
 
-def _in_map(plan: "Plan", answer: int) -> bool:
+def _in_map(plan: PlanFacts, answer: int) -> bool:
     """Most cells of a map hold next to nobody, and are drawn as such."""
     row = plan.workload.answers[answer].rows[0]
     return isinstance(plan.workload.blocks[int(plan.workload.block_of[row])], Blurred)
 
 
-def map_warnings(plan: "Plan") -> list[str]:
+def map_warnings(plan: PlanFacts) -> list[str]:
     """In words which maps are mostly noise at the width asked for, with the width to write instead."""
     out = []
     for poor in poor_maps(plan):
@@ -70,7 +66,7 @@ def map_warnings(plan: "Plan") -> list[str]:
     return out
 
 
-def choice_warning(choice: "Choice", records: int | None = None) -> str:
+def choice_warning(choice: ChoiceFacts, records: int | None = None) -> str:
     """In words that a choice is no better than a guess; nothing where it is, or where nobody knows."""
     known = choice.records if records is None else records
     if known is None:

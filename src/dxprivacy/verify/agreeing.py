@@ -133,7 +133,7 @@ class _Nested:
     """A component of nested counts: its nest; what asked rows have at each cell; which rows are asked."""
 
     def __init__(self, part: Component, scales: Sequence[float]) -> None:
-        self._scales = scales
+        self._scales = {row: scales[row] for row in rows_of(part.counted)}
         cells = [values for values in part.cells() if values is not None]  # nobody is absent: n is public
         sets: dict[int, set[int]] = {}
         self._wanted: list[dict[int, int]] = []
@@ -152,7 +152,7 @@ class _Nested:
 
     def laws(self) -> dict[int, Law]:
         out: dict[int, Law] = {}
-        together, told = errors(self._top, {row: 1 / s for row, s in enumerate(self._scales)})
+        together, told = errors(self._top, {row: 1 / s for row, s in self._scales.items()})
         known: dict[tuple[int, ...], Law] = {}
         for row in self._asked:
             numbers = tuple(column.get(row, 0) for column in self._wanted)

@@ -270,11 +270,12 @@ def test_a_format_that_is_shown_loses_no_row_that_fits(tmp_path, monkeypatch, dx
     days = ["2026-01-02", "2026-01-03", "04.01.2026", "5.1.2026", "2026-01-06T23:30:00Z"]
     (tmp_path / "visits.csv").write_text("visit\n" + "".join(f"{day}\n" for day in days))
     (tmp_path / "policy.toml").write_text(HEAD + VISITS)
-    page = json.loads(dxp("inspect", "visits.csv", "--json").fine().out)["attributes"][0]
+    page = json.loads(dxp("inspect", "policy.toml", "--data", "visits.csv", "--json").fine().out)["attributes"][0]
     (line,) = [remedy["line"] for remedy in page["remedies"]]
     assert line == 'format = ["iso", "%d.%m.%Y"]'
     (tmp_path / "policy.toml").write_text(HEAD + VISITS + line + "\n")
-    assert json.loads(dxp("inspect", "visits.csv", "--json").fine().out)["attributes"][0]["rows"] == 0
+    page = json.loads(dxp("inspect", "policy.toml", "--data", "visits.csv", "--json").fine().out)
+    assert page["attributes"][0]["rows"] == 0
     policy = dx.Policy.load(tmp_path / "policy.toml")
     assert open_source(tmp_path / "visits.csv").count(policy.universe).counts.tolist()[1:6] == [1, 1, 1, 1, 1]
 
@@ -284,7 +285,8 @@ def test_a_time_zone_moves_text_that_ends_in_z(tmp_path, monkeypatch, dxp):
     (tmp_path / "visits.csv").write_text("visit\n" + "2026-02-01T04:30:00Z\n" * 88 + "2026-01-31\n")
     (tmp_path / "policy.toml").write_text(HEAD + VISITS + 'timezone = "America/New_York"\n')
     dxp("check", "policy.toml", "--data", "visits.csv").fine()
-    assert json.loads(dxp("inspect", "visits.csv", "--json").fine().out)["attributes"][0]["rows"] == 0
+    page = json.loads(dxp("inspect", "policy.toml", "--data", "visits.csv", "--json").fine().out)
+    assert page["attributes"][0]["rows"] == 0
     (tmp_path / "policy.toml").write_text(HEAD + VISITS + 'timezone = "America/New_York"\nformat = "%Y-%m-%d"\n')
     refused = dxp("check", "policy.toml", "--data", "visits.csv")
     assert refused.code != 0
