@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -69,10 +70,10 @@ def session(policy, tmp_path):
 
 
 class FarNoise:
-    """Never 0: a noisy count that happens to be the true one would look like a leak."""
+    """Many times its scale: a noisy count that happens to be the true one would look like a leak."""
 
     def laplace(self, scales):
-        return np.where(scales > 0, 1_001_111, 0).astype(np.int64)
+        return np.where(scales > 0, 11 + 37 * scales, 0).astype(np.int64)
 
 
 def test_no_path_asks_for_the_number_of_records(session, tmp_path):
@@ -82,8 +83,7 @@ def test_no_path_asks_for_the_number_of_records(session, tmp_path):
     assert session.release(plan) == release  # from the ledger
     assert release.records is None
     for text in (release.to_json(), str(release), str(plan), json.dumps(plan.to_dict())):
-        assert "4321" not in text
-        assert "4,321" not in text
+        assert not re.search(r"(?<![\w.,])4,?321(?![\w.,])", text)  # digests and noisy counts may hold these digits
     assert "the number of records is private" in release.promise[0]
     assert "added or removed" in release.promise[0]
 
