@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from dxprivacy.errors import STEERING, one_line
+from dxprivacy.errors import STEERING, DxError, one_line
 
 # What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -339,13 +339,13 @@ class Displayed(OneLine):
     def _repr_html_(self) -> str | None:
         """For notebooks; what they show is made in a room above, as the lines for `print` are.
 
-        An object whose construction failed has none: its line is shown.
+        An object whose construction failed has none, nor has a ledger that is closed: its line is shown.
         """
         try:
             self.in_short()
-        except Exception:
+            return str(sys.modules["dxprivacy"].display_of(type(self))(self))
+        except (AttributeError, DxError):
             return None
-        return str(sys.modules["dxprivacy"].display_of(type(self))(self))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
         """The same beside the line, for notebooks that know bundles."""

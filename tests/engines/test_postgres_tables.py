@@ -114,7 +114,7 @@ def test_a_foreign_table_and_a_partition_that_is_one_are_refused(server):
         pytest.skip(f"this server has no foreign tables: {type(error).__name__}")
     with pytest.raises(DataError, match="is a foreign table"):
         open_source(f"{server.uri}::survey.far")
-    with pytest.raises(DataError, match=r"a part of “survey\.partly” is a foreign table"):
+    with pytest.raises(DataError, match=r"a part of “survey\.partly” is a foreign or a temporary table"):
         open_source(f"{server.uri}::survey.partly")
     assert counts(f"{server.uri}::survey.far", file=DECLARED) == [0, 0, 0]
 
@@ -195,6 +195,22 @@ def test_views_whose_rows_depend_on_roles_need_both_words(guarded, view):
 def test_a_view_with_the_rights_of_an_owner_who_sees_all_rows_needs_no_role(guarded):
     for name in ("few_reader", "all_reader"):
         assert counts(f"{guarded[name]}::survey.defined", file=DECLARED) == [100, 900, 0]
+
+
+@pytest.mark.parametrize("asks", ["current_user = 'few_reader'", "pg_has_role(current_user, 'all_reader', 'member')"])
+def test_a_view_that_asks_who_reads_it_needs_the_role(server, guarded, asks):
+    server.execute(
+        "DROP VIEW IF EXISTS survey.over_asked, survey.asked",
+        f"CREATE VIEW survey.asked AS SELECT * FROM survey.people WHERE {asks}",
+        "CREATE VIEW survey.over_asked AS SELECT * FROM survey.asked",
+        *(f"GRANT SELECT ON survey.{view} TO few_reader" for view in ("asked", "over_asked")),
+    )
+    for view in ("asked", "over_asked"):
+        given = f"{guarded['few_reader']}::survey.{view}"
+        with pytest.raises(DataError, match="is a view that asks for the role that reads it"):
+            counts(given, file=DECLARED)
+        expected = [1, 2, 1] if "few_reader" in asks else [0, 0, 0]
+        assert counts(given, file=seen_by("few_reader")) == expected
 
 
 def test_rows_that_a_role_may_not_read_are_refused_before_anything_is_reserved(server, guarded):

@@ -128,6 +128,9 @@ def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path,
         assert len(ledger._journal.reserved()) == 3
     with pytest.raises(LedgerError, match="does not follow"):
         receipt(tmp_path / "l.db", 1)
+    for dry_run in (True, False):
+        with pytest.raises(LedgerError, match="does not follow"):
+            Ledger.adopting(tmp_path / "l.db", dx.metrics.constant(3, "0.6"), dataset="p", dry_run=dry_run, looser=True)
 
 
 def test_a_share_carried_to_a_new_version_that_does_not_follow_is_refused(tmp_path):

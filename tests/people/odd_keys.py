@@ -41,6 +41,7 @@ ODD_KEYS: dict[str, tuple[pa.DataType, list[Entry]]] = {
     "long": (_TEXT, [_LONG, _LONG + "x", _LONG[1:] + "é", "é" * 512, "é" * 513, "y" * 3_000, "z", _LONG[:-1], "w"]),
     "unusable_text": (_TEXT, [UNUSABLE, "?", UNUSABLE[1:], "??", "a", "b", "c", "d", "e"]),
     "unicode": (_TEXT, ["ü", "u\u0308", "ß", "ss", "İ", "i", "\u200b", "名", "ö"]),
+    "damaged": (_TEXT, ["\ufffd", "a\ufffd", "b\ufffdc", "a", "b", None, "c", "d", "e"]),
     "numeric_text": (_TEXT, ["17", "17.0", "017", "+17", "1e3", "-17", "0x11", "１７", "18"]),
     "words": (_TEXT, ["NaN", "null", "None", "nan", "NULL", "inf", "NA", "<NA>", "true"]),
     "quotes": (_TEXT, ["a'b", 'a"b', "a,b", "a;b", "a\\b", "a|b", "a:b", "1:a", "$1"]),
@@ -77,7 +78,7 @@ def part(entry: Entry, source: str, declared: pa.DataType) -> str | None:
     if entry is None or entry == "" or entry != entry:
         return None
     if isinstance(entry, str):
-        return entry if len(entry.encode()) <= 1_024 else UNUSABLE
+        return UNUSABLE if len(entry.encode()) > 1_024 or "\ufffd" in entry else entry
     if source == "jsonl" and isinstance(entry, Decimal):
         entry = float(entry) if "." in str(entry) else int(entry)
     if source == "xlsx":

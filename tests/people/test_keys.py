@@ -195,8 +195,19 @@ class Odd:
 
 def test_whatever_an_object_does_it_is_at_most_unusable():
     missing = [None, "", float("nan"), np.float32("nan"), Decimal("NaN"), Decimal("sNaN"), pd.NA, pd.NaT]
-    unusable = [Odd(), object(), (1, 2), 1j, Decimal("1e50"), Decimal("0.5"), np.float64("inf"), [1]]
-    usable = {np.int64(5): "5", np.uint64(2**63): str(2**63), 10**37: str(10**37), "ä\ud800": "ä\ufffd"}
+    unusable = [
+        Odd(),
+        object(),
+        "ä\ud800",
+        "\ufffd",
+        (1, 2),
+        1j,
+        Decimal("1e50"),
+        Decimal("0.5"),
+        np.float64("inf"),
+        [1],
+    ]
+    usable = {np.int64(5): "5", np.uint64(2**63): str(2**63), 10**37: str(10**37)}
     assert {key_part(x) for x in missing} == {NOBODY}
     assert {key_part(x) for x in unusable} == {UNUSABLE}
     assert {x: key_part(x) for x in usable} == usable
@@ -255,3 +266,36 @@ def test_check_says_what_a_key_column_of_numbers_means(tmp_path, capsys, monkeyp
         told = " ".join(capsys.readouterr().out.split())
         assert ("key column who holds" in told) is noted
         assert "key column id holds floating-point numbers: whole numbers below 2^53 are keys" in told
+
+
+def test_keys_that_are_not_utf_8_are_one_person(tmp_path):
+    """Each was its bytes in Arrow, and U+FFFD in files, where different people became one and nobody was told."""
+    keys = [b"M\xfcller", b"M\xf6ller", b"z", b"M\xfcller"]
+    ends = np.cumsum([0, *map(len, keys)]).astype(np.int32)
+    who = pa.Array.from_buffers(pa.string(), len(keys), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(keys))])
+    table = pa.table({"who": who, "a": ["x"] * len(keys)})
+    (tmp_path / "t.csv").write_bytes(b"who,a\n" + b"".join(key + b",x\n" for key in keys))
+    (tmp_path / "t.jsonl").write_bytes(b"".join(b'{"who": "' + key + b'", "a": "x"}\n' for key in keys))
+    entries = [key.decode(errors="surrogateescape") for key in keys]
+    frame = pd.DataFrame({"who": pd.Series(entries, dtype=object), "a": ["x"] * len(keys)})
+    for data in (table, frame, *(tmp_path / f"t.{kind}" for kind in ("csv", "jsonl"))):
+        for no_key in ("one", "own"):
+            found = whose_rows(open_source(data), policy_of(("who",), no_key).universe)
+            assert (found.people, found.without_key, found.unusable) == (1, 0, 3), data
+            assert open_source(data).people(policy_of(("who",), no_key).universe) == 2
+
+
+def test_a_session_says_what_keys_mean_that_pandas_inferred(tmp_path, caplog):
+    frame = pd.DataFrame({"who": [2**60 + k for k in range(9)], "a": ["x"] * 9})
+    for given, said in ((frame, True), (frame.astype({"who": "string"}), False)):
+        dx.Session(policy_of(("who",)), given, ledger=tmp_path / "l.db", new_ledger=True)
+        told = caplog.text
+        caplog.clear()
+        assert ("key column who" in told) is said
+        assert ('dtype={"who": "Int64"}: converting it afterwards keeps what was rounded' in told) is said
+
+
+def test_short_floats_are_read_as_keys_and_as_numbers():
+    frame = pd.DataFrame({"who": np.array([1, 2, 2, 0.5], dtype=np.float16), "a": ["x"] * 4})
+    found = whose_rows(open_source(frame), policy_of(("who",)).universe)
+    assert (found.people, found.without_key, found.unusable) == (2, 0, 1)

@@ -45,9 +45,12 @@ QUERIES = (
 
 
 def random_policy(rng):
-    """One to three attributes, some public, with or without a presence of their own."""
+    """One to three attributes, some public, of people or of records, with or without a presence of their own."""
     presence = f"epsilon_presence = {rng.randint(3, 60) / 10}\n" if rng.random() < 0.5 else ""
-    text = f'title = "T"\ndataset = "t"\n{presence}[people]\nkey = "who"\nat_most = {rng.choice([1, 2, 2, 3, 5])}\n'
+    people = f'[people]\nkey = "who"\nat_most = {rng.choice([1, 2, 2, 3, 5])}\n'
+    if rng.random() < 0.3:  # records that come and go
+        presence, people = f'unit = "add-remove"\nepsilon_presence = {rng.randint(3, 60) / 10}\nmax_records = 99\n', ""
+    text = f'title = "T"\ndataset = "t"\n{presence}{people}'
     for name in ("a", "b", "c")[: rng.choice([1, 2, 2, 3])]:
         kind = "equal" if name == "a" and rng.random() < 0.3 else rng.choice(["equal", "own", "line", "public"])
         epsilon, other = rng.randint(1, 30) / 10, rng.randint(1, 30) / 10
@@ -94,7 +97,26 @@ def check_ledger(path, rng):
             assert told.left == ledger.remaining(i, j) <= told.allowed - told.charged + 1e-9
             assert told.factor == pytest.approx(math.exp(told.spent))
         check_attributes(ledger, universe)
+        check_worst_pairs(ledger, universe, rng)
     return tried
+
+
+def check_worst_pairs(ledger, universe, rng, most=60):
+    """No pair along an attribute, and no record beside its absence, has a smaller part left than is shown."""
+    shown = {
+        name: pairs[0].left if pairs else 1.0 for name, pairs in used_by_attribute(ledger.spent, ledger.metric).items()
+    }
+    for axis, name in enumerate(universe.names):
+        stride, n = universe.strides[axis], universe.shape[axis]
+        every = [(i, i + k * stride) for i in range(universe.cells) for k in range(1, n - i // stride % n)]
+        for i, j in rng.sample(every, min(most, len(every))):
+            told = ledger.tell_apart(i, j)
+            if 0 < told.allowed < math.inf:
+                assert shown[name] <= told.left / told.allowed + 1e-9, (name, i, j)
+    if universe.absent is not None:
+        for i in rng.sample(range(universe.cells), min(most, universe.cells)):
+            told = ledger.tell_apart(i, universe.absent)
+            assert shown["presence"] <= told.left / told.allowed + 1e-9, i
 
 
 def check_attributes(ledger, universe):
@@ -107,7 +129,7 @@ def check_attributes(ledger, universe):
         assert row[2] == percent(left)
         assert any(line[:1] == [name] and " ".join(line).find(percent(left)) > 0 for line in lines)
         if not pairs:
-            assert shown[name] == {"share": 0.0}
+            assert shown[name] == {"share": 0.0, "left": 1.0}
             continue
         assert shown[name]["left"] == left
         i, j = pairs[0].pair

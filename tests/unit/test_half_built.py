@@ -75,3 +75,11 @@ def test_half_built_objects_have_no_html_and_fall_back_to_their_line(kind):
 def test_html_is_there_beside_the_bundle():
     policy = dx.Policy.parse('title = "S"\ndataset = "s"\n[attributes.sex]\nvalues = ["F", "M"]\nepsilon = 1')
     assert policy._repr_html_() == policy._repr_mimebundle_()["text/html"]
+
+
+def test_a_closed_ledger_shows_its_line(tmp_path):
+    policy = dx.Policy.parse('title = "S"\ndataset = "s"\n[attributes.sex]\nvalues = ["F", "M"]\nepsilon = 1')
+    with dx.Ledger.open(tmp_path / "l.db", policy, new_ledger=True) as ledger:
+        ledger.reserve((plan := dx.plan("count by sex", policy)).cost, plan.counted_questions, request="r")
+    assert ledger._repr_html_() is None
+    assert ledger._repr_mimebundle_() == {"text/plain": repr(ledger)}

@@ -90,6 +90,11 @@ class Scale(ABC):
         """A range in the words of what it counts, where that is not what it says and nobody else has words for it."""
         return None
 
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction] | None:
+        """The first edge, and the one after the last value, for labels of groups; None where there are no numbers."""
+        return None
+
     def places(self, edges: Sequence[Fraction]) -> Places:
         """Between which edges each value lies; -1 is before the first."""
         for edge in edges:
@@ -132,6 +137,10 @@ class Singles(Scale):
     @cached_property
     def _ends(self) -> tuple[Fraction, Fraction]:
         return ends_of(self.starts)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        return self._ends[0], self._ends[1] + self.whole
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """`0–9` for whole numbers, otherwise `0 to 10`; the last one is open."""
@@ -188,6 +197,10 @@ class Cells(Singles):
     def reach(self) -> tuple[Fraction, Fraction]:
         least, most = ends_of(self.starts)
         return least, most + self.step
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        return self.reach
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         return f"{number_text(low)}+" if high is None else f"{number_text(low)} to {number_text(high)}"

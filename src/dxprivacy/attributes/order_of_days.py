@@ -74,6 +74,10 @@ class Days(Scale):
             )
         return found
 
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        return Fraction(0), Fraction((self.periods.last - self.periods.first).days + 1)
+
     def label(self, low: Fraction, high: Fraction | None) -> str:
         if high is None:
             return f"{self._named(self._day(low))}+"

@@ -329,10 +329,12 @@ def settled(name: str, written: Written | Sequence[str], timezone: str) -> Writt
             raise PolicyError(f"{name}: a list of formats has two or more different ones", hints=[example])
     each = (out,) if isinstance(out, str) else out
     if timezone and not any("%z" in x or x in ("", ISO) for x in each):
+        plain = each[0][:40]
+        zoned = plain.removesuffix("Z") + ("%z" if {"%H", "%M"} & set(re.findall("%[A-Za-z]", plain)) else " %H:%M%z")
         raise PolicyError(
             f"{name}: timezone has no effect on text in the format {each[0][:40]!r}, which has no offset",
             hints=[
-                (f'format = "{each[0][:40]} %H:%M%z"', "if entries end in Z, +02:00 or +0200"),
+                (f'format = "{zoned}"', "if entries end in Z, +02:00 or +0200"),
                 ("no timezone", "if days and times are to be taken as they are written"),
                 ("no format", "if the column is no text"),
             ],

@@ -109,14 +109,12 @@ def _fit(policy: "Policy", data: tuple[str, ...]) -> list[str]:
 
 def _key_notes(source: "Source", people: "People") -> list[str]:
     """What the key columns of the rows, and of the table of people, mean where they hold numbers."""
-    from dxprivacy.engines.beside_people import BesidePeople
+    from dxprivacy.engines.beside_people import key_columns
     from dxprivacy.engines.fit import key_notes
     from dxprivacy.wording import wrap
 
-    keys = [c for c in source.columns() if c.name in people.key] if source.has_schema else []
-    if isinstance(source, BesidePeople) and people.table is not None:
-        keys += [c for c in source.people_columns() if c.name in people.table.key]
-    return [line for note in key_notes(keys) for line in wrap(f"{tag('warn', '!')} {note}", 88, "  ")]
+    notes = key_notes(key_columns(source, people))
+    return [line for note in notes for line in wrap(f"{tag('warn', '!')} {note}", 88, "  ")]
 
 
 def _require_page(policy: Path, other: Path | None) -> None:

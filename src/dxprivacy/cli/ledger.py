@@ -170,8 +170,9 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as
     except LooserPolicy:
         show([*changes, ""] if not as_json else [])
         raise
+    done = [f"The ledger follows {adoption.version.words} now."] if adoption.changed and not dry_run else []
     if as_json:
-        show_json(adoption_to_dict(adoption, dry_run=dry_run))
+        show_json(adoption_to_dict(adoption, dry_run=dry_run), done=done)
         return
     words: list[str | Path] = ["--policy", file] if policy else []
     lines = adoption_lines(adoption, dry_run=dry_run)
@@ -179,7 +180,7 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as
         lines += ["", *changes]
         if dry_run:
             words += ["--adopt", "--looser"] if adoption.looser else ["--adopt"]
-    show([*lines, "", next_step("dxp ledger", ledger, *words)])
+    show([*lines, "", next_step("dxp ledger", ledger, *words)], done=done)
 
 
 def _changes(ledger: Path, new: "Policy", name: str) -> list[str]:

@@ -1,5 +1,6 @@
 """`dxp plan`."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,7 +144,8 @@ def command(
         answers = tag("bold", plural(len(task.workload.answers), "answer"))
         head = f"{answers} · {tag('good', 'nothing spent, no data read')}"
         best = next(line.method for line in compared if line.best)
-        show([head, "", *compare_lines(compared), next_step("dxp plan …", "--method", best)])
+        again = [word for word in sys.argv[1:] if word != "--compare"]
+        show([head, "", *compare_lines(compared), next_step("dxp", *again, "--method", best)])
         return
     with working("planning", in_files=_PATIENCE) as tell:
         loaded, asked, spent = _gathered(policy, questions, files, queries, ledger)
@@ -186,8 +188,9 @@ def command(
         used = None
         if not as_json and spent is not None:
             used = max_ratio(SumCost(loaded.universe, [*spent.costs, plan.cost]), loaded.metric).upper
+    done = [] if target is None else [f"The plan is written: {target}. Nothing was spent."]
     if as_json:
-        show_json(plan.to_dict() | ({} if solved is None else {"solved": solved.to_dict()}))
+        show_json(plan.to_dict() | ({} if solved is None else {"solved": solved.to_dict()}), done=done)
         return
     if ledger is not None and spent is not None and used is not None:
         text = f"fits what {ledger.name} has left on every pair, after {plural(len(spent.costs), 'release')}; then "
@@ -195,8 +198,8 @@ def command(
         lines = [*lines, tag("dim", text)]
     if page is not None:
         lines = [*lines, f"{tag('good', '✓')} written  {page}"]
-    more = ("--policy", policy, *starting_words(policy, ledger))
-    show([*lines, next_step("dxp release", target or Path(), "--data", "FILE", *more)])
+    more = ("--policy", policy, *starting_words(policy, ledger), *(["--anyway"] if plan.uninformative(rows) else []))
+    show([*lines, next_step("dxp release", target or Path(), "--data", "FILE", *more)], done=done)
 
 
 def _write_page(

@@ -110,10 +110,11 @@ def show_json(data: Any, *, done: Sequence[str] = ()) -> None:
 
 
 def show_error(error: DxError, *, as_json: bool) -> None:
-    """One clear message on stderr, or JSON on stdout."""
+    """One clear message on stderr, or JSON on stdout; on stderr too where stdout is lost."""
     if as_json and not isinstance(error, OutputLost):
-        show_json(error.to_dict())
-        return
+        with suppress(OutputLost):
+            show_json(error.to_dict())
+            return
     head, _, what = error.headline.partition(" · ")
     mark = tag("warn", f"? {head}") if isinstance(error, Undecided) else tag("bad", f"✗ {head}")
     lines = [mark + (f" · {what}" if what else "")]

@@ -21,6 +21,14 @@ from dxprivacy.model.universe import Universe
 T = TypeVar("T")
 
 
+def key_columns(source: Source, people: People) -> list[Column]:
+    """The key columns of the rows, and of the table of people; those of lines without a schema are not known."""
+    keys = [column for column in source.columns() if column.name in people.key] if source.has_schema else []
+    if isinstance(source, BesidePeople) and people.table is not None:
+        keys += [column for column in source.people_columns() if column.name in people.table.key]
+    return keys
+
+
 class BesidePeople:
     """Rows, and what is known of the people whose they are."""
 

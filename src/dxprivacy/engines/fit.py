@@ -130,9 +130,11 @@ def key_notes(columns: Sequence[Column]) -> list[str]:
             f"key column {column.name} holds {column}: whole numbers {'below 2^53' if rounded else 'only'} are keys. "
             "Rows with any other number belong to one person together. Rows without a number have no key."
         )
-        larger = f" If {column.name} has larger ids, store it as integers or text" if rounded else ""
-        nullable = f' (pandas: .astype({{"{column.name}": "Int64"}}))' if column.inferred else ""
-        notes.append(f"{note}{larger}{nullable}{'.' if larger else ''}")
+        if rounded:
+            note += f" If {column.name} has larger ids, store it as integers or text"
+            how = f'with dtype={{"{column.name}": "Int64"}}' if column.inferred else "where it is written"
+            note += f", {how}: converting it afterwards keeps what was rounded."
+        notes.append(note)
     return notes
 
 

@@ -28,6 +28,8 @@ NOBODY = ""
 """The key of rows without one (NULL, NaN or empty)."""
 UNUSABLE = "?" * (LONGEST_KEY + 1)
 """The key of all rows whose entry is present but cannot be a key: longer than any key, so that it equals none."""
+DAMAGED = "\ufffd"
+"""Stands for bytes that are not UTF-8, so that two different keys could read alike: such an entry is unusable."""
 EACH_THEIR_OWN = -1
 _WITH_TEXT = (str, bytes, bool, np.bool_, date, time, UUID)
 DIGITS = 32
@@ -67,7 +69,7 @@ def key_part(entry: object) -> str:
 
     >>> [key_part(x) for x in ["N123", 17, 17.0, True, None, "", float("nan")]]
     ['N123', '17', '17', 'true', '', '', '']
-    >>> all(key_part(x) == UNUSABLE for x in [101.1, float("inf"), 2.0**53, 10**38, "x" * 1025, object()])
+    >>> all(key_part(x) == UNUSABLE for x in [101.1, float("inf"), 2.0**53, 10**38, "x" * 1025, "\\ufffd", object()])
     True
     """
     try:
@@ -81,7 +83,7 @@ def _key_part(entry: object) -> str:
         return NOBODY
     if isinstance(entry, _WITH_TEXT):
         text = clean_text(entry)
-        return UNUSABLE if text is None or len(text.encode()) > LONGEST_KEY else text
+        return UNUSABLE if text is None or DAMAGED in text or len(text.encode()) > LONGEST_KEY else text
     whole = whole_number(entry)
     most = MOST_EXACT if isinstance(entry, (float, np.floating)) else 10**MOST_DIGITS - 1
     return UNUSABLE if whole is None or abs(whole) > most else str(whole)

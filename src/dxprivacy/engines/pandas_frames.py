@@ -53,6 +53,8 @@ class PandasFrame:
             elif str(dtype) == "object" or getattr(dtype, "storage", "") == "python":
                 texts = map(want.text, _entries(column.array, want))
                 changed[f"c{k}"] = np.fromiter(texts, dtype=object, count=len(column))
+            elif dtype == np.float16:  # DuckDB has no such type
+                changed[f"c{k}"] = column.astype(np.float32)
             elif getattr(dtype, "tz", None):
                 changed[f"c{k}"] = column.dt.tz_convert("UTC").dt.tz_localize(None)
         part = part.assign(**changed) if changed else part

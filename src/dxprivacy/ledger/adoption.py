@@ -7,11 +7,12 @@ the version is recorded; both against exactly the rows that precede it in the jo
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 
 from dxprivacy.accounting import max_ratio
 from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError
-from dxprivacy.ledger.budget import round_share
+from dxprivacy.ledger.budget import certified_share, checked_share, round_share
 from dxprivacy.ledger.history import Entry, History
 from dxprivacy.ledger.journal import Journal, Row
 from dxprivacy.ledger.looser import loosened
@@ -89,6 +90,7 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
     require_unit(before, version.unit)
     require_people(before.universe, metric.universe, version.recoded)
     require_fresh(history.versions, version)
+    _require_shares(history, reserved)
     upgrade = Upgrade.between(before.universe, metric.universe, version.recoded)
     if reserved:
         upgrade.require_same_lines()
@@ -102,6 +104,14 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
     worst = worst_of(SumCost(before.universe, [entry.cost for entry in history.entries(reserved)]))
     after, more = _worst_case(entries, metric), loosened(_metric_of(before), metric, upgrade)
     return Adoption(before, version, upgrade, tuple(entries), used, pair, worst, after, more)
+
+
+def _require_shares(history: History, reserved: Sequence[Row]) -> None:
+    """Refuse entries whose stored share is smaller than their queries and scales take."""
+    if (metric := _metric_of(history.current)) is not None:
+        certified = cache(lambda cost: certified_share(cost, metric))
+        for entry in history.entries(reserved):
+            checked_share(entry, certified, history.where)
 
 
 def _metric_of(before: Recorded) -> Metric | None:

@@ -20,7 +20,7 @@ from dxprivacy.ledger.history import Entry
 from dxprivacy.ledger.leftover import Leftover
 from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.base import Pairs
-from dxprivacy.metrics.other import along, present
+from dxprivacy.metrics.other import along, present, public_pair
 from dxprivacy.wording import digits, percent
 
 SHARE_GRID = 1 << 60
@@ -88,8 +88,8 @@ def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, s
     fits = _fitting_factor(before, new, metric)
     if fits > 0 and max_ratio(_together(before, new, fits), metric).upper > 1:  # only a bound, or charged as a whole
         fits = float(max(1 - shares, Fraction(0)) / share)
-    if fits > 0.0005:
-        smaller = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10
+    smaller = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10  # per cent
+    if smaller > 0:
         hints.append((f"dxp plan … --share {smaller:g}%", f"fits; every error grows {digits(1 / fits)} times"))
         hints.append(("dxp plan … --ledger LEDGER", "plans again inside what is left, pair by pair"))
     if "per question" in bound.rule:
@@ -219,16 +219,21 @@ def _used(spent: SumCost, metric: Metric, pair: tuple[int, int], share: float) -
 
 
 def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
-    """Per attribute, the two most used pairs that differ only there; for other metrics one line for all."""
+    """Per attribute, the pair that differs only there with the least part left; for other metrics one line for all.
+
+    A second pair is the most used one that is left, where it is known.  Where records may be absent, so is `presence`.
+    """
+    universe, axes = metric.universe, present(metric).axes
+    names = universe.names if axes is not None else ("all",)
+    extra = () if universe.absent is None or axes is None else ("presence",)
     if not spent.costs:
-        return {name: [] for name in metric.universe.names} if present(metric).axes is not None else {"all": []}
+        return {name: [] for name in (*names, *extra)}
     plan = _for_screens(spent, metric)
     left = Leftover(spent, metric, bounded=plan.bounded)
-    if (axes := present(metric).axes) is None:
+    if axes is None:
         found = most_used(spent, metric, 2) or _flatly_used(spent, metric, metric.closest)
-        return {"all": _spendable(found, left, 0.0)}
-    names, universe = metric.universe.names, metric.universe
-    out: dict[str, list[Used]] = {name: [] for name in names}
+        return {"all": _least_left(_spendable(found, left), left, None, float(left.flat.most))}
+    out: dict[str, list[Used]] = {name: [] for name in (*names, *extra)}
     if plan.plain is not None:
         out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
     for move in plan.moves:
@@ -239,24 +244,26 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
         out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
-    gone = out["presence"][0] if out.get("presence") else None
+    elif extra:
+        out["presence"] = _flatly_used(spent, metric, Extreme(left.radius, (0, universe.cells)))
+    gone = out["presence"][0].share if out.get("presence") else float(left.flat.most)
     for axis, name in enumerate(names):
-        if not out[name] and axes[axis].closest is None and universe.absent is not None:
-            out[name] = _top(spent, metric, iter([_public_pairs(metric, axis, gone)]), 2)
-        out[name] = out[name] or _flatly_used(spent, metric, _closest(metric, axis))
-    return {name: _spendable(found, left, gone.share if gone else float(left.flat.most)) for name, found in out.items()}
+        found = out[name] or _flatly_used(spent, metric, _closest(metric, axis))
+        out[name] = _least_left(_spendable(found, left), left, axis, gone)
+    for name in extra:
+        out[name] = _spendable(out[name], left)
+    return out
 
 
-def _spendable(found: list[Used], left: Leftover, presence: float) -> list[Used]:
+def _spendable(found: list[Used], left: Leftover) -> list[Used]:
     """The same pairs with what can be spent on them; the second one only where that is known.
 
     Of the pairs along an attribute, the most used one has d - charged left: on every detour at least the same part of
-    each step is left. Only a detour over `absent`, of which the part `presence` is used, can be shorter.
+    each step is left.  Only a detour over `absent` can be shorter: `_least_left` looks for those.
     """
     out, each = [], left.universe.rows_each
     for used in found:
-        direct, detour = used.left * used.allowed / each, 2.0 * (1.0 - presence) * left.radius
-        if used is found[0] and not left.bounded and not left.flat.along and direct <= detour:
+        if used is found[0] and not left.bounded and not left.flat.along:
             out.append(used)
             continue
         rest, exact = left.spendable_in_any_context(*used.pair)
@@ -266,15 +273,42 @@ def _spendable(found: list[Used], left: Leftover, presence: float) -> list[Used]
     return out
 
 
-def _public_pairs(metric: Metric, axis: int, gone: Used | None) -> Pairs:
-    """Records that differ in a public attribute alone, and in it from the first: their way leads over `absent`."""
-    universe = metric.universe
-    one = gone.pair[0] if gone else 0
-    values = np.arange(min(universe.shape[axis], _SHOWN), dtype=np.int64)
-    at = one // universe.strides[axis] % universe.shape[axis]
-    others = universe.numbered([one]) + universe.offsets(axis, values) - universe.offsets(axis, np.array([at]))
-    others = others[others != one]
-    return np.full_like(others, one), others
+def _least_left(found: list[Used], left: Leftover, axis: int | None, presence: float) -> list[Used]:
+    """The pairs along an attribute, first the one that has less left by way of `absent`, if there is one.
+
+    Where records are too many to look at all, that way has at least the part of its length left that all presence has,
+    of which the part `presence` is used: then this is shown of the pair that is farthest apart.
+    """
+    universe, metric, worst = left.universe, left.metric, None
+    by_bound = left.bounded and not left.bound.exact  # then every pair has what the bound leaves
+    if (found and by_bound) or (universe.absent is None and not by_bound):
+        return found
+    if not by_bound:
+        worst = left.least_over_absence(axis)
+    if worst is None:
+        if (far := _farthest(metric, axis)) is None:
+            return found
+        rest = 2.0 * (1.0 - presence) * left.radius / float(far.distance)
+        worst = (far.pair, max(1.0 - float(left.bound.upper), 0.0) if by_bound else rest)
+    pair, part = worst
+    if part >= (found[0].left if found else 1.0) * (1.0 - 1e-12):
+        return found
+    used = _used(left.spent, metric, pair, 0.0)
+    over = replace(used, share=used.charged / used.allowed, left=part)
+    return [over, *(one for one in found if one.pair != pair)][:2]
+
+
+def _farthest(metric: Metric, axis: int | None) -> Extreme | None:
+    """The farthest two records that differ in one attribute, or in any; `absent` is none of them."""
+    axes = present(metric).axes
+    if axis is None or axes is None:
+        return metric.farthest
+    far = axes[axis].farthest
+    if far is None and not axes[axis].has_infinite:
+        return None
+    one, two = public_pair(axes[axis]) if axes[axis].has_infinite or far is None else far.pair
+    pair = (one * metric.universe.strides[axis], two * metric.universe.strides[axis])
+    return Extreme(float(metric.exact(*pair)), pair)
 
 
 def _closest(metric: Metric, axis: int) -> Extreme | None:

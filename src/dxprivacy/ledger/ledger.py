@@ -474,7 +474,7 @@ def _other_version(history: History, version: Version, path: str | Path) -> Ledg
             f"this is an older version of the policy: {older[-1].words}",
             where=str(path),
             details=[f"The ledger follows {current.words} since {current.at[:10]} (row {current.seq})."],
-            hints=["use the policy file that was adopted then"],
+            hints=[("--policy FILE", f"the file of {current.words}")],
         )
     return LedgerError(
         "was opened under another version of the policy",

@@ -45,6 +45,7 @@ _ALL_PAIRS = 5_000  # nodes of a graph with all its edges
 _MATRIX = 20_000_000  # entries of the tables in which dominated values are looked for
 _WORK = 40_000_000  # the same, times the blocks that were asked about
 _CHUNK = 1 << 18  # pairs at a time
+_DUST = 1e-200  # less is what stands for 0 in a sparse array, added up
 _CANDIDATES = 12
 _GRAPHS = 16
 CONTEXTS = 64  # of the attributes that two records share, in which all is searched
@@ -145,6 +146,52 @@ class Leftover:
             cells += [here + cell for cell in way.cells[1:]]
         return Way(left, tuple(cells))
 
+    @cached_property
+    def to_absent(self) -> Floats | None:
+        """What is left between each record and `absent`; None where records are too many to look at all."""
+        from scipy.sparse.csgraph import dijkstra
+
+        universe, axes = self.universe, self._present.axes
+        if universe.absent is None or universe.size > MAX_NODES:
+            return None
+        values = [np.arange(n, dtype=np.int64) for n in universe.shape]
+        try:
+            if axes is None:
+                graph = self._of_all_pairs((), [np.arange(universe.size, dtype=np.int64)])
+            else:
+                graph = self._of_moves(tuple(range(len(axes))), values)
+        except QuestionError:
+            return None
+        length = dijkstra(graph.edges, directed=False, indices=universe.absent)
+        return np.where(length < _DUST, 0.0, length)[: universe.cells]
+
+    def least_over_absence(self, axis: int | None) -> tuple[tuple[int, int], float] | None:
+        """The two records with the least part of their distance left on the way over `absent`, and that part.
+
+        They differ in one attribute alone, or in any (`axis=None`).  None where records are too many to look at all.
+        """
+        rest = self.to_absent
+        if rest is None:
+            return None
+        n = self.universe.cells if axis is None else self.universe.shape[axis]
+        if n * self.universe.cells > _MATRIX:
+            return None
+        stride = 1 if axis is None else self.universe.strides[axis]
+        best, pair = math.inf, (0, 0)
+        starts = np.arange(self.universe.cells, dtype=np.int64)
+        starts = starts[starts // stride % n == 0]
+        for value in range(n):
+            i = np.repeat(starts + value * stride, n - value - 1)
+            if not len(i):
+                continue
+            j = (starts[:, None] + np.arange(value + 1, n, dtype=np.int64) * stride).ravel()
+            d = self.metric.pairwise(i, j)
+            part = np.divide(rest[i] + rest[j], d, out=np.full(len(d), np.inf), where=(d > 0) & np.isfinite(d))
+            k = int(part.argmin())
+            if part[k] < best:
+                best, pair = float(part[k]), (int(i[k]), int(j[k]))
+        return (pair, best) if best < math.inf else None
+
     def detour(self, way: Way) -> int | None:
         """The most telling record on a way on which less is left than directly; None if the direct way is no longer."""
         i, j = way.cells[0], way.cells[-1]
@@ -189,7 +236,7 @@ class Leftover:
             at = int(before[at])
             cells.append(int(graph.nodes[at]))
         left = float(length[target])
-        return Way(0.0 if left < 1e-200 else left, tuple(reversed(cells)) if np.isfinite(left) else (i, j))
+        return Way(0.0 if left < _DUST else left, tuple(reversed(cells)) if np.isfinite(left) else (i, j))
 
     def _graph(self, component: tuple[int, ...], i: int, j: int) -> _Graph:
         if component or self._by_attribute is not None:
@@ -202,14 +249,27 @@ class Leftover:
         if key not in self._graphs:
             while len(self._graphs) >= _GRAPHS:
                 self._graphs.pop(next(iter(self._graphs)))
-            nodes = _product(self.universe, axes, values) if axes else values[0]
-            first, second = self._moves(axes, values, nodes) if component else self._all_pairs(nodes)
-            if axes and self.universe.absent is not None:
-                first = np.append(first, np.arange(len(nodes), dtype=np.int64))
-                second = np.append(second, np.full(len(nodes), len(nodes), dtype=np.int64))
-                nodes = np.append(nodes, self.universe.absent)
-            self._graphs[key] = self._weighed(nodes, first, second, component)
+            if component:
+                self._graphs[key] = self._of_moves(axes, values)
+            else:
+                self._graphs[key] = self._of_all_pairs(axes, values)
         return self._graphs[key]
+
+    def _of_moves(self, axes: tuple[int, ...], values: Sequence[Ints]) -> _Graph:
+        nodes = _product(self.universe, axes, values)
+        return self._weighed(*self._with_absent(nodes, *self._moves(axes, values, nodes)), axes)
+
+    def _of_all_pairs(self, axes: tuple[int, ...], values: Sequence[Ints]) -> _Graph:
+        nodes = _product(self.universe, axes, values) if axes else values[0]
+        found = (nodes, *self._all_pairs(nodes))
+        return self._weighed(*(self._with_absent(*found) if axes else found), ())
+
+    def _with_absent(self, nodes: Ints, first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+        if self.universe.absent is None:
+            return nodes, first, second
+        first = np.append(first, np.arange(len(nodes), dtype=np.int64))
+        second = np.append(second, np.full(len(nodes), len(nodes), dtype=np.int64))
+        return np.append(nodes, self.universe.absent), first, second
 
     def _all_pairs(self, nodes: Ints) -> tuple[Ints, Ints]:
         if len(nodes) > _ALL_PAIRS:

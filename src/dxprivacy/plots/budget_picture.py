@@ -142,7 +142,8 @@ def _reading(metric: Metric, panels: Sequence[Used], touched: dict[str, bool]) -
     untouched = [short(name, 16) for name, is_touched in touched.items() if not is_touched]
     if untouched:
         more = f" and {len(untouched) - _LISTED} more" if len(untouched) > _LISTED else ""
-        parts.append(f"Nothing was asked about {', '.join(untouched[:_LISTED])}{more}: all is left there")
+        rest = "all is left there" if metric.universe.absent is None else "what detours over being absent leave is left"
+        parts.append(f"Nothing was asked about {', '.join(untouched[:_LISTED])}{more}: {rest}")
     if sum(touched.values()) > PANELS:
         parts.append(f"{PANELS} of {sum(touched.values())} attributes shown")
     return sentences(parts)

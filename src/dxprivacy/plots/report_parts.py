@@ -53,7 +53,7 @@ def used_rows(before: SumCost | None, after: SumCost, metric: Metric) -> tuple[l
     """Head and rows: by attribute, the share of the most used pair, before (if there is a before) and after."""
     now = used_by_attribute(after, metric)
     shares = ["used"] if before is None else ["used before", "used after"]
-    head = ["alike except", *shares, "left, worst pair", "most used pair"]
+    head = ["alike except", *shares, "left, worst pair", "worst pair"]
     earlier = {} if before is None else used_by_attribute(before, metric)
     rows = []
     for name, used in now.items():
@@ -65,7 +65,7 @@ def used_rows(before: SumCost | None, after: SumCost, metric: Metric) -> tuple[l
 
 
 def _share(used: Sequence[Used]) -> float:
-    return min(used[0].share, 1.0) if used else 0.0
+    return min(max(one.share for one in used), 1.0) if used else 0.0
 
 
 def budget_part(title: str, before: SumCost | None, after: SumCost, metric: Metric, note: str) -> str:

@@ -224,9 +224,11 @@ def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
     edges = [scale.read(e.strip()) for e in written.split(",") if e.strip()]
     if not edges or any(a >= b for a, b in pairwise(edges)):
         raise QuestionError(f"the edges of {ref.name} must grow", hints=[f"{ref.name}[{scale.example}]"])
-    return _grouping(
-        ref, scale.places(edges), [scale.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)]
-    )
+    lows, highs = edges, [*edges[1:], None]
+    if ref.limits is not None and (bounds := scale.bounds) is not None:  # entries beyond the range are `other`
+        least, most = bounds
+        lows, highs = [max(low, least) for low in lows], [most if high is None else min(high, most) for high in highs]
+    return _grouping(ref, scale.places(edges), [scale.label(a, b) for a, b in zip(lows, highs, strict=True)])
 
 
 def _grouping(ref: Reference, groups: Places, labels: Sequence[str]) -> Grouping:

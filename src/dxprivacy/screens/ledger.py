@@ -176,7 +176,7 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
                 "pair": list(ledger.universe.tell(*used[0].pair)),
             }
             if used
-            else {"share": 0.0}
+            else {"share": 0.0, "left": 1.0}
             for name, used in used_by_attribute(ledger.spent, ledger.metric).items()
         },
     }

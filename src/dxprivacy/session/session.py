@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 from dxprivacy.accounting.share import USUAL_SHARE
 from dxprivacy.engines import open_data
+from dxprivacy.engines.beside_people import key_columns
+from dxprivacy.engines.fit import key_notes
+from dxprivacy.engines.notices import notice
 from dxprivacy.errors import UsageError
 from dxprivacy.files.canonical import parse
 from dxprivacy.files.reading import read_text
@@ -81,6 +84,9 @@ class Session(OneLine):
             raise no_ledger_yet(ledger, [hint])
         self.source = open_data(data, self.policy.universe, self.policy.people_data, spill=spill)
         self.source.check(self.policy.universe)
+        if (people := self.policy.universe.people) is not None:  # of files `dxp check --data` says the same
+            for note in key_notes([column for column in key_columns(self.source, people) if column.inferred]):
+                notice(note)
         self.ledger = Ledger.open(ledger, self.policy, new_ledger=new_ledger)
         self._noise: Noise = noise or SystemNoise()
         self._rows: int | None = None

@@ -54,12 +54,19 @@ class Named:
             return None
         return self.attribute.places(self.fact.name)
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether records beyond the range of its entries may exist and count as `other`."""
+        attribute, entry = self.attribute, self.entry
+        may_be_other = attribute.other and not attribute.complete
+        return may_be_other and entry is not None and not entry.clamp and entry.limits is not None
+
     def limit(self, sign: str) -> str:
         """Where a comparison ends on its open side, if records beyond that may exist and count as `other`."""
-        attribute, entry = self.attribute, self.entry
-        if not attribute.other or attribute.complete or entry is None or entry.clamp or entry.limits is None:
+        if not self.is_limited or self.entry is None or self.entry.limits is None:
             return ""
-        return f" (up to {entry.limits[1]})" if sign in (">", ">=") else f" (from {entry.limits[0]})"
+        low, high = self.entry.limits
+        return f" (up to {high})" if sign in (">", ">=") else f" (from {low})"
 
     def told(self, name: str, wanted: Condition, where: str) -> str | None:
         """A condition by what is really counted; None where that is what it says."""
@@ -195,7 +202,7 @@ def group(written: str, universe: Universe, where: str, *, edition: int = 5) -> 
     if match[2] is not None:
         keys, labels = named.order(where, edition).steps(match[2].strip())
     elif match[3] is not None:
-        keys, labels = named.order(where, edition).between(match[3])
+        keys, labels = named.order(where, edition).between(match[3], limited=named.is_limited)
     else:
         keys, labels = _plain(named, edition)
     present = sorted(set(keys) - {-1})

@@ -51,13 +51,21 @@ class Order(ABC):
         """Where the end of a comparison stands."""
         return self.read(end)
 
-    def between(self, written: str) -> tuple[list[int], list[str]]:
-        """Groups from edge to edge, the last one open: that of each value, and their labels."""
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        """The first edge, and the one after the last value."""
+        low, high, _ = zip(*self.extents(), strict=True)
+        return min(low), max(high)
+
+    def between(self, written: str, *, limited: bool) -> tuple[list[int], list[str]]:
+        """Groups from edge to edge, the last one open unless entries are limited: of each value, and their labels."""
         edges = [self.read(part.strip()) for part in written.split(",") if part.strip()]
         if not edges or any(a >= b for a, b in pairwise(edges)):
             raise refuse(f"groups by the edges {written[:40]!r}", self.where)
         keys = [sum(edge <= x for edge in edges) - 1 for x in self.starts]
-        return keys, [self.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)]
+        if not limited:
+            return keys, [self.label(a, b) for a, b in zip(edges, [*edges[1:], None], strict=True)]
+        low, high = self.bounds()
+        return keys, [self.label(max(a, low), min(b, high)) for a, b in zip(edges, [*edges[1:], high], strict=True)]
 
 
 class PointOrder(Order):
@@ -74,6 +82,9 @@ class PointOrder(Order):
         if not isinstance(found, Fraction):
             raise refuse(f"{str(written)[:40]!r} is no number", self.where)
         return found
+
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        return self._least, self._most + self._all_whole
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         """Whole numbers from first to last, others from edge to edge."""
@@ -117,6 +128,9 @@ class CellOrder(PointOrder):
     def require_end(self, edge: Fraction) -> None:
         if self.low < edge < self.high and (edge - self.low) % self.step:
             raise refuse(f"{number_text(edge)} lies inside a cell of {self.name}", self.where)
+
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        return self.low, self.high
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         return _span(low, high)
@@ -181,6 +195,9 @@ class ColumnOrder(PointOrder):
         """Comparisons, which are newer, may not cut them."""
         half = self.step / 2
         return ((x - half, x + half, x == self._most) for x in self.starts)
+
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        return Order.bounds(self)
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         return _span(low, high)
@@ -276,6 +293,10 @@ class DayOrder(Order):
 
     def extents(self) -> Iterable[tuple[Fraction, Fraction, bool]]:
         return ((x, self._at(self.periods.end(k)), True) for k, x in enumerate(self.starts))
+
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        low, high = super().bounds()
+        return low, high + 1
 
     def compared_with(self, sign: str, end: End) -> Fraction:
         """Of a year its first day, or its last one."""

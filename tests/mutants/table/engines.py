@@ -56,6 +56,20 @@ ENGINES = (
         "test_whatever_an_object_does_it_is_at_most_unusable",
     ),
     Mutant(
+        "engines/keeping.py",
+        "text is None or DAMAGED in text or",
+        "text is None or",
+        "tests/people/test_keys.py",
+        "test_whatever_an_object_does_it_is_at_most_unusable",
+    ),
+    Mutant(
+        "engines/sql/people.py",
+        'usable = f"({usable} AND NOT {self.dialect.is_damaged(text)})"',
+        "pass",
+        "tests/people/test_keys.py",
+        "test_keys_that_are_not_utf_8_are_one_person",
+    ),
+    Mutant(
         "engines/placement.py",
         "return text_of(replace(column, inferred=True) if column.kind is Kind.FLOAT else column)",
         "return text_of(column)",

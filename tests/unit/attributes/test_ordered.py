@@ -92,7 +92,7 @@ def test_the_distance_of_cells_is_that_of_their_middles():
 
 def test_groups_of_cells_follow_their_edges():
     assert labels("count by income/5000") == ["0 to 5000", "5000 to 10000"]
-    assert labels("count by income[0,2000,7000]") == ["0 to 2000", "2000 to 7000", "7000+"]
+    assert labels("count by income[0,2000,7000]") == ["0 to 2000", "2000 to 7000", "7000 to 10000"]
     assert labels("ranges income/5000") == ["0 to 5000", "0 to 10000", "5000 to 10000"]
     chosen = parse("count where income=2000..4000").on(UNIVERSE).dense()[0].reshape(UNIVERSE.shape)[:, 0, 0]
     assert chosen.nonzero()[0].tolist() == [2, 3]
@@ -119,7 +119,7 @@ def test_days_are_grouped_by_the_calendar():
     assert labels("count by visit/week")[:2] == ["2026-W05", "2026-W06"]
     assert labels("count by visit/weekday")[0] == "Monday"
     assert labels("count by visit/30") == ["2026-01-30–2026-02-28", "2026-03-01–2026-03-30", "2026-03-31–2026-04-02"]
-    assert labels("count by visit[2026-02-01,2026-03-01]") == ["2026-02-01–2026-02-28", "2026-03-01+"]
+    assert labels("count by visit[2026-02-01,2026-03-01]") == ["2026-02-01–2026-02-28", "2026-03-01–2026-04-02"]
     assert labels("prefixes visit/month") == ["2026-01", "2026-01–2026-02", "2026-01–2026-03", "2026-01–2026-04"]
 
 
@@ -230,3 +230,19 @@ def test_the_spec_of_a_series_without_other_names_every_axis():
     while "axes" not in spec or spec["kind"] == "attribute-sum":
         spec = spec["axes"][0] if "axes" in spec else spec["base"]
     assert (spec["kind"], spec["shape"], len(spec["axes"])) == ("attribute-max", [4, 4], 2)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "query", "expected"),
+    [
+        (Integers(name="a", low=0, high=8), "count by a[0,3]", ["0–2", "3–8"]),
+        (Integers(name="a", low=0, high=8), "count by a[-5,3,99]", ["0–2", "3–8"]),
+        (Integers(name="a", low=0, high=8), "prefixes a[0,3]", ["0–2", "0–8"]),
+        (Integers(name="a", low=0, high=8, clamp=True), "count by a[0,3]", ["0–2", "3+"]),
+        (Integers(name="a", low=0, high=8, has_other=False), "count by a[0,3]", ["0–2", "3+"]),
+        (Numbers(name="a", low=0, high=10, step="0.5"), "count by a[-2,3,12]", ["0 to 3", "3 to 10"]),
+        (Numbers(name="a", low=0, high=10, step="0.5", clamp=True), "count by a[0,3]", ["0 to 3", "3+"]),
+    ],
+)
+def test_groups_end_where_entries_become_other(attribute, query, expected):
+    assert [a.label for a in parse(query).on(Universe([attribute])).answers] == expected

@@ -26,7 +26,7 @@ def test_the_ledger_shows_what_was_spent_and_what_is_left(town, dxp):
     data = json.loads(dxp("ledger", "ledger.db", "--json").fine().out)
     assert [e["released"] for e in data["entries"]] == ["count by sex", "count by age/5"]
     assert data["used_by_attribute"]["sex"]["share"] == pytest.approx(0.25)
-    assert data["used_by_attribute"]["home"] == {"share": 0.0}
+    assert data["used_by_attribute"]["home"] == {"share": 0.0, "left": 1.0}
 
 
 def test_between_two_records_the_ledger_tells_allowed_spent_and_left(town, dxp):

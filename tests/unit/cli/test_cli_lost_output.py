@@ -104,3 +104,25 @@ def test_a_release_needs_no_standard_streams(place, stream):
     assert [file.suffix for file in sorted(place.glob("release-*"))] == [".csv", ".json"]
     with Journal.read(place / "ledger.db") as journal:
         assert journal.verify() == 4
+
+
+@pytest.mark.parametrize("lost", ["full", "closed"])
+def test_a_refusal_for_machines_is_told_on_standard_error_where_its_output_is_lost(place, lost):
+    words = ["release", "plan.json", "--data", "people.csv", "--policy", "policy.toml", "--json"]
+    done = run(place, *words, lost=lost)
+    assert done.returncode == 7
+    assert "--new-ledger" in done.stderr
+
+
+def test_a_plan_that_was_written_is_named_where_its_page_is_lost(place):
+    done = run(place, "plan", "policy.toml", "count by sex", "--out", "other.json", lost="full")
+    assert done.returncode == 2
+    assert "The plan is written: other.json" in done.stderr
+
+
+def test_an_adoption_is_told_where_its_page_is_lost(place):
+    assert run(place, *COMMANDS["release"]).returncode == 0
+    (place / "new.toml").write_text(POLICY.replace("1.0", "0.9").replace('title = "t"', 'title = "u"'))
+    done = run(place, "ledger", "ledger.db", "--policy", "new.toml", "--adopt", lost="full")
+    assert done.returncode == 2
+    assert "The ledger follows “u”" in done.stderr

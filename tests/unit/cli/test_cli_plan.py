@@ -118,3 +118,11 @@ def test_the_next_step_works_when_it_is_pasted(town, dxp, asked):
         (town / "synthetic.csv").unlink(missing_ok=True)
         dxp(*pasted).fine()
         assert (town / "ledger.db").exists()
+
+
+def test_the_next_command_of_a_comparison_works_when_pasted(town, dxp):
+    told = dxp("plan", "policy.toml", "count by sex", "--compare", "--share", "30%").fine().lines[-1]
+    words = shlex.split(told.removeprefix("Next: dxp "))
+    assert words[:5] == ["plan", "policy.toml", "count by sex", "--share", "30%"]
+    assert words[5] == "--method"
+    dxp(*words).fine()

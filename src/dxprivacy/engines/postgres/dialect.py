@@ -13,6 +13,7 @@ from datetime import date, datetime, timedelta
 
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.entries import FRACTION, MOST_DIGITS
+from dxprivacy.engines.keeping import DAMAGED
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
@@ -69,6 +70,9 @@ class PostgresDialect(Dialect):
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"
+
+    def is_damaged(self, key: str) -> str:
+        return f"position('\\x{DAMAGED.encode().hex()}'::bytea IN convert_to({key}, 'UTF8')) > 0"
 
     def measured(self, part: str) -> str:
         return f"(octet_length({part}) || ':' || {part})"

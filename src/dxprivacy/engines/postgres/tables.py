@@ -41,6 +41,7 @@ _WORDS = {
 }
 _SECURITY = "row-level security is active"
 _INVOKER = "the view has the rights of the role that reads it"
+_ASKS = "the view asks who reads it"
 _NOT_TABLES = {
     "v": "a view",
     "m": "a materialized view",
@@ -53,7 +54,8 @@ _FOUND = """
             WITH RECURSIVE below(oid) AS (
                 SELECT inhrelid FROM pg_catalog.pg_inherits WHERE inhparent = c.oid
                 UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN below ON i.inhparent = below.oid)
-            SELECT 1 FROM below JOIN pg_catalog.pg_class part ON part.oid = below.oid WHERE part.relkind = 'f'),
+            SELECT 1 FROM below JOIN pg_catalog.pg_class part ON part.oid = below.oid
+            WHERE part.relkind = 'f' OR part.relpersistence = 't'),
         EXISTS (
             SELECT 1 FROM pg_catalog.pg_options_to_table(c.reloptions) AS told
             WHERE told.option_name = 'security_invoker' AND told.option_value::boolean)
@@ -65,6 +67,17 @@ _FOUND = """
                 FROM pg_catalog.pg_class same JOIN pg_catalog.pg_namespace seen ON seen.oid = same.relnamespace
                 WHERE same.relname = $5::text AND seen.nspname = ANY($2::text[]) AND same.relpersistence <> 't'
                 ORDER BY array_position($2::text[], seen.nspname::text) LIMIT 1))"""
+# A view, and all views that it reads: whether one of them names the role, or what it may do.
+_ASKS_FOR_ROLE = r"""
+    WITH RECURSIVE below(oid) AS (
+        SELECT $1::bigint::pg_catalog.oid
+        UNION SELECT d.refobjid FROM below
+            JOIN pg_catalog.pg_rewrite w ON w.ev_class = below.oid
+            JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+                AND d.objid = w.oid AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass)
+    SELECT bool_or(pg_catalog.pg_get_viewdef(below.oid) ~
+        '\m(CURRENT_USER|SESSION_USER|CURRENT_ROLE|USER|current_user|session_user|pg_has_role|has_\w+_privilege|row_security_active|current_setting)\M')
+    FROM below JOIN pg_catalog.pg_class c ON c.oid = below.oid WHERE c.relkind = 'v'"""
 _LISTED = """
     SELECT CASE WHEN n.nspname = ANY($1::text[]) THEN c.relname::text ELSE n.nspname || '.' || c.relname END
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -122,7 +135,7 @@ class _Found:
     kind: str
     filtered: bool  # row-level security of the relation itself is active for this role
     readable: bool  # as a whole, and not some columns alone
-    foreign: bool  # a partition or child is a foreign table
+    foreign: bool  # a partition or child is a foreign table, or a temporary one
     invoker: bool  # a view with the rights of the role that reads it
 
     @property
@@ -181,8 +194,9 @@ def _require_table(address: Address, other: str, *, foreign: bool) -> None:
         )  # fmt: skip
         raise DataError(f"“{address.table}” is {other}, not a table", where=address.name, details=[why], hints=[hint])
     if foreign:
-        what = f"a part of “{address.table}” is a foreign table"
-        raise DataError(what, where=address.name, details=["Its server may give other rows each time."], hints=[hint])
+        what = f"a part of “{address.table}” is a foreign or a temporary table"
+        why = "Another server, or another connection, may have other rows there."
+        raise DataError(what, where=address.name, details=[why], hints=[hint])
 
 
 def _by_role(con: "Connection[Any]", own: UsersOwn, found: _Found) -> str:
@@ -202,13 +216,16 @@ def _by_role(con: "Connection[Any]", own: UsersOwn, found: _Found) -> str:
         begin(con, own, all_rows=False)
         con.execute(expand)  # fails again if it is the privilege to read that is missing
         filtered = True
-    return " and ".join([_INVOKER] * found.invoker + [_SECURITY] * filtered)
+    asks = found.kind == "v" and con.execute(_ASKS_FOR_ROLE, [found.oid]).fetchall() == [(True,)]
+    return " and ".join([_INVOKER] * found.invoker + [_SECURITY] * filtered + [_ASKS] * asks)
 
 
 def _depends_on_role(address: Address, why: str, role: str) -> DataError:
     what = f"row-level security hides rows of “{address.table}” from the role “{role}”"
     if _INVOKER in why:
         what = f"“{address.table}” is a view with the rights of the role that reads it (security_invoker)"
+    elif _SECURITY not in why:
+        what = f"“{address.table}” is a view that asks for the role that reads it (such as current_user)"
     return DataError(
         what,
         where=address.name,

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.entries import FRACTION
+from dxprivacy.engines.keeping import DAMAGED
 from dxprivacy.engines.placement import Read
 from dxprivacy.engines.source import Column, Kind
 from dxprivacy.engines.sql.dialect import Dialect
@@ -74,6 +75,10 @@ class SparkDialect(Dialect):
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"
+
+    def is_damaged(self, key: str) -> str:
+        text = f"CAST({key} AS STRING)"
+        return f"(NOT is_valid_utf8({text}) OR instr({text}, '{DAMAGED}') > 0)"
 
     def measured(self, part: str) -> str:
         return f"concat(CAST(concat(CAST(octet_length({part}) AS STRING), ':') AS BINARY), {part})"

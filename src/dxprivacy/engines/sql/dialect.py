@@ -67,6 +67,10 @@ class Dialect(ABC):
         """How many bytes there are in what `AsBytes` made of a text."""
 
     @abstractmethod
+    def is_damaged(self, key: str) -> str:
+        """Whether what `AsBytes` made of a text is not UTF-8, or has a U+FFFD in place of bytes that were not."""
+
+    @abstractmethod
     def measured(self, part: str) -> str:
         """A part of a key behind its length in bytes and a colon."""
 

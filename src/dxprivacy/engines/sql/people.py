@@ -29,8 +29,10 @@ class Keeping:
             read = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
             text = self.dialect.sql(key_text(read), name)
             usable = f"{self.dialect.length(text)} BETWEEN 1 AND {LONGEST_KEY}"
-            parts.append(f"(CASE WHEN {usable} THEN {text} END)")
             is_text = read.kind in TEXTS
+            if is_text:
+                usable = f"({usable} AND NOT {self.dialect.is_damaged(text)})"
+            parts.append(f"(CASE WHEN {usable} THEN {text} END)")
             present = f"{self.dialect.length(text)} > 0" if is_text else self.dialect.is_number(read.kind, name)
             unusable.append(f"CASE WHEN {usable} THEN 0 WHEN {present} THEN 1 END")
         if len(parts) > 1:

@@ -115,12 +115,14 @@ def l2_limit(problem: Problem, *, iterations: int, tolerance: float, watch: Watc
     upper = np.inf
     for _ in range(iterations):
         s, P = np.linalg.eigh(R @ laplacian(problem, mu) @ R.T)
+        if not s[-1] > 0:  # distances of too many sizes for floats: what was found so far is a limit
+            break
         s = np.sqrt(np.maximum(s, s[-1] * 1e-15))
         h = float(s.sum())
         value = 2 * h * h / float(mu @ squares) * _ROUNDING
         K = P.T @ R
         M = (K.T / s) @ K
-        used = pair_values(problem, M) / squares
+        used = np.maximum(pair_values(problem, M), 0.0) / squares  # a dual needs mu >= 0, whatever rounding does
         most = float(used.max())
         if 2 * most * h < upper:  # the strategy M / most keeps all pairs and has this error
             upper = 2 * most * h
@@ -131,7 +133,7 @@ def l2_limit(problem: Problem, *, iterations: int, tolerance: float, watch: Watc
             break
         mu = mu * used
         mu = mu / float(mu @ squares)
-    return Spectrum(best.multipliers, best.value, upper / best.value - 1, best.moments)
+    return Spectrum(best.multipliers, best.value, upper / best.value - 1 if best.value else np.inf, best.moments)
 
 
 def principal(moments: Floats) -> Floats:
