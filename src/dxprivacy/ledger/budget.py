@@ -279,23 +279,23 @@ def _least_left(found: list[Used], left: Leftover, axis: int | None, presence: f
     Where records are too many to look at all, that way has at least the part of its length left that all presence has,
     of which the part `presence` is used: then this is shown of the pair that is farthest apart.
     """
-    universe, metric, worst = left.universe, left.metric, None
-    by_bound = left.bounded and not left.bound.exact  # then every pair has what the bound leaves
-    if (found and by_bound) or (universe.absent is None and not by_bound):
+    far = _farthest(left.metric, axis)
+    if far is None or (left.universe.absent is None and not left.bounded):
         return found
-    if not by_bound:
+    worst: tuple[tuple[int, int], float] | None
+    if left.bounded and not left.bound.exact:  # every pair has what the bound leaves
+        worst = (far.pair, max(1.0 - float(left.bound.upper), 0.0))
+    elif left.universe.absent is None:
+        return found
+    else:
         worst = left.least_over_absence(axis)
-    if worst is None:
-        if (far := _farthest(metric, axis)) is None:
-            return found
-        rest = 2.0 * (1.0 - presence) * left.radius / float(far.distance)
-        worst = (far.pair, max(1.0 - float(left.bound.upper), 0.0) if by_bound else rest)
+        worst = worst or (far.pair, 2.0 * (1.0 - presence) * left.radius / float(far.distance))
     pair, part = worst
     if part >= (found[0].left if found else 1.0) * (1.0 - 1e-12):
         return found
-    used = _used(left.spent, metric, pair, 0.0)
-    over = replace(used, share=used.charged / used.allowed, left=part)
-    return [over, *(one for one in found if one.pair != pair)][:2]
+    used = _used(left.spent, left.metric, pair, 0.0)
+    least = replace(used, share=used.charged / used.allowed, left=part)
+    return [least, *(one for one in found if one.pair != pair)][:2]
 
 
 def _farthest(metric: Metric, axis: int | None) -> Extreme | None:

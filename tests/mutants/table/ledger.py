@@ -176,8 +176,8 @@ LEDGER = (
     ),
     Mutant(
         "ledger/budget.py",
-        "    if found and by_bound or universe.absent is None and not by_bound:\n",
-        "    if found or universe.absent is None and not by_bound:\n",
+        "    if far is None or (left.universe.absent is None and not left.bounded):\n",
+        "    if True:\n",
         "tests/people/test_spent_and_left.py",
         "test_an_attribute_shows_its_own_pair_and_what_detours_over_absence_leave",
     ),
