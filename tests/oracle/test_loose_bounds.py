@@ -127,7 +127,7 @@ def test_a_new_version_is_refused_where_only_the_lower_bound_fits(tmp_path):
     old, new = people(2), people("1.25")
     cost, asked = loose_cost(old.universe, 1.25, "0", "1")
     path = tmp_path / "l.db"
-    with Ledger.open(path, old, dataset="p", new_ledger=True) as ledger:
+    with no_room(), Ledger.open(path, old, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(cost, asked, request="r")
     with no_room():
         bound = max_ratio(cost, new)
@@ -141,7 +141,7 @@ def test_a_share_under_a_new_version_is_the_upper_bound(tmp_path):
     old, new = people(2), people("1.75")
     cost, asked = loose_cost(old.universe, 1.25, "0", "1")
     path = tmp_path / "l.db"
-    with Ledger.open(path, old, dataset="p", new_ledger=True) as ledger:
+    with no_room(), Ledger.open(path, old, dataset="p", new_ledger=True) as ledger:
         ledger.reserve(cost, asked, request="r")
     with no_room():
         bound = max_ratio(cost, new)

@@ -32,7 +32,8 @@ def test_compare_shows_all_methods_and_marks_the_best(dxp, town):
     assert len(marked) == 1
     best = marked[0].split()[1]
     assert "1.000×" in marked[0]
-    assert called.lines[-1] == f"Next: dxp plan … --method {best}"
+    assert called.lines[-1].startswith("Next: dxp plan policy.toml ")
+    assert called.lines[-1].endswith(f" --method {best}")
     assert not list(town.glob("plan-*.json"))
     plan = json.loads(dxp("plan", "policy.toml", *asked, "--json").fine().out)
     assert plan["method"] == best
