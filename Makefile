@@ -13,7 +13,7 @@ LOWEST := tests/oracle tests/ledger tests/privacy tests/unit/metrics tests/unit/
 
 DOCS_STAMP := $(VENV)/.docs-$(shell cat pyproject.toml requirements-docs.txt 2>/dev/null | cksum | cut -d' ' -f1)
 
-.PHONY: help demo test test-cluster test-lowest check fix docs wheel bench bench-quick bench-engines soak mutants lock clean
+.PHONY: help demo test test-cluster test-lowest check fix docs wheel bench bench-quick bench-engines soak golden mutants lock clean
 help:            ## what you can do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 demo: $(RUN_STAMP)   ## the two-minute tour: a private release of simulated data, written to build/demo
@@ -56,6 +56,8 @@ bench-engines: $(DEV_STAMP) ## DuckDB, PostgreSQL and Spark against their bare G
 soak: $(DEV_STAMP)   ## the long forms of the tests
 	$(BIN)/pytest -q -n auto --dist worksteal -m "soak and not spark"
 	$(BIN)/pytest -q -m "soak and spark"
+golden: $(DEV_STAMP) ## compare the numbers of 2,000 random models with those in tests/golden/numbers.jsonl
+	PYTHONPATH=tests $(BIN)/python -m golden compare
 mutants: $(DEV_STAMP) ## plants small privacy bugs one at a time, and shows that the tests notice each
 	PYTHONPATH=tests $(BIN)/python -m mutants
 lock: $(DEV_STAMP)   ## renew the pinned, hashed requirements
