@@ -16,7 +16,7 @@ import pandas as pd
 import dxprivacy as dx
 from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.accounting.ratio import largest_loss
-from dxprivacy.errors import DxError, NotCertified
+from dxprivacy.errors import DxError
 from dxprivacy.mechanisms.noise.discrete_laplace import _sample
 from dxprivacy.mechanisms.noise.exact_choice import choose, permute_and_flip
 from golden.models import Model
@@ -144,11 +144,7 @@ def _linear(plan: Any, metric: Any) -> dict[str, Any]:
             "workload_ratio": _exact(bound.upper),
             "workload_witness": None if bound.witness is None else [*bound.witness],
         }
-    errors = plan.errors
-    try:
-        strict, worst = plan.baselines.strict, plan.baselines.worst
-    except NotCertified:  # noise of k-norm plans that is too wide to compute its error
-        strict = worst = ()
+    errors, strict, worst = plan.errors, plan.baselines.strict, plan.baselines.worst
     return {
         **out,
         "scales": _list(plan.scales),

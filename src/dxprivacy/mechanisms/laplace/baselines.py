@@ -25,6 +25,7 @@ them, for the sake of the others; their own errors say so.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -407,13 +408,16 @@ class _Plain:
         found = self.found
         if times != 1 and found.measured.shifts is not None:
             found = self._simplest()  # a bias is for one epsilon only
-        try:
+        with suppress(NotCertified):
             return self.task.errors(found.times(1 / times))
-        except NotCertified:  # noise that agrees, too wide to work its law out: so wide noise grows with its scales
+        # K-norm noise that is too wide to compute its distribution: noise that wide grows with its scales.
+        with suppress(NotCertified):
             known = self.task.errors(found)
-        return tuple(
-            replace(e, rmse=e.rmse / times, typical=e.typical / times, half_width=e.half_width / times) for e in known
-        )
+            return tuple(
+                replace(e, rmse=e.rmse / times, typical=e.typical / times, half_width=e.half_width / times)
+                for e in known
+            )
+        return self.task.errors(self._simplest().times(1 / times))
 
     @cached_property
     def _our_loss(self) -> float:

@@ -14,9 +14,10 @@ from dxprivacy import metrics
 from dxprivacy.accounting import closest_told_apart
 from dxprivacy.attributes.integers import Integers
 from dxprivacy.attributes.values import Values
-from dxprivacy.errors import DxError
+from dxprivacy.errors import DxError, NotCertified
 from dxprivacy.mechanisms.laplace.plain_choice import chosen_quantile
 from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.laplace.task import Task
 from dxprivacy.metrics import with_absent
 from dxprivacy.metrics.other import WithAbsent
 from dxprivacy.model.universe import Universe
@@ -288,3 +289,20 @@ def test_beside_an_exact_count_nothing_is_compared_at_a_worst_case_without_end(a
     assert [check.name for check in verify_data(data)][-1] == "worst case"
     assert "no limit" in str(plan)
     assert save_plan_picture(plan, tmp_path / "plan.svg").exists()
+
+
+def test_standard_dp_is_compared_where_the_error_of_its_best_noise_cannot_be_computed(monkeypatch):
+    """A plan of four counts could not be shown: k-norm noise of the comparison was too wide for its distribution."""
+    universe = Universe([Integers(name="a", low=0, high=11, has_other=False)])
+    plan = dx.plan("ranges a", dx.metrics.attributes(universe, {"a": {"epsilon": 1, "per": 1}}))
+    computed, refused = Task.errors, []
+
+    def errors(task, found):
+        if not found.measured.as_asked:
+            refused.append(found)
+            raise NotCertified("noise so wide of counts so unlike: too much to work out its error")
+        return computed(task, found)
+
+    monkeypatch.setattr(Task, "errors", errors)
+    assert all(0 <= error.half_width < math.inf for error in plan.baselines.strict)
+    assert refused
