@@ -29,7 +29,7 @@ def line_of(seed: int) -> str:
 
 
 def write() -> None:
-    """Write the file anew: only where numbers are meant to change, which the changelog then says."""
+    """Write the file again: only where numbers are meant to change, which the changelog then says."""
     with ProcessPoolExecutor() as pool:
         lines = list(pool.map(line_of, range(MODELS), chunksize=_CHUNK))
     NUMBERS.write_text("\n".join([json.dumps(this_machine()), *lines]) + "\n")

@@ -263,3 +263,21 @@ epsilon = 1'''
         release = session.release(session.plan("count by sex"), anyway=True)
     assert number_words(release) == f"3 people (public, one of them for all rows {whose}); how many rows is private"
     assert f"(3, one of them for all rows {whose}) is treated as public" in str(release.deployment())
+
+
+def test_a_public_attribute_has_nothing_that_could_be_used_up(tmp_path, monkeypatch):
+    """Where a ledger decides by a bound, it has less left of every pair with an end to its ε, and of no other."""
+    values = {"a": '["x", "y"]\nepsilon = 1', "b": '["x", "y", "z"]\nepsilon = 1', "c": '["x", "y"]\nepsilon = inf'}
+    text = "".join(f"[attributes.{name}]\nvalues = {given}\n" for name, given in values.items())
+    policy = dx.Policy.parse(f'title = "T"\ndataset = "t"\n{text}')
+    with Ledger.open(tmp_path / "l.db", policy, new_ledger=True) as ledger:
+        for b in "xy":
+            plan = plain_plan([f"count where a=x and b={b}"], policy.metric, rows=99, share="30%")
+            ledger.reserve(plan.cost, plan.questions, request=b)
+        for limit in ("MAX_PAIRS", "_CONSTANT_COLUMNS", "_FEW_PAIRS"):
+            monkeypatch.setattr(f"dxprivacy.accounting.covering.{limit}", 0)
+        for limit in ("_FEWEST", "_WORK"):
+            monkeypatch.setattr(f"dxprivacy.ledger.budget.{limit}", 0)
+        found = used_by_attribute(ledger.spent, policy.metric)
+    assert [found[name][0].left for name in "ab"] == pytest.approx([0.4, 0.4])
+    assert found["c"] == []

@@ -279,8 +279,8 @@ def _least_left(found: list[Used], left: Leftover, axis: int | None, presence: f
     Where records are too many to look at all, that way has at least the part of its length left that all presence has,
     of which the part `presence` is used: then this is shown of the pair that is farthest apart.
     """
-    far = _farthest(left.metric, axis)
-    if far is None or (left.universe.absent is None and not left.bounded):
+    far = _farthest(left.metric, axis)  # a public attribute has no limit that could be used up
+    if far is None or math.isinf(far.distance) or (left.universe.absent is None and not left.bounded):
         return found
     worst: tuple[tuple[int, int], float] | None
     if left.bounded and not left.bound.exact:  # every pair has what the bound leaves

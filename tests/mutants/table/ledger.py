@@ -176,7 +176,7 @@ LEDGER = (
     ),
     Mutant(
         "ledger/budget.py",
-        "    if far is None or (left.universe.absent is None and not left.bounded):\n",
+        "    if far is None or math.isinf(far.distance) or (left.universe.absent is None and not left.bounded):\n",
         "    if True:\n",
         "tests/people/test_spent_and_left.py",
         "test_an_attribute_shows_its_own_pair_and_what_detours_over_absence_leave",
