@@ -84,7 +84,8 @@ class Dialect(ABC):
 
     def is_number(self, kind: Kind | None, name: str) -> str:
         """Whether an entry of a column of numbers is neither missing nor NaN."""
-        return f"NOT isnan({name})" if kind is Kind.FLOAT else f"{name} IS NOT NULL"
+        present = f"{name} IS NOT NULL"
+        return f"({present} AND NOT isnan({name}))" if kind is Kind.FLOAT else present  # Spark: NULL is not NaN
 
     @abstractmethod
     def numbered(self, theirs: str, cells: Sequence[str]) -> str:
